@@ -1,0 +1,90 @@
+"""Private histograms, range counts and maps under Blowfish policies.
+
+Names load on first use: ``import blowfish_fast`` brings in numpy and nothing heavier.
+
+>>> import blowfish_fast as bf
+>>> line = bf.Domain(8)
+>>> policy = bf.policies.Full(line)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import (
+        audit,
+        errors,
+        kernels,
+        mechanisms,
+        partitions,
+        plotting,
+        policies,
+        strategies,
+        workloads,
+    )
+    from .domain import Domain
+    from .errors import BlowfishError
+    from .histogram import Histogram
+    from .mechanisms.dawa import Dawa
+    from .mechanisms.laplace import Laplace
+    from .release import Release
+
+_MODULES = (
+    "audit",
+    "errors",
+    "kernels",
+    "mechanisms",
+    "partitions",
+    "plotting",
+    "policies",
+    "strategies",
+    "workloads",
+)
+_HOMES = {
+    "BlowfishError": "errors",
+    "Dawa": "mechanisms.dawa",
+    "Domain": "domain",
+    "Histogram": "histogram",
+    "Laplace": "mechanisms.laplace",
+    "Release": "release",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name in _HOMES:
+            value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+            globals()[name] = value
+            return value
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("blowfish_fast")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "BlowfishError",
+    "Dawa",
+    "Domain",
+    "Histogram",
+    "Laplace",
+    "Release",
+    "audit",
+    "errors",
+    "kernels",
+    "mechanisms",
+    "partitions",
+    "plotting",
+    "policies",
+    "strategies",
+    "workloads",
+]

@@ -1,0 +1,96 @@
+"""Black-box audit: run a mechanism on two neighbours many times and compare.
+
+A lower bound on the log-likelihood ratio of some event above epsilon is a proof, at
+the stated confidence, that the promise is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from .._typing import IntArray
+from .._validation import as_epsilon
+from ..mechanisms.base import Mechanism
+from ..partitions import Partition
+from ..policies import Policy
+from ..randomness import Randomness
+from ..release import Release
+from .confidence import Evidence, strongest_evidence
+
+
+class Finding(NamedTuple):
+    """The result of one audit, with the statement it was held against."""
+
+    subject: str
+    epsilon: Fraction
+    evidence: Evidence
+    samples: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the evidence stays within epsilon."""
+        return self.evidence.log_ratio <= float(self.epsilon)
+
+    def __str__(self) -> str:
+        verdict = "within" if self.passed else "ABOVE"
+        return (
+            f"{self.subject}: log-ratio at least {self.evidence.log_ratio:.3f}, "
+            f"{verdict} eps = {float(self.epsilon):g} "
+            f"({self.samples:,} samples per side, {self.evidence.events} events)"
+        )
+
+
+def audit_partition(
+    partition: Partition,
+    policy: Policy,
+    pair: tuple[IntArray, IntArray],
+    *,
+    epsilon: Any,
+    samples: int,
+    seed: int = 0,
+    confidence: float = 0.999,
+) -> Finding:
+    """Compare the partitions chosen on two neighbouring vectors of counts."""
+    exact = as_epsilon(epsilon)
+
+    def chosen(counts: IntArray, number: int) -> Hashable:
+        source = Randomness(number)
+        buckets = partition.select(counts, policy=policy, epsilon=exact, rng=source)
+        return tuple(buckets.edges.tolist())
+
+    sides = _sample(chosen, pair, samples, seed)
+    evidence = strongest_evidence(*sides, confidence=confidence)
+    return Finding(partition.name, exact, evidence, samples)
+
+
+def audit_release(
+    mechanism: Mechanism,
+    pair: tuple[IntArray, IntArray],
+    *,
+    event: Callable[[Release], Hashable],
+    samples: int,
+    seed: int = 0,
+    confidence: float = 0.999,
+) -> Finding:
+    """Compare an `event` of whole releases on two neighbouring vectors of counts."""
+
+    def observed(counts: IntArray, number: int) -> Hashable:
+        return event(mechanism.release(counts, rng=number))
+
+    sides = _sample(observed, pair, samples, seed)
+    evidence = strongest_evidence(*sides, confidence=confidence)
+    return Finding(mechanism.name, mechanism.epsilon, evidence, samples)
+
+
+def _sample(
+    observe: Callable[[IntArray, int], Hashable],
+    pair: tuple[IntArray, IntArray],
+    samples: int,
+    seed: int,
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Draw both sides from different seeds, so that they are independent."""
+    first = [observe(pair[0], seed + number) for number in range(samples)]
+    second = [observe(pair[1], seed + samples + number) for number in range(samples)]
+    return first, second

@@ -1,0 +1,67 @@
+"""Every deliberate error of the package.
+
+A message states the rule, the value received and the way out. Whatever the caller
+can cause descends from `BlowfishError`; an ``AssertionError`` would be our own bug.
+"""
+
+from __future__ import annotations
+
+
+class BlowfishError(Exception):
+    """The root of every deliberate error."""
+
+
+class InputError(BlowfishError, ValueError):
+    """An argument breaks a rule that its documentation states."""
+
+
+class DomainError(InputError):
+    """A domain, or an object laid over a domain, does not fit."""
+
+
+class CountsError(InputError):
+    """Counts are not non-negative whole numbers that fit the domain."""
+
+
+class EpsilonError(InputError):
+    """Epsilon, or a share of it, lies outside its range."""
+
+
+class PolicyError(InputError):
+    """A policy cannot be built or used as asked."""
+
+
+class WorkloadError(InputError):
+    """Queries are malformed or leave the domain."""
+
+
+class SizeError(InputError):
+    """The answer would be too large to hold; the message gives its size."""
+
+
+class BudgetError(BlowfishError):
+    """A step asks for more epsilon than remains; nothing was drawn."""
+
+
+class PrivacyError(BlowfishError):
+    """A mechanism tried to do what its guarantee does not cover; nothing was drawn."""
+
+
+class DataDependentError(BlowfishError):
+    """The error depends on the data, so it cannot be predicted without paying."""
+
+
+class IntervalError(BlowfishError):
+    """The release does not carry what an interval for these queries needs."""
+
+
+class RandomnessError(BlowfishError):
+    """A random stream would be used where its secrecy is not assured."""
+
+
+class ReleaseFileError(InputError):
+    """A release file is damaged, foreign or of a newer format."""
+
+
+class MissingExtraError(BlowfishError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""

@@ -1,0 +1,246 @@
+"""The only way to true counts.
+
+A mechanism never holds counts. It receives a `Handle`, asks it to select something
+public or to measure a strategy, and gets back public values only. The handle charges
+one account before it looks, draws all noise itself, in one place, after checking the
+exact cost of what was asked, and records every call for audits.
+
+    handle = counts + policy + account
+    handle.select(selector, epsilon)   -> a public choice
+    handle.measure(strategy, epsilon)  -> noisy rows
+    handle.on(buckets)                 -> the same account on bucket totals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from ._typing import FloatArray, IntArray
+from .buckets import Buckets
+from .errors import BudgetError, DataDependentError, EpsilonError, PrivacyError
+from .noise import Scales, Spread
+from .policies import Policy
+from .workloads import Form
+
+if TYPE_CHECKING:
+    from .randomness import Randomness
+
+Chosen = TypeVar("Chosen", covariant=True)
+Progress = Callable[[str], None]
+
+
+class Selector(Protocol[Chosen]):
+    """Chooses something public from true counts, privately.
+
+    It calibrates itself to the policy it is given; nobody outside it halves epsilon.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the record of calls."""
+        ...
+
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Chosen:
+        """Return a choice that is epsilon-private under `policy`."""
+        ...
+
+
+class Strategy(Protocol):
+    """Says what is measured, with which noise, and what follows from it.
+
+    Nothing but `rows` touches counts, so the error is known before a cent is spent.
+    """
+
+    kind: ClassVar[str]
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the exact values that are measured."""
+        ...
+
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return noise scales whose worst policy edge costs at most epsilon."""
+        ...
+
+    def cost(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the exact cost of the worst policy edge (or a bound above it)."""
+        ...
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the best linear estimate of the cells."""
+        ...
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise, for explicit forms."""
+        ...
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        ...
+
+    def pack(self) -> dict[str, Any]:
+        """Return arrays and plain values from which the strategy is rebuilt."""
+        ...
+
+
+class Measurement(NamedTuple):
+    """Noisy rows of a strategy on buckets of the domain's cells; public."""
+
+    strategy: Strategy
+    scales: Scales
+    noisy: IntArray
+    buckets: Buckets
+
+    def estimate(self) -> FloatArray:
+        """Return the linear estimate of every cell, in C order."""
+        return self.buckets.expand(self.strategy.infer(self.noisy, self.scales))
+
+
+class Call(NamedTuple):
+    """One entry of the record: what was drawn, at which price."""
+
+    kind: str
+    name: str
+    epsilon: Fraction
+    scales: Scales | None
+
+
+@dataclass
+class Account:
+    """Epsilon of one release: what was granted, what was spent, on which calls."""
+
+    granted: Fraction
+    spent: Fraction = Fraction(0)
+    calls: list[Call] = field(default_factory=list)
+
+    def charge(self, call: Call) -> None:
+        """Charge before anything is drawn; refuse what the grant does not cover."""
+        if call.epsilon <= 0:
+            raise EpsilonError(f"a step must cost more than 0; received {call.epsilon}")
+        if self.spent + call.epsilon > self.granted:
+            raise BudgetError(
+                f"{call.name} asks for {float(call.epsilon):g} and only "
+                f"{float(self.granted - self.spent):g} of {float(self.granted):g} is "
+                "left; give the last step private.remaining"
+            )
+        self.spent += call.epsilon
+        self.calls.append(call)
+
+
+class Handle:
+    """Access to counts under one policy and one account."""
+
+    def __init__(
+        self,
+        counts: IntArray | None,
+        policy: Policy,
+        account: Account,
+        rng: Randomness | None,
+        *,
+        buckets: Buckets | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._counts = counts
+        self._account = account
+        self._rng = rng
+        self._progress = progress
+        self.policy = policy
+        self.buckets = buckets or Buckets.single_cells(policy.domain.size)
+
+    @property
+    def remaining(self) -> Fraction:
+        """Epsilon that is left."""
+        return self._account.granted - self._account.spent
+
+    @property
+    def rehearsing(self) -> bool:
+        """Whether there are no counts: a dry run that predicts the error."""
+        return self._counts is None
+
+    @property
+    def public_totals(self) -> IntArray:
+        """Number of records of each component; refused where it is private."""
+        components = self.policy.components()
+        if components.private.any():
+            raise PrivacyError(
+                "the number of records is private under this policy "
+                f"({self.policy.neighbours}); measure it instead of reading it"
+            )
+        if self._counts is None:
+            return np.zeros(components.count, dtype=np.int64)
+        if components.labels is None:
+            return np.array([self._counts.sum()])
+        totals = np.zeros(components.count, dtype=np.int64)
+        np.add.at(totals, components.labels, self._counts)
+        return totals
+
+    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
+        """Charge, then let `selector` choose from the counts."""
+        if self._counts is None or self._rng is None:
+            raise DataDependentError(
+                f"{selector.name} chooses from the data, so the error of this "
+                "mechanism cannot be predicted before it is released"
+            )
+        self._report(f"choosing: {selector.name}")
+        self._account.charge(Call("select", selector.name, epsilon, None))
+        return selector.select(
+            self._counts, policy=self.policy, epsilon=epsilon, rng=self._rng
+        )
+
+    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+        """Charge, then add noise to the strategy's rows."""
+        scales = strategy.scales(self.policy, epsilon)
+        cost = strategy.cost(self.policy, scales)
+        if cost > epsilon:
+            raise PrivacyError(
+                f"{strategy.kind} would cost {float(cost):g} on the worst edge and was "
+                f"granted {float(epsilon):g}; its scales are wrong, nothing was drawn"
+            )
+        self._report(f"measuring: {strategy.kind}")
+        self._account.charge(Call("measure", strategy.kind, epsilon, scales))
+        if self._counts is None or self._rng is None:
+            noisy = np.zeros(scales.rates.size, dtype=np.int64)
+        else:
+            noisy = _with_noise(strategy.rows(self._counts), scales, self._rng)
+        return Measurement(strategy, scales, noisy, self.buckets)
+
+    def on(self, buckets: Buckets) -> Handle:
+        """Return the same account on bucket totals, under the quotient policy."""
+        return Handle(
+            None if self._counts is None else buckets.sum(self._counts),
+            self.policy.project(buckets),
+            self._account,
+            self._rng,
+            buckets=self.buckets.then(buckets),
+            progress=self._progress,
+        )
+
+    def _report(self, step: str) -> None:
+        if self._progress is not None and not self.rehearsing:
+            self._progress(step)
+
+
+def _with_noise(rows: IntArray, scales: Scales, rng: Randomness) -> IntArray:
+    """Add exact discrete Laplace noise to the measured rows; blank unmeasured ones."""
+    measured = scales.measured
+    noisy = np.where(scales.exact, rows, 0)
+    rates = scales.rates[measured]
+    if rates.size == 0:
+        return noisy
+    if (rates == rates[0]).all():
+        drawn = rng.laplace(scales.unit, int(rates[0]), size=rates.size)
+    else:
+        drawn = rng.laplace(np.full(rates.size, scales.unit), rates)
+    noisy[measured] = rows[measured] + drawn
+    return noisy

@@ -1,0 +1,115 @@
+"""The one place with compiler settings.
+
+``kernel`` compiles a function over plain arrays; ``helper`` compiles a small
+function that its callers inline; ``exact_kernel`` may fuse a multiplication with
+an addition, which removes a rounding and therefore keeps every error bound of the
+exact samplers. Compilation is lazy: the first call pays, the disk cache remembers.
+
+The bit operations that Numba lacks are intrinsics here. With ``NUMBA_DISABLE_JIT=1``
+kernels run as plain Python, so each intrinsic has a plain twin of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COMPILED = not config.DISABLE_JIT
+
+
+def _compile(function: F, **settings: Any) -> F:
+    try:
+        compiled: F = numba.njit(cache=True, nogil=True, **settings)(function)
+    except RuntimeError:
+        # No folder to cache in (a read-only install without a home, or code typed
+        # at a prompt): compile anew in each process rather than fail at import.
+        compiled = numba.njit(nogil=True, **settings)(function)
+    return compiled
+
+
+def kernel(function: F) -> F:
+    """Compile `function` lazily, cached on disk, free of the interpreter lock."""
+    return _compile(function, fastmath=False)
+
+
+def exact_kernel(function: F) -> F:
+    """Like `kernel`, with fused multiply-add allowed: it only removes roundings."""
+    return _compile(function, fastmath={"contract"})
+
+
+def helper(function: F) -> F:
+    """Compile `function` so that the kernels that call it inline it."""
+    return _compile(function, fastmath=False, inline="always")
+
+
+if COMPILED:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def popcount(typing_context: Any, word: Any) -> Any:
+        """Return the number of ones in a 64-bit word, as int64."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            count = builder.module.declare_intrinsic("llvm.ctpop", [ir.IntType(64)])
+            return builder.call(count, [values[0]])
+
+        return types.int64(types.uint64), generate
+
+    @intrinsic
+    def high_product(typing_context: Any, left: Any, right: Any) -> Any:
+        """Return the upper 64 bits of the 128-bit product of two words."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            wide = ir.IntType(128)
+            product = builder.mul(
+                builder.zext(values[0], wide), builder.zext(values[1], wide)
+            )
+            high = builder.lshr(product, ir.Constant(wide, 64))
+            return builder.trunc(high, ir.IntType(64))
+
+        return types.uint64(types.uint64, types.uint64), generate
+
+    @intrinsic
+    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+        """Ask the processor to bring ``array[index]`` near, for writing."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            from numba.core import cgutils
+            from numba.np.arrayobj import make_array
+
+            data = make_array(signature.args[0])(context, builder, values[0]).data
+            address = builder.bitcast(
+                builder.gep(data, [values[1]]), ir.IntType(8).as_pointer()
+            )
+            flag = ir.IntType(32)
+            function_type = ir.FunctionType(
+                ir.VoidType(), [address.type, flag, flag, flag]
+            )
+            function = cgutils.get_or_insert_function(
+                builder.module, function_type, "llvm.prefetch.p0"
+            )
+            builder.call(function, [address, flag(1), flag(3), flag(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.int64), generate
+
+else:
+    import numpy as np
+
+    def popcount(word: Any) -> Any:
+        """Plain twin of the intrinsic."""
+        return int(word).bit_count()
+
+    def high_product(left: Any, right: Any) -> Any:
+        """Plain twin of the intrinsic."""
+        return np.uint64((int(left) * int(right)) >> 64)
+
+    def prefetch(array: Any, index: Any) -> None:
+        """Plain twin of the intrinsic: nothing to do."""

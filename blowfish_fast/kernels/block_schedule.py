@@ -1,0 +1,119 @@
+"""Jobs of consecutive blocks on a few threads, in an order no thread can change.
+
+Serves the partition of a long array: each block of cells needs several jobs (costs
+of some bucket lengths), then a closing step (the dynamic programme), and a few
+buffers are reused from block to block.
+
+    block 0     job 0   job 1   job 2   close 0
+    block 1     job 0                   close 0 | job 1   job 2   close 1
+    block 2     job 0                   close 1 | job 1   ...
+
+A job waits for the same job of the block before (it may carry a state along), and for
+the buffer it writes to; a closing step waits for its jobs and the step before. All
+wait only for tasks earlier in one fixed list, so nothing can lock up, and what is
+computed does not depend on which thread does it. Jobs are worth a thread if they
+spend their time outside the interpreter lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+Room = TypeVar("Room")
+
+CLOSE = -1
+
+
+def buffers_needed(blocks: int, threads: int) -> int:
+    """Return how many buffers `run_blocks` uses in turn."""
+    return min(blocks, 1 if threads == 1 else threads + 1)
+
+
+def _tasks(blocks: int, jobs: int, threads: int) -> Iterator[tuple[int, int]]:
+    """Yield (block, job) in the order in which threads take them."""
+    for block in range(blocks):
+        for job in range(jobs):
+            yield block, job
+            # Closing is sequential: with helpers, it overlaps the next block's jobs.
+            if threads > 1 and job == 0 and block > 0:
+                yield block - 1, CLOSE
+        if threads == 1:
+            yield block, CLOSE
+    if threads > 1:
+        yield blocks - 1, CLOSE
+
+
+def run_blocks(
+    blocks: int,
+    jobs: Sequence[Callable[[int, Room], None]],
+    close: Callable[[int, Room], None],
+    *,
+    threads: int,
+    make_room: Callable[[], Room],
+) -> None:
+    """Run every job of every block, and close the blocks in order.
+
+    Parameters
+    ----------
+    blocks : int
+    jobs : callables ``job(block, room)``
+        Block ``q`` may write to buffer ``q % buffers_needed(blocks, threads)``.
+    close : callable ``close(block, room)``
+    threads : int
+        The caller's own thread is one of them.
+    make_room : callable
+        Called once by each thread; what it returns is that thread's own.
+    """
+    buffers = buffers_needed(blocks, threads)
+    tasks = _tasks(blocks, len(jobs), threads)
+    turn = threading.Condition()
+    last_done = [-1] * len(jobs)
+    last_closed = -1
+    failures: list[BaseException] = []
+
+    def may_start(block: int, job: int) -> bool:
+        if failures:
+            return True
+        if job == CLOSE:
+            return last_closed == block - 1 and min(last_done) >= block
+        return last_done[job] == block - 1 and last_closed >= block - buffers
+
+    def work() -> None:
+        nonlocal last_closed
+        try:
+            room = make_room()
+            while True:
+                with turn:
+                    task = next(tasks, None)
+                    if task is None:
+                        return
+                    turn.wait_for(partial(may_start, *task))
+                    if failures:
+                        return
+                block, job = task
+                if job == CLOSE:
+                    close(block, room)
+                else:
+                    jobs[job](block, room)
+                with turn:
+                    if job == CLOSE:
+                        last_closed = block
+                    else:
+                        last_done[job] = block
+                    turn.notify_all()
+        except BaseException as failure:
+            with turn:
+                failures.append(failure)
+                turn.notify_all()
+
+    helpers = [threading.Thread(target=work) for _ in range(threads - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[0]

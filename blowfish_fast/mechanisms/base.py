@@ -1,0 +1,216 @@
+"""What every mechanism shares: release, prediction, and nothing of the data.
+
+A mechanism is a recipe: `_run` asks a handle for selections and measurements and
+returns an `Outcome`. `release` and the predictions are final and run the same recipe,
+so no recipe is written twice.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+
+import numpy as np
+
+from .._typing import FloatArray
+from .._validation import as_counts, as_epsilon
+from ..domain import Domain
+from ..errors import DataDependentError, DomainError, PolicyError, WorkloadError
+from ..guarantee import Guarantee
+from ..handle import Account, Handle, Measurement, Progress
+from ..histogram import Histogram
+from ..policies import Policy
+from ..release import Covers, Release
+from ..workloads import Workload
+
+if TYPE_CHECKING:
+    from ..randomness import Randomness
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a recipe hands back: cells in C order, and where they come from."""
+
+    estimate: FloatArray
+    measurements: list[Measurement]
+    details: dict[str, Any] = field(default_factory=dict)
+    unfitted: FloatArray | None = None
+    covers: Covers = "noise"
+
+
+class Mechanism(ABC):
+    """A private release of a histogram, tuned to a workload, under a policy.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable. There is no default.
+    workload : Workload
+        What will be asked; answers to other queries are possible too.
+    epsilon : number
+        Privacy parameter, spent in full by one release. Read as the decimal typed.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, policy: Policy, workload: Workload, *, epsilon: Any) -> None:
+        if not isinstance(policy, Policy):
+            raise PolicyError(
+                f"state the policy first, such as policies.Full(domain); received "
+                f"{policy!r}"
+            )
+        if not isinstance(workload, Workload):
+            raise WorkloadError(
+                "state the workload second, such as workloads.Identity(domain); "
+                f"received {workload!r}"
+            )
+        if workload.domain != policy.domain:
+            raise DomainError(
+                f"policy and workload must share one domain; received "
+                f"{policy.domain!r} and {workload.domain!r}"
+            )
+        self.policy = policy
+        self.workload = workload
+        self.epsilon: Fraction = as_epsilon(epsilon)
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of policy and workload."""
+        return self.policy.domain
+
+    @abstractmethod
+    def _run(self, private: Handle) -> Outcome:
+        """Follow the recipe."""
+
+    @classmethod
+    @abstractmethod
+    def example(
+        cls, domain: Domain, policy: Policy, epsilon: Any
+    ) -> tuple[Self, Histogram]:
+        """Return a mechanism and data on which audits and benchmarks run it."""
+
+    def _notes(self) -> tuple[str, ...]:
+        """Say how the mechanism is calibrated to a policy, where that is not plain."""
+        return ()
+
+    @final
+    def release(
+        self,
+        data: Any,
+        rng: int | np.random.Generator | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Spend epsilon once on `data` and publish the result.
+
+        Parameters
+        ----------
+        data : Histogram or array_like of counts
+            Over the mechanism's domain.
+        rng : int or numpy Generator, optional
+            None draws secure noise. A seed makes the release reproducible and marks
+            it as an experiment (``release.private`` is False).
+        progress : callable, optional
+            Called with a short text before each long step.
+        """
+        counts = self._counts(data)
+        from ..randomness import Randomness
+
+        source = Randomness(rng)
+        account = Account(self.epsilon)
+        outcome = self._run(self._handle(counts, account, source, progress))
+        return Release(
+            domain=self.domain,
+            estimate=outcome.estimate.reshape(self.domain.shape),
+            mechanism=self.name,
+            guarantee=Guarantee.of(
+                self.policy,
+                account.spent,
+                secure=source.secure,
+                notes=self._notes(),
+            ),
+            measurements=tuple(outcome.measurements),
+            details=outcome.details,
+            covers=outcome.covers,
+            unfitted=None
+            if outcome.unfitted is None
+            else outcome.unfitted.reshape(self.domain.shape),
+            version=_version(),
+        )
+
+    def _handle(
+        self,
+        counts: Any,
+        account: Account,
+        source: Randomness | None,
+        progress: Progress | None = None,
+    ) -> Handle:
+        return Handle(counts, self.policy, account, source, progress=progress)
+
+    def _counts(self, data: Any) -> Any:
+        if isinstance(data, Histogram):
+            if data.domain != self.domain:
+                raise DomainError(
+                    f"the data lies over {data.domain!r} and the mechanism over "
+                    f"{self.domain!r}; build both over one Domain"
+                )
+            return data.counts.reshape(-1)
+        return as_counts(data, self.domain.shape).reshape(-1)
+
+    @cached_property
+    def _rehearsal(self) -> Outcome:
+        return self._run(self._handle(None, Account(self.epsilon), None))
+
+    def _rehearsed(self, workload: Workload | None) -> tuple[Measurement, Workload]:
+        asked = self.workload if workload is None else workload
+        if asked.domain != self.domain:
+            raise DomainError(
+                f"the workload lies over {asked.domain!r} and the mechanism over "
+                f"{self.domain!r}"
+            )
+        outcome = self._rehearsal
+        if outcome.covers == "nothing" or len(outcome.measurements) != 1:
+            raise DataDependentError(
+                f"the error of {self.name} depends on the data; it cannot be predicted"
+            )
+        return outcome.measurements[0], asked
+
+    @final
+    def expected_error(self, workload: Workload | None = None) -> FloatArray:
+        """Return the expected squared error of each query, before any fit.
+
+        Exact for the noise that would be drawn, and free: no data is read. Raises
+        `DataDependentError` for mechanisms that choose from the data.
+        """
+        measurement, asked = self._rehearsed(workload)
+        asked._refuse_too_many()
+        form = asked.explicit_form(measurement.buckets)
+        return measurement.strategy.spread(form, measurement.scales).variance
+
+    @final
+    def expected_total_error(self, workload: Workload | None = None) -> float:
+        """Return the expected squared error summed over all queries, before any fit.
+
+        Closed formulas serve `AllRanges` and the like at any size.
+        """
+        measurement, asked = self._rehearsed(workload)
+        form = asked.form(measurement.buckets)
+        return measurement.strategy.total_variance(form, measurement.scales)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.policy!r}, {self.workload!r}, "
+            f"epsilon={float(self.epsilon):g})"
+        )
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("blowfish_fast")
+    except PackageNotFoundError:
+        return "unknown"

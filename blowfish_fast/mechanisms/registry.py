@@ -1,0 +1,11 @@
+"""Every mechanism by name: the command line, audits and benchmarks walk this table."""
+
+from __future__ import annotations
+
+from .base import Mechanism
+from .dawa import Dawa
+from .laplace import Laplace
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    mechanism.name: mechanism for mechanism in (Dawa, Laplace)
+}

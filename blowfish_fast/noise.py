@@ -1,0 +1,162 @@
+"""Scales of discrete Laplace noise, its law, and bounds on sums of it.
+
+All noise is P(Z = z) proportional to exp(-|z| / b) on the integers. A measurement
+has one scale per row, held as integers so that its cost is an exact fraction:
+
+    row      0     1     2     3
+    rate     5     5     0     0       scale of row i = unit / rate[i]
+    exact    no    no    no    yes     row 2 is not measured, row 3 needs no noise
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from ._typing import BoolArray, FloatArray, IntArray
+
+# Integer weights before they are scaled to rates, and the budget in units; their
+# product must stay below 2^63.
+WEIGHT_BITS = 30
+BUDGET_BITS = 32
+# Rows noisier than this tell nothing; they are not measured at all.
+LARGEST_SCALE_BITS = 40
+
+
+class Scales(NamedTuple):
+    """Noise scales of the rows of one measurement, as exact rationals.
+
+    Row i carries noise of scale ``unit / rates[i]``; rate 0 means that it is not
+    measured, unless `exact` marks it as a row that no edge of the policy moves, which
+    is published as it is.
+    """
+
+    rates: IntArray
+    unit: int
+    exact: BoolArray
+
+    @property
+    def measured(self) -> BoolArray:
+        """Rows that carry noise."""
+        return (self.rates > 0) & ~self.exact
+
+    @property
+    def widths(self) -> FloatArray:
+        """Scale b of each row; 0 where there is no noise (exact or unmeasured)."""
+        widths = np.zeros(self.rates.size)
+        noisy = self.measured
+        widths[noisy] = self.unit / self.rates[noisy]
+        return widths
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each row: 0 where exact, infinite where not measured."""
+        variances = np.full(self.rates.size, np.inf)
+        noisy = self.measured
+        variances[noisy] = laplace_variance(self.unit / self.rates[noisy])
+        variances[self.exact] = 0.0
+        return variances
+
+
+def integer_weights(weights: FloatArray) -> IntArray:
+    """Round weights in [0, 1] to integers, the form in which the worst edge is found.
+
+    A positive weight too small to matter becomes 0: its row is not measured.
+    """
+    return np.floor(weights * float(2**WEIGHT_BITS)).astype(np.int64)
+
+
+def scales_within(
+    weights: IntArray, worst: int, epsilon: Fraction, exact: BoolArray
+) -> Scales:
+    """Give each row a rate in proportion to its weight, the worst edge costing epsilon.
+
+    `worst` is the largest sum of `weights` over the rows that one edge moves (each
+    counted as often as the edge moves it). Flooring each rate keeps the sum of rates
+    on every edge at most ``epsilon * unit``.
+    """
+    unit = budget_unit(epsilon)
+    budget = math.floor(epsilon * unit)
+    if worst == 0:
+        rates = np.zeros(weights.size, dtype=np.int64)
+    else:
+        # floor(w * budget / worst) exactly: weights < 2^31, budget < 2^32.
+        rates = weights * np.int64(budget) // np.int64(worst)
+    rates[rates < unit / 2**LARGEST_SCALE_BITS] = 0
+    rates[exact] = 0
+    return Scales(rates, unit, exact)
+
+
+def budget_unit(epsilon: Fraction) -> int:
+    """Return the power of two that gives `epsilon` about 32 bits, below 2^52."""
+    bits = BUDGET_BITS - 1 - math.ceil(math.log2(epsilon))
+    return int(2 ** min(max(bits, 0), 52))
+
+
+def laplace_variance(width: FloatArray | float) -> FloatArray:
+    """Return the variance 2 q / (1 - q)^2 of discrete Laplace noise, q = exp(-1/b).
+
+    Written as 1 / (2 sinh(1 / 2b)^2), which keeps its accuracy for large b.
+    """
+    half = 0.5 / np.asarray(width, dtype=np.float64)
+    # Beyond 350 the variance is below the smallest double.
+    variance: FloatArray = 0.5 / np.sinh(np.minimum(half, 350.0)) ** 2
+    return variance
+
+
+def laplace_mean_size(width: float) -> float:
+    """Return E|Z| = 1 / sinh(1/b) of discrete Laplace noise; about b for large b."""
+    return 1.0 / math.sinh(min(1.0 / width, 700.0))
+
+
+class Spread(NamedTuple):
+    """What is known of the noise in each query's answer, before anything is drawn.
+
+    The answer is off by a sum of a_i Z_i with Z_i of scale b_i: `variance` is its
+    exact variance, `square` the sum of (a_i b_i)^2 and `largest` the largest
+    |a_i b_i|.
+    """
+
+    variance: FloatArray
+    square: FloatArray
+    largest: FloatArray
+
+
+def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
+    """Bound P(|sum a_i Z_i| > distance) for each query.
+
+    The moment function of discrete Laplace noise is at most the continuous one,
+    1 / (1 - s^2 b^2), because cosh(ut) - 1 <= u^2 (cosh t - 1) for |u| <= 1; and
+    -ln(1 - y) / y increases, so the sum over rows is at most
+    -(square / largest^2) ln(1 - s^2 largest^2). The best s has a closed form.
+    """
+    square, largest = spread.square, spread.largest
+    noisy = largest > 0
+    safe = np.where(noisy, largest, 1.0)
+    total = np.where(noisy, square, 1.0)
+    reach = distance * safe
+    slope = reach / (total + np.hypot(total, reach))
+    # The two logarithms are of one size near slope = 0 and 1; log1p keeps both.
+    exponent = -(total / safe**2) * np.log1p(-(slope**2)) - slope * distance / safe
+    bound: FloatArray = np.minimum(1.0, 2.0 * np.exp(np.minimum(exponent, 0.0)))
+    return np.where(noisy, bound, 0.0)
+
+
+def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
+    """Return the smallest distance whose Chernoff bound is at most `miss`.
+
+    Bisection in 100 halvings from above; the upper end is returned, so the bound
+    holds for the number returned, not for one next to it.
+    """
+    low = np.zeros(spread.square.size)
+    high = np.sqrt(spread.square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        enough = chernoff_tail(middle, spread) <= miss
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle)
+    # Rounding in the bound is far below this margin.
+    return high * (1.0 + 2.0**-30)

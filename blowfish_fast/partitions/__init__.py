@@ -1,0 +1,10 @@
+"""Partitions: which cells share a bucket, chosen privately."""
+
+from __future__ import annotations
+
+from .base import Partition
+from .dyadic_tree import DyadicTree
+from .least_cost import LeastCost
+from .partition_quality import cost_bound, partition_cost
+
+__all__ = ["DyadicTree", "LeastCost", "Partition", "cost_bound", "partition_cost"]

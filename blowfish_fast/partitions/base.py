@@ -1,0 +1,60 @@
+"""What partitions share: a private choice of buckets, calibrated to the policy."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from .._typing import IntArray
+from ..buckets import Buckets
+from ..policies import Policy
+
+if TYPE_CHECKING:
+    from ..randomness import Randomness
+
+
+class Partition(ABC):
+    """Chooses, privately, which neighbouring cells share a bucket.
+
+    The recipe that uses a partition tells it what one more bucket will cost
+    (`priced`); the partition weighs that against the error of taking its cells as
+    equal.
+    """
+
+    name: ClassVar[str]
+    default_share: ClassVar[Fraction]
+    bucket_cost: float = 1.0
+
+    def priced(self, bucket_cost: float) -> Self:
+        """Return the same partition for buckets that cost `bucket_cost` each.
+
+        The cost is the mean absolute noise that one bucket will receive; it depends
+        on epsilon and the policy, never on data.
+        """
+        other = copy.copy(self)
+        other.bucket_cost = bucket_cost
+        return other
+
+    @abstractmethod
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Buckets:
+        """Return contiguous buckets, epsilon-private under `policy`."""
+
+
+def record_distance(policy: Policy) -> int:
+    """Return how many additions and removals of one record an edge stands for.
+
+    A move is one removal and one addition, so what is private when a record is added
+    or removed costs twice under a policy with moves; nothing moves at no cost.
+    """
+    if policy.has_moves:
+        return 2
+    return 1 if policy.has_bottom else 0

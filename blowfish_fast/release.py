@@ -1,0 +1,146 @@
+"""What a mechanism publishes: an estimate, its guarantee, answers and intervals.
+
+A release holds public values only: noisy measurements, what was derived from them,
+and the promise that was kept. True counts are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ._typing import AnyArray, FloatArray
+from ._validation import as_confidence
+from .domain import Domain
+from .errors import DomainError, IntervalError
+from .guarantee import Guarantee
+from .handle import Measurement
+from .noise import Spread, chernoff_half_width
+from .workloads import Workload
+
+if TYPE_CHECKING:
+    import os
+    from typing import Self
+
+Covers = Literal["noise", "nothing"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A private estimate of a histogram.
+
+    Attributes
+    ----------
+    estimate : float64 of the domain's shape
+        Estimated count of every cell; may be negative or fractional unless a fit was
+        asked for.
+    guarantee : Guarantee
+        What is promised; ``str()`` of it is a sentence.
+    private : bool
+        Whether the noise was secure. Seeded releases are experiments.
+    details : mapping
+        Public by-products of the mechanism: bucket edges, fan-out and the like.
+    covers : {"noise", "nothing"}
+        What `intervals` account for.
+    """
+
+    domain: Domain
+    estimate: FloatArray
+    mechanism: str
+    guarantee: Guarantee
+    measurements: tuple[Measurement, ...]
+    details: Mapping[str, Any]
+    covers: Covers = "noise"
+    unfitted: FloatArray | None = None
+    version: str = field(default="")
+
+    def __post_init__(self) -> None:
+        self.estimate.flags.writeable = False
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise was secure."""
+        return self.guarantee.secure
+
+    def answer(self, workload: Workload) -> AnyArray:
+        """Return one estimated answer per query. Free: it reads the estimate only."""
+        self._check(workload)
+        return workload.answer(self.estimate)
+
+    def intervals(self, workload: Workload, confidence: float = 0.95) -> FloatArray:
+        """Return noise intervals, shape (queries, 2).
+
+        Each holds at least `confidence` of the noise that was drawn, given the
+        buckets: on a mechanism with a partition the true answer may lie outside by
+        the error of taking buckets as uniform. The centre is the linear answer,
+        before any fit.
+        """
+        self._check(workload)
+        miss = 1.0 - as_confidence(confidence)
+        half = chernoff_half_width(self._spread(workload), miss)
+        linear = self.estimate if self.unfitted is None else self.unfitted
+        centre = workload.answer(linear)
+        return np.stack([centre - half, centre + half], axis=-1)
+
+    def standard_errors(self, workload: Workload) -> FloatArray:
+        """Return the exact standard deviation of the noise in each linear answer."""
+        self._check(workload)
+        return np.sqrt(self._spread(workload).variance)
+
+    def _spread(self, workload: Workload) -> Spread:
+        if self.covers == "nothing" or len(self.measurements) != 1:
+            raise IntervalError(
+                f"{self.mechanism} is not linear in its noise, so no interval is known "
+                "for its answers; choose a mechanism with covers='noise'"
+            )
+        (measurement,) = self.measurements
+        form = workload.explicit_form(measurement.buckets)
+        return measurement.strategy.spread(form, measurement.scales)
+
+    def _check(self, workload: Workload) -> None:
+        if not isinstance(workload, Workload):
+            raise DomainError(
+                f"ask a workload, such as workloads.Ranges; received {workload!r}"
+            )
+        if workload.domain != self.domain:
+            raise DomainError(
+                f"the workload is over {workload.domain!r} and the release over "
+                f"{self.domain!r}; build the workload over release.domain"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: domain, estimate, guarantee, mechanism, version."""
+        return {
+            "mechanism": self.mechanism,
+            "version": self.version,
+            "domain": self.domain.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "promise": str(self.guarantee),
+            "covers": self.covers,
+            "estimate": self.estimate.tolist(),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to one file: a zip of JSON and arrays, never pickle."""
+        from .release_file import write_release
+
+        write_release({one.name: getattr(self, one.name) for one in fields(self)}, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a release that `save` wrote; answers and intervals work as before."""
+        from .release_file import read_release
+
+        return cls(**read_release(path))
+
+    def __repr__(self) -> str:
+        kind = "" if self.private else ", seeded: an experiment"
+        return (
+            f"Release({self.mechanism}, {self.domain!r}, "
+            f"eps = {float(self.guarantee.epsilon):g}{kind})"
+        )

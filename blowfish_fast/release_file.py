@@ -1,0 +1,202 @@
+"""Releases on disk: one zip of JSON and ``.npy`` arrays, never pickle.
+
+release.json      names, guarantee, scalars; arrays appear as {"array": "name"}
+estimate.npy ...  one member per array
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._typing import AnyArray
+from .buckets import Buckets
+from .domain import Domain
+from .errors import BlowfishError, ReleaseFileError
+from .guarantee import Guarantee
+from .handle import Measurement
+from .noise import Scales
+from .strategies import STRATEGIES
+
+FORMAT = 1
+LARGEST_MEMBER = 2**33
+"""Bytes an array may unpack to: 2^30 doubles, above any domain."""
+
+
+def write_release(parts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the fields of a release; a crash leaves the old file or the new one."""
+    arrays: dict[str, AnyArray] = {}
+    content = {
+        "format": FORMAT,
+        "version": parts["version"],
+        "mechanism": parts["mechanism"],
+        "domain": parts["domain"].to_dict(),
+        "guarantee": parts["guarantee"].to_dict(),
+        "covers": parts["covers"],
+        "estimate": _keep(parts["estimate"], "estimate", arrays),
+        "unfitted": _keep(parts["unfitted"], "unfitted", arrays),
+        "details": _keep(dict(parts["details"]), "details", arrays),
+        "measurements": [
+            _keep(_pack(one), f"measurement{number}", arrays)
+            for number, one in enumerate(parts["measurements"])
+        ],
+    }
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("release.json", json.dumps(content))
+                for name, array in arrays.items():
+                    buffer = io.BytesIO()
+                    np.save(buffer, array, allow_pickle=False)
+                    archive.writestr(f"{name}.npy", buffer.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_release(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the fields of a release; refuse anything that is not one."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            content = json.loads(_member(archive, "release.json"))
+            if content.get("format") != FORMAT:
+                raise ReleaseFileError(
+                    f"this version reads release files of format {FORMAT}; {path} has "
+                    f"format {content.get('format')!r}. Update blowfish_fast"
+                )
+            return _rebuild(content, archive)
+    except FileNotFoundError:
+        raise ReleaseFileError(f"there is no release file at {path}") from None
+    except ReleaseFileError:
+        raise
+    except (BlowfishError, OSError, zipfile.BadZipFile) as problem:
+        raise ReleaseFileError(f"{path} is not a release file: {problem}") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        MemoryError,
+        NotImplementedError,
+        RecursionError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as problem:
+        raise ReleaseFileError(
+            f"{path} is damaged or was not written by Release.save "
+            f"({type(problem).__name__}); ask for a fresh copy"
+        ) from None
+
+
+def _pack(measurement: Measurement) -> dict[str, Any]:
+    return {
+        "kind": measurement.strategy.kind,
+        "strategy": measurement.strategy.pack(),
+        "rates": measurement.scales.rates,
+        "unit": measurement.scales.unit,
+        "exact": measurement.scales.exact,
+        "noisy": measurement.noisy,
+        "edges": measurement.buckets.edges,
+        "order": measurement.buckets.order,
+        "curve": measurement.buckets.curve,
+    }
+
+
+def _keep(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
+    """Move arrays out of nested plain data, leaving their names behind."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {key: _keep(one, f"{name}.{key}", arrays) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_keep(one, f"{name}.{at}", arrays) for at, one in enumerate(value)]
+    return value
+
+
+def _restore(value: Any, archive: zipfile.ZipFile) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"array"}:
+            data = io.BytesIO(_member(archive, f"{value['array']}.npy"))
+            return np.load(data, allow_pickle=False)
+        return {key: _restore(one, archive) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_restore(one, archive) for one in value]
+    return value
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read one member, bounded before it is unpacked."""
+    if archive.getinfo(name).file_size > LARGEST_MEMBER:
+        raise ReleaseFileError(f"{name} unpacks to more than any release can hold")
+    return archive.read(name)
+
+
+def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+    domain = Domain.from_dict(content["domain"])
+    estimate = np.asarray(_restore(content["estimate"], archive), dtype=np.float64)
+    unfitted = _restore(content["unfitted"], archive)
+    if estimate.shape != domain.shape:
+        raise ReleaseFileError("the estimate does not have the domain's shape")
+    if unfitted is not None and np.shape(unfitted) != domain.shape:
+        raise ReleaseFileError("the unfitted estimate does not have the domain's shape")
+    if content["covers"] not in ("noise", "nothing"):
+        raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
+    measurements = [
+        _measurement(_restore(one, archive), domain) for one in content["measurements"]
+    ]
+    return {
+        "domain": domain,
+        "estimate": estimate,
+        "mechanism": str(content["mechanism"]),
+        "guarantee": Guarantee.from_dict(content["guarantee"]),
+        "measurements": tuple(measurements),
+        "details": _restore(content["details"], archive),
+        "covers": content["covers"],
+        "unfitted": unfitted,
+        "version": str(content["version"]),
+    }
+
+
+def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
+    if data["kind"] not in STRATEGIES:
+        raise ReleaseFileError(f"the strategy {data['kind']!r} is unknown here")
+    strategy = STRATEGIES[data["kind"]].unpack(data["strategy"])
+    rates = np.asarray(data["rates"], dtype=np.int64)
+    exact = np.asarray(data["exact"], dtype=bool)
+    noisy = np.asarray(data["noisy"], dtype=np.int64)
+    buckets = Buckets(
+        np.asarray(data["edges"], dtype=np.int64),
+        None if data["order"] is None else _permutation(data["order"]),
+        curve=bool(data["curve"]),
+    )
+    rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64)).size
+    sizes = {rates.shape, exact.shape, noisy.shape, (rows,)}
+    if len(sizes) != 1 or buckets.cells != domain.size or int(data["unit"]) < 1:
+        raise ReleaseFileError("a measurement does not fit its strategy or domain")
+    return Measurement(
+        strategy, Scales(rates, int(data["unit"]), exact), noisy, buckets
+    )
+
+
+def _permutation(order: Any) -> AnyArray:
+    array = np.asarray(order, dtype=np.int64)
+    if array.ndim != 1 or not (np.sort(array) == np.arange(array.size)).all():
+        raise ReleaseFileError("the order of the cells names some of them twice")
+    return array

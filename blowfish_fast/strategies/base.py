@@ -1,0 +1,71 @@
+"""What strategies share: integer weights, the worst policy edge, exact scales.
+
+A strategy says how much an edge of the policy moves its rows through one function,
+`worst_edge`, in integers. Scales and cost both follow from it, so the noise drawn and
+the price charged cannot disagree.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..noise import Scales, Spread, scales_within
+from ..policies import Policy
+from ..workloads import Form
+
+
+class LinearStrategy(ABC):
+    """Integer rows of the counts, measured with noise in proportion to weights."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the exact values that are measured."""
+
+    @abstractmethod
+    def weights(self) -> IntArray:
+        """Return the relative rate of each row, as integers below 2^31."""
+
+    @abstractmethod
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the rows that no edge of the policy moves."""
+
+    @abstractmethod
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest sum of `weights` over the rows that one edge moves."""
+
+    @abstractmethod
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the best linear estimate of the cells."""
+
+    @abstractmethod
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise, for explicit forms."""
+
+    @abstractmethod
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+
+    @abstractmethod
+    def pack(self) -> dict[str, Any]:
+        """Return arrays and plain values from which the strategy is rebuilt."""
+
+    @classmethod
+    @abstractmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild a strategy from `pack`."""
+
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return scales whose worst policy edge costs at most `epsilon`."""
+        exact = self.exact_rows(policy)
+        weights = self.weights()
+        weights[exact] = 0
+        return scales_within(weights, self.worst_edge(weights, policy), epsilon, exact)
+
+    def cost(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the exact cost of the worst policy edge, or a bound above it."""
+        return Fraction(self.worst_edge(scales.rates, policy), scales.unit)

@@ -1,0 +1,193 @@
+"""What every workload answers: exact answers, and its queries in one of three forms.
+
+A workload is a list of linear queries over the cells of a domain. Strategies see it
+only through a `Form`, laid over the buckets that were measured, so a mechanism never
+asks which workload it was given.
+
+    Implicit    all queries of a kind, never listed: closed formulas
+    Fractions   ranges of buckets whose two end buckets are covered in part
+    Pieces      sparse rows as runs of buckets with one value each
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray, IntArray
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import DomainError, SizeError, WorkloadError
+
+MOST_QUERIES = 2**26
+"""Longest array of answers that is ever built."""
+
+Kind = Literal["all_ranges", "prefixes", "identity", "total"]
+
+
+class Implicit(NamedTuple):
+    """Every query of one kind over the cells between `edges`, bucket by bucket."""
+
+    kind: Kind
+    edges: IntArray
+
+
+class Fractions(NamedTuple):
+    """Ranges of buckets, first to last; both end buckets are covered in part.
+
+    A range inside one bucket has ``first == last`` and uses `first_fraction`.
+    """
+
+    first: IntArray
+    first_fraction: FloatArray
+    last: IntArray
+    last_fraction: FloatArray
+
+
+class Pieces(NamedTuple):
+    """Sparse rows: row r owns the pieces pointers[r] .. pointers[r + 1].
+
+    A piece is a run of buckets [start, end) on which the row has one value; pieces of
+    a row are sorted and disjoint, and the row is 0 elsewhere.
+    """
+
+    pointers: IntArray
+    starts: IntArray
+    ends: IntArray
+    values: FloatArray
+
+
+Form = Implicit | Fractions | Pieces
+
+
+class Workload(ABC):
+    """A list of linear queries over a domain."""
+
+    def __init__(self, domain: Domain) -> None:
+        if not isinstance(domain, Domain):
+            raise WorkloadError(
+                f"a workload is stated over a Domain; received {domain!r}. "
+                "Write workloads.Identity(Domain(n))"
+            )
+        self.domain = domain
+
+    @property
+    @abstractmethod
+    def queries(self) -> int:
+        """Number of queries."""
+
+    @abstractmethod
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        """Answer from counts of the domain's shape."""
+
+    @abstractmethod
+    def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
+        """List the queries over `buckets`; uniform inside each bucket."""
+
+    def form(self, buckets: Buckets) -> Form:
+        """Return the queries over `buckets`, implicit where closed formulas exist."""
+        return self.explicit_form(buckets)
+
+    def answer(self, counts: Any) -> AnyArray:
+        """Return one exact answer per query.
+
+        Integer counts give int64 answers where all coefficients are 0 or 1, and
+        float64 answers otherwise.
+        """
+        self._refuse_too_many()
+        array = np.asarray(getattr(counts, "counts", counts))
+        if array.shape != self.domain.shape:
+            raise DomainError(
+                f"counts must have the shape of the workload's domain, "
+                f"{self.domain.shape}; received {array.shape}"
+            )
+        if array.dtype.kind in "biu":
+            array = array.astype(np.int64)
+        elif array.dtype != np.float64:
+            array = array.astype(np.float64)
+        return self._answer(array)
+
+    def _refuse_too_many(self) -> None:
+        if self.queries > MOST_QUERIES:
+            raise SizeError(
+                f"{type(self).__name__} has {self.queries:,} queries on this domain; "
+                f"at most 2^26 = {MOST_QUERIES:,} are answered one by one. Use "
+                "expected_total_error for their sum, or Ranges for a part of them"
+            )
+
+    def _check_buckets(self, buckets: Buckets) -> None:
+        if buckets.cells != self.domain.size:
+            raise DomainError(
+                f"buckets of {buckets.cells} cells do not fit a workload over "
+                f"{self.domain.size}"
+            )
+
+    def __len__(self) -> int:
+        return self.queries
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r}, {self.queries:,} queries)"
+
+
+def prefix_sums(counts: AnyArray) -> AnyArray:
+    """Return the running totals with a leading zero: int64 stays exact."""
+    totals = np.zeros(counts.size + 1, dtype=counts.dtype)
+    np.cumsum(counts.reshape(-1), out=totals[1:])
+    return totals
+
+
+def on_a_line(domain: Domain, name: str) -> None:
+    """Refuse domains of several attributes where cells must be in one order."""
+    if domain.ndim != 1:
+        raise WorkloadError(
+            f"{name} asks for one ordered attribute; this domain has {domain.ndim}. "
+            "Use Rectangles on several attributes"
+        )
+
+
+class RowMoments(NamedTuple):
+    """Sum, sum of squares, largest and least coefficient of each row."""
+
+    total: FloatArray
+    squares: FloatArray
+    largest: FloatArray
+    least: FloatArray
+
+
+def row_moments(form: Fractions | Pieces, buckets: int) -> RowMoments:
+    """Return the moments of every row over `buckets` columns, without a matrix."""
+    if isinstance(form, Fractions):
+        return _range_moments(form, buckets)
+    rows = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
+    queries = form.pointers.size - 1
+    lengths = form.ends - form.starts
+    covered = np.bincount(rows, lengths, minlength=queries)
+    # Columns that no piece covers hold a 0; a row without pieces holds nothing else.
+    blank = covered < buckets
+    largest = np.where(blank, 0.0, -np.inf)
+    least = np.where(blank, 0.0, np.inf)
+    np.maximum.at(largest, rows, form.values)
+    np.minimum.at(least, rows, form.values)
+    return RowMoments(
+        np.bincount(rows, form.values * lengths, minlength=queries),
+        np.bincount(rows, form.values**2 * lengths, minlength=queries),
+        largest,
+        least,
+    )
+
+
+def _range_moments(form: Fractions, buckets: int) -> RowMoments:
+    one = form.first == form.last
+    inside = np.where(one, 0, form.last - form.first - 1)
+    end = np.where(one, 0.0, form.last_fraction)
+    largest = np.maximum(form.first_fraction, end)
+    least = np.where(one, form.first_fraction, np.minimum(form.first_fraction, end))
+    covered = form.last - form.first + 1
+    return RowMoments(
+        form.first_fraction + end + inside,
+        form.first_fraction**2 + end**2 + inside,
+        np.where(inside > 0, np.maximum(largest, 1.0), largest),
+        np.where(covered < buckets, np.minimum(least, 0.0), least),
+    )

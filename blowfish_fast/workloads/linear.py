@@ -1,0 +1,97 @@
+"""Any linear queries, as a sparse matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray, IntArray
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import WorkloadError
+from .base import Pieces, Workload
+
+
+class Linear(Workload):
+    """One query per row of a matrix over the cells, in C order.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    matrix : sparse matrix or array_like of shape (queries, cells)
+        Finite coefficients.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Linear(Domain(3), [[1, 0, -1]]).answer([4, 0, 2])
+    array([2.])
+    """
+
+    def __init__(self, domain: Domain, matrix: Any) -> None:
+        from scipy import sparse
+
+        super().__init__(domain)
+        try:
+            rows = sparse.csr_array(matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise WorkloadError(
+                "matrix must be a numeric matrix of shape (queries, cells); received "
+                f"{type(matrix).__name__}"
+            ) from None
+        if rows.ndim != 2 or rows.shape[1] != domain.size:
+            raise WorkloadError(
+                f"matrix must have one column per cell, {domain.size}; received shape "
+                f"{rows.shape}"
+            )
+        if not np.isfinite(rows.data).all():
+            raise WorkloadError("matrix must be finite; found NaN or infinity")
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        self.matrix = rows
+
+    @property
+    def queries(self) -> int:
+        """One per row."""
+        return int(self.matrix.shape[0])
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        answers: AnyArray = self.matrix @ counts.reshape(-1)
+        return answers
+
+    def explicit_form(self, buckets: Buckets) -> Pieces:
+        """Average each row over the buckets; merge equal neighbours into runs."""
+        from scipy import sparse
+
+        self._check_buckets(buckets)
+        labels = buckets.labels[self.matrix.indices]
+        rows = sparse.csr_array(
+            (self.matrix.data / buckets.sizes[labels], labels, self.matrix.indptr),
+            shape=(self.queries, buckets.count),
+        )
+        rows.sum_duplicates()
+        rows.sort_indices()
+        rows.eliminate_zeros()
+        return _runs(
+            rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+        )
+
+
+def _runs(pointers: IntArray, columns: IntArray, values: FloatArray) -> Pieces:
+    """Merge consecutive columns of one row that hold the same value."""
+    row_start = np.zeros(columns.size + 1, dtype=bool)
+    row_start[pointers] = True
+    begins = row_start[:-1].copy()
+    if columns.size:
+        begins[1:] |= (np.diff(columns) != 1) | (np.diff(values) != 0)
+    at = np.flatnonzero(begins)
+    lengths = np.diff(np.append(at, columns.size))
+    runs_before = np.concatenate([[0], np.cumsum(begins)])
+    return Pieces(
+        runs_before[pointers].astype(np.int64),
+        columns[at],
+        columns[at] + lengths,
+        values[at],
+    )

@@ -1,0 +1,202 @@
+"""Ranges of one ordered attribute: listed, all prefixes, or all ranges."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import AnyArray, IntArray
+from .._validation import as_integers
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import InputError, WorkloadError
+from .base import Form, Fractions, Implicit, Pieces, Workload, on_a_line, prefix_sums
+
+RandomLike = int | np.random.Generator
+
+
+class Ranges(Workload):
+    """Half-open ranges [start, end) of cells.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    starts, ends : array_like of int
+        0 <= start < end <= cells for each query.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Ranges(Domain(5), [0, 2], [3, 5]).answer([1, 2, 3, 4, 5])
+    array([ 6, 12])
+    """
+
+    def __init__(self, domain: Domain, starts: Any, ends: Any) -> None:
+        super().__init__(domain)
+        on_a_line(domain, type(self).__name__)
+        try:
+            self.starts = np.atleast_1d(as_integers(starts, "starts"))
+            self.ends = np.atleast_1d(as_integers(ends, "ends"))
+        except InputError as problem:
+            raise WorkloadError(str(problem)) from None
+        if self.starts.ndim != 1 or self.starts.shape != self.ends.shape:
+            raise WorkloadError(
+                "starts and ends must be two lists of the same length; received "
+                f"shapes {self.starts.shape} and {self.ends.shape}"
+            )
+        wrong = (self.starts < 0) | (self.ends > domain.size)
+        if wrong.any():
+            first = int(np.flatnonzero(wrong)[0])
+            raise WorkloadError(
+                f"ranges must lie in [0, {domain.size}); query {first} is "
+                f"[{self.starts[first]}, {self.ends[first]})"
+            )
+        if (self.starts >= self.ends).any():
+            first = int(np.flatnonzero(self.starts >= self.ends)[0])
+            raise WorkloadError(
+                f"a range must start before it ends; query {first} is "
+                f"[{self.starts[first]}, {self.ends[first]}). Ranges are half-open: "
+                "cell 3 alone is [3, 4)"
+            )
+
+    @property
+    def queries(self) -> int:
+        """As listed."""
+        return self.starts.size
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        totals = prefix_sums(counts)
+        answers: AnyArray = totals[self.ends] - totals[self.starts]
+        return answers
+
+    def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
+        """Cut the ranges at the buckets' edges."""
+        self._check_buckets(buckets)
+        if buckets.order is None:
+            from ..kernels.interval_pieces import ranges_to_fractions
+
+            return Fractions(
+                *ranges_to_fractions(self.starts, self.ends, buckets.edges)
+            )
+        from .rectangles import rectangle_pieces
+
+        lows, highs = self.starts[:, None], self.ends[:, None]
+        return rectangle_pieces(
+            self.domain, lows.astype(np.float64), highs.astype(np.float64), buckets
+        )
+
+    @classmethod
+    def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
+        """Draw ranges between two uniform cells, both inclusive."""
+        generator = np.random.default_rng(rng)
+        ends = generator.integers(0, domain.size, size=(2, query_count(count)))
+        ends.sort(axis=0)
+        return cls(domain, ends[0], ends[1] + 1)
+
+    @classmethod
+    def clustered(
+        cls, domain: Domain, count: int, *, rng: RandomLike, large: bool = False
+    ) -> Self:
+        """Draw ranges that crowd around five random centres.
+
+        The clustered workloads of the DAWA evaluation: five uniform centres share the
+        queries; a query reaches out to both sides of its centre by the absolute values
+        of two normal numbers, of standard deviation 256 (`large`: 1024) on 4096 cells
+        and in proportion on other domains. Ranges are cut at the domain's ends.
+        """
+        generator = np.random.default_rng(rng)
+        cells, queries = domain.size, query_count(count)
+        centres = generator.integers(0, cells, size=5)
+        centre = centres[np.arange(queries) * 5 // queries]
+        width = (1024.0 if large else 256.0) * cells / 4096.0
+        reach = np.abs(generator.normal(scale=width, size=(2, queries)))
+        starts = np.clip(np.floor(centre - reach[0]), 0, cells - 1)
+        ends = np.clip(np.ceil(centre + reach[1]), starts + 1, cells)
+        return cls(domain, starts, ends)
+
+
+class Prefixes(Workload):
+    """The n ranges [0, i + 1): a cumulative histogram.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Prefixes(Domain(3)).answer([4, 0, 2])
+    array([4, 4, 6])
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        on_a_line(domain, "Prefixes")
+
+    @property
+    def queries(self) -> int:
+        """One per cell."""
+        return self.domain.size
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        return np.cumsum(counts)
+
+    def form(self, buckets: Buckets) -> Form:
+        """Return the closed form, along the cells' own order."""
+        self._check_buckets(buckets)
+        if buckets.order is None:
+            return Implicit("prefixes", buckets.edges)
+        return self.explicit_form(buckets)
+
+    def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
+        """List every prefix as a range."""
+        ends = np.arange(1, self.domain.size + 1)
+        return Ranges(self.domain, np.zeros_like(ends), ends).explicit_form(buckets)
+
+
+class AllRanges(Workload):
+    """Every range [start, end), by start, then by end.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> AllRanges(Domain(3)).answer([4, 0, 2])
+    array([4, 4, 6, 0, 2, 2])
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        on_a_line(domain, "AllRanges")
+
+    @property
+    def queries(self) -> int:
+        """Cells times cells plus one, halved."""
+        return self.domain.size * (self.domain.size + 1) // 2
+
+    def _bounds(self) -> tuple[IntArray, IntArray]:
+        self._refuse_too_many()
+        starts, ends = np.triu_indices(self.domain.size)
+        return starts.astype(np.int64), ends.astype(np.int64) + 1
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        totals = prefix_sums(counts)
+        starts, ends = self._bounds()
+        answers: AnyArray = totals[ends] - totals[starts]
+        return answers
+
+    def form(self, buckets: Buckets) -> Form:
+        """Return the closed form, along the cells' own order."""
+        self._check_buckets(buckets)
+        if buckets.order is None:
+            return Implicit("all_ranges", buckets.edges)
+        return self.explicit_form(buckets)
+
+    def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
+        """List every range; refused above 2^26 of them."""
+        return Ranges(self.domain, *self._bounds()).explicit_form(buckets)
+
+
+def query_count(count: Any) -> int:
+    """Read how many queries are wanted: at least one."""
+    number = int(as_integers(count, "count"))
+    if number < 1:
+        raise WorkloadError(f"ask for at least one query; received {count!r}")
+    return number

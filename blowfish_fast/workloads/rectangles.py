@@ -1,0 +1,160 @@
+"""Rectangles of several ordered attributes; fractions of a cell are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray
+from .._validation import as_integers
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import WorkloadError
+from .base import Pieces, Workload
+from .ranges import RandomLike, query_count
+
+
+class Rectangles(Workload):
+    """Half-open boxes [low, high) with one interval per attribute.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    lows, highs : (m, d) array_like
+        0 <= low < high <= cells on each axis. A fraction of a cell counts in
+        proportion, as if its records were spread evenly.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Rectangles(Domain((2, 2)), [[0, 0]], [[1, 2]]).answer([[1, 2], [3, 4]])
+    array([3])
+    >>> Rectangles(Domain((2, 2)), [[0, 0]], [[1.5, 2]]).answer([[1, 2], [3, 4]])
+    array([6.5])
+    """
+
+    def __init__(self, domain: Domain, lows: Any, highs: Any) -> None:
+        super().__init__(domain)
+        self.lows = _corners(lows, domain, "lows")
+        self.highs = _corners(highs, domain, "highs")
+        if self.lows.shape != self.highs.shape:
+            raise WorkloadError(
+                "lows and highs must have the same shape; received "
+                f"{self.lows.shape} and {self.highs.shape}"
+            )
+        sizes = np.array(domain.shape, dtype=np.float64)
+        outside = ((self.lows < 0) | (self.highs > sizes)).any(axis=1)
+        if outside.any():
+            first = int(np.flatnonzero(outside)[0])
+            raise WorkloadError(
+                f"rectangles must lie in the domain of shape {domain.shape}; query "
+                f"{first} goes from {self.lows[first]} to {self.highs[first]}"
+            )
+        empty = (self.lows >= self.highs).any(axis=1)
+        if empty.any():
+            first = int(np.flatnonzero(empty)[0])
+            raise WorkloadError(
+                f"a rectangle must start before it ends on each axis; query {first} "
+                f"goes from {self.lows[first]} to {self.highs[first]}"
+            )
+
+    @property
+    def queries(self) -> int:
+        """As listed."""
+        return self.lows.shape[0]
+
+    @property
+    def whole_cells(self) -> bool:
+        """Whether every corner lies between cells."""
+        return bool(
+            (np.floor(self.lows) == self.lows).all()
+            and (np.floor(self.highs) == self.highs).all()
+        )
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        from ..kernels import summed_area as tables
+
+        table = tables.summed_area(counts)
+        if self.whole_cells:
+            lows, highs = self.lows.astype(np.int64), self.highs.astype(np.int64)
+            return tables.rectangle_sums(table, lows, highs)
+        return tables.fractional_rectangle_sums(
+            table.astype(np.float64), self.lows, self.highs
+        )
+
+    def explicit_form(self, buckets: Buckets) -> Pieces:
+        """Cut the rectangles into runs of buckets."""
+        self._check_buckets(buckets)
+        return rectangle_pieces(self.domain, self.lows, self.highs, buckets)
+
+    @classmethod
+    def random(cls, domain: Domain, count: int, *, rng: RandomLike) -> Self:
+        """Draw rectangles between two uniform cells per axis, both inclusive."""
+        generator = np.random.default_rng(rng)
+        corners = np.stack(
+            [
+                generator.integers(0, size, size=(2, query_count(count)))
+                for size in domain.shape
+            ],
+            axis=-1,
+        )
+        corners.sort(axis=0)
+        return cls(domain, corners[0], corners[1] + 1)
+
+    @classmethod
+    def of_shape(
+        cls, domain: Domain, shape: Sequence[int], count: int, *, rng: RandomLike
+    ) -> Self:
+        """Place rectangles of a given shape uniformly in the domain."""
+        sides = np.atleast_1d(as_integers(shape, "shape"))
+        if sides.shape != (domain.ndim,) or (sides < 1).any():
+            raise WorkloadError(
+                f"give one side of at least 1 cell per attribute; received {shape!r} "
+                f"for a domain of shape {domain.shape}"
+            )
+        room = np.array(domain.shape) - sides
+        if (room < 0).any():
+            raise WorkloadError(
+                f"rectangles of shape {tuple(sides.tolist())} do not fit a domain of "
+                f"shape {domain.shape}"
+            )
+        generator = np.random.default_rng(rng)
+        lows = generator.integers(0, room + 1, size=(query_count(count), domain.ndim))
+        return cls(domain, lows, lows + sides)
+
+
+def rectangle_pieces(
+    domain: Domain, lows: FloatArray, highs: FloatArray, buckets: Buckets
+) -> Pieces:
+    """Cut boxes into runs of positions along the buckets' order, then of buckets.
+
+    Along a space-filling curve only the outline of a box is visited; along any other
+    order each of its cells is.
+    """
+    from ..kernels.curve_intervals import rectangle_intervals
+    from ..kernels.interval_pieces import intervals_to_pieces
+
+    order = buckets.position if buckets.order is None else buckets.order
+    intervals = rectangle_intervals(
+        order, buckets.position, domain.shape, lows, highs, continuous=buckets.curve
+    )
+    if buckets.are_single_cells:
+        return Pieces(*intervals)
+    return Pieces(*intervals_to_pieces(*intervals, buckets.edges))
+
+
+def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
+    try:
+        array = np.asarray(corners, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WorkloadError(f"{name} must be numbers; received {corners!r}") from None
+    if array.ndim != 2 or array.shape[1] != domain.ndim:
+        raise WorkloadError(
+            f"{name} must have shape (queries, {domain.ndim}); received {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise WorkloadError(f"{name} must be finite numbers; found NaN or infinity")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,94 @@
+"""Scales, the discrete law, and the bounds that intervals rest on."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blowfish_fast.noise import (
+    Scales,
+    Spread,
+    chernoff_half_width,
+    chernoff_tail,
+    integer_weights,
+    laplace_mean_size,
+    laplace_variance,
+    scales_within,
+)
+
+
+def law(width, reach=4000):
+    values = np.arange(-reach, reach + 1)
+    mass = np.exp(-np.abs(values) / width)
+    return values, mass / mass.sum()
+
+
+@pytest.mark.parametrize("width", [0.05, 0.3, 1.0, 7.0, 40.0])
+def test_variance_and_mean_size_are_those_of_the_law(width):
+    values, mass = law(width)
+    assert laplace_variance(width) == pytest.approx((values**2 * mass).sum(), rel=1e-9)
+    assert laplace_mean_size(width) == pytest.approx(
+        (np.abs(values) * mass).sum(), rel=1e-9
+    )
+
+
+def test_variance_at_scale_one_is_092_of_the_continuous_one():
+    assert laplace_variance(1.0) / 2 == pytest.approx(0.92, abs=0.005)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(10**4)),
+)
+def test_rates_never_overspend(weights, epsilon):
+    whole = integer_weights(np.array(weights))
+    worst = int(whole.sum())
+    exact = np.zeros(whole.size, dtype=bool)
+    scales = scales_within(whole, worst, epsilon, exact)
+    assert Fraction(int(scales.rates.sum()), scales.unit) <= epsilon
+    if worst and max(weights) > 1e-3:
+        spent = Fraction(int(scales.rates.sum()), scales.unit)
+        assert spent >= epsilon * (1 - Fraction(1, 10**4))
+
+
+def test_exact_rows_have_no_noise_and_unmeasured_rows_no_weight():
+    scales = Scales(
+        np.array([4, 0, 0]), 8, np.array([False, False, True])
+    )
+    assert scales.widths.tolist() == [2.0, 0.0, 0.0]
+    assert scales.variances[1] == math.inf
+    assert scales.variances[2] == 0.0
+    assert scales.measured.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
+@pytest.mark.parametrize("terms", [1, 2, 5])
+def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
+    values, mass = law(width, 400)
+    total = mass
+    for _ in range(terms - 1):
+        total = np.convolve(total, mass)
+    reach = np.arange(total.size) - total.size // 2
+    spread = Spread(
+        np.array([terms * float(laplace_variance(width))]),
+        np.array([terms * width**2]),
+        np.array([width]),
+    )
+    for miss in (0.2, 0.05, 0.001):
+        half = float(chernoff_half_width(spread, miss)[0])
+        assert total[np.abs(reach) > half].sum() <= miss
+        bound = float(chernoff_tail(np.array([half]), spread)[0])
+        assert bound <= miss
+        # Tight enough to be useful: a distance 2.5 times shorter is missed more often.
+        if width >= 6:
+            assert total[np.abs(reach) > half / 2.5].sum() > miss
+
+
+def test_without_noise_the_interval_is_a_point():
+    none = Spread(np.zeros(2), np.zeros(2), np.zeros(2))
+    assert chernoff_half_width(none, 0.05).tolist() == [0.0, 0.0]

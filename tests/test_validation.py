@@ -1,0 +1,57 @@
+"""Checks at the door."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from blowfish_fast._validation import (
+    as_confidence,
+    as_epsilon,
+    as_integers,
+    as_share,
+)
+from blowfish_fast.errors import EpsilonError, InputError
+
+
+@pytest.mark.parametrize(
+    "value", [0.1, "0.1", Decimal("0.1"), Fraction(1, 10), np.float64(0.1)]
+)
+def test_epsilon_is_the_decimal_that_was_typed(value):
+    assert as_epsilon(value) == Fraction(1, 10)
+
+
+def test_single_precision_stands_for_what_it_prints():
+    assert as_epsilon(np.float32(0.1)) == Fraction(1, 10)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, -1, float("nan"), float("inf"), -float("inf"), "much", None, True, 1e-12, 1e12],
+)
+def test_bad_epsilons_are_refused(value):
+    with pytest.raises(EpsilonError, match="epsilon must"):
+        as_epsilon(value)
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.5, 1.5, float("nan")])
+def test_shares_lie_strictly_between_0_and_1(value):
+    with pytest.raises(EpsilonError, match="share must"):
+        as_share(value, "share")
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, -1])
+def test_confidences_lie_strictly_between_0_and_1(value):
+    with pytest.raises(InputError, match="confidence must"):
+        as_confidence(value)
+
+
+@pytest.mark.parametrize(
+    "values", [[0.5], ["a"], [True], [float("inf")], np.array([2**63], np.uint64)]
+)
+def test_what_is_not_a_whole_number_is_refused(values):
+    with pytest.raises(InputError, match="numbers must"):
+        as_integers(values, "numbers")
