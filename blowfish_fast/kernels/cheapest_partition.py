@@ -168,13 +168,13 @@ def read_partition(chosen: ByteArray) -> IntArray:
     buckets = 0
     end = cells
     while end > 0:
-        end -= np.int64(1) << np.int64(chosen[end])
+        end -= 1 << int(chosen[end])
         buckets += 1
     boundaries = np.empty(buckets + 1, dtype=np.int64)
     end = cells
     boundaries[buckets] = end
     while buckets > 0:
-        end -= np.int64(1) << np.int64(chosen[end])
+        end -= 1 << int(chosen[end])
         buckets -= 1
         boundaries[buckets] = end
     return boundaries

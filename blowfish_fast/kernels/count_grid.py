@@ -64,10 +64,8 @@ def fixed_point(values: AnyArray, cells: int) -> tuple[IntArray, int]:
                 else np.subtract(values, low, dtype=np.int64)
             )
             # A few large values among small ones: their own sum may still fit.
-            if (
-                span * cells < 1 << SUM_BITS
-                or above_low.sum(dtype=np.float64) < 2.0 ** (SUM_BITS - 1)
-            ):
+            total = float(above_low.sum(dtype=np.float64))
+            if span * cells < 1 << SUM_BITS or total < 2.0 ** (SUM_BITS - 1):
                 return above_low, 0
         floats = values.astype(np.float64)
     return _rounded(floats, cells)

@@ -10,16 +10,16 @@ rectangle is a union of intervals, and the tree over the curve answers intervals
     15 12 11 10      .  .  .  .
 
 An interval begins or ends where the share of a cell that lies in the rectangle
-changes from one step to the next. There are three ways to find these steps:
+changes from one step to the next. There are three ways to find these changes:
 
 rows     the walk is the C order: they are the rectangle's ends along each row
-outline  the walk goes to neighbouring cells of a plane: one of the two cells of such
-         a step is on the outline, the outermost cells of the rectangle
+outline  the walk goes to neighbouring cells of a plane: one of the two cells around a
+         change is on the outline, among the outermost cells of the rectangle
 cells    any other walk: every cell of the rectangle is looked at
 
-The last two find the steps out of order. They are sorted without comparisons, by bits
-in a map that is read from left to right, with two coarser maps above it to skip what
-is empty:
+The last two find the changes out of order. They are sorted without comparisons, by
+bits in a map that is read from left to right, with two coarser maps above it to skip
+what is empty:
 
     tops    1                          a bit tells that the 64 below it are not all 0
     groups  1 0 .. 1
@@ -37,11 +37,15 @@ import numpy as np
 from blowfish_fast._typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 
-from ._jit import helper, kernel, popcount
+from ._jit import kernel, popcount
 
+# No loop over cells hands an array to another kernel: counting its references would
+# cost more than the work.
+BitMaps: TypeAlias = tuple[WordArray, WordArray, WordArray]
 Intervals: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 
 _ROWS, _OUTLINE, _CELLS = 0, 1, 2
+_NO_STEP = 15
 
 
 @kernel
@@ -51,17 +55,11 @@ def _share(low: float, high: float, cell: int) -> float:
 
 
 @kernel
-def _mark(
-    places: IntArray,
-    shift: int,
-    flip: bool,
-    words: WordArray,
-    groups: WordArray,
-    tops: WordArray,
-) -> None:
-    """Set, or flip, the bit `shift` behind each place."""
+def _mark(places: IntArray, stride: int, shift: int, flip: bool, maps: BitMaps) -> None:
+    """Set, or flip, the bit `shift` behind each `stride`-th place."""
+    words, groups, tops = maps
     one = np.uint64(1)
-    for i in range(places.size):
+    for i in range(0, places.size, stride):
         place = places[i] + shift
         word, group = place >> 6, place >> 12
         bits = words[word]
@@ -75,14 +73,13 @@ def _mark(
 @kernel
 def _lowest(word: np.uint64) -> int:
     """Return the place of the lowest one of a word that is not 0."""
-    return popcount(~word & (word - np.uint64(1)))
+    return int(popcount(~word & (word - np.uint64(1))))
 
 
 @kernel
-def _read_sorted(
-    words: WordArray, groups: WordArray, tops: WordArray, changes: IntArray
-) -> int:
+def _read_sorted(maps: BitMaps, changes: IntArray) -> int:
     """Write the places of all ones into `changes`, clear the maps, return the count."""
+    words, groups, tops = maps
     zero, one = np.uint64(0), np.uint64(1)
     found = 0
     for top in range(tops.size):
@@ -106,147 +103,172 @@ def _read_sorted(
 
 
 @kernel
-def _next_row(place: IntArray, firsts: IntArray, lasts: IntArray) -> bool:
-    """Move to the next row, in C order, of the box of cells; False behind the last."""
+def _next_row(place: IntArray, box: IntArray) -> bool:
+    """Move to the next row, in C order, of a box of cells; False behind the last."""
     for axis in range(place.size - 2, -1, -1):
         place[axis] += 1
-        if place[axis] < lasts[axis]:
+        if place[axis] < box[1, axis]:
             return True
-        place[axis] = firsts[axis]
+        place[axis] = box[0, axis]
     return False
 
 
 @kernel
 def _changes_by_row(
-    firsts: IntArray,
-    lasts: IntArray,
-    strides: IntArray,
-    whole: bool,
-    changes: IntArray,
+    box: IntArray, strides: IntArray, whole: bool, changes: IntArray
 ) -> int:
     """List the steps of the C order where the share may change; repeats may occur."""
-    last_axis = firsts.size - 1
-    first, last = firsts[last_axis], lasts[last_axis]
-    place = firsts.copy()
+    first, last = box[0, -1], box[1, -1]
+    place = box[0].copy()
     found = 0
     more = True
     while more:
         row = 0
-        for axis in range(last_axis):
+        for axis in range(place.size - 1):
             row += place[axis] * strides[axis]
         changes[found] = row + first
-        found += 1
         if not whole:
-            changes[found] = row + first + 1
-            changes[found + 1] = row + max(first + 1, last - 1)
+            changes[found + 1] = row + first + 1
+            changes[found + 2] = row + max(first + 1, last - 1)
             found += 2
-        changes[found] = row + last
-        found += 1
-        more = _next_row(place, firsts, lasts)
+        changes[found + 1] = row + last
+        found += 2
+        more = _next_row(place, box)
     return found
 
 
 @kernel
 def _mark_cells(
     position: IntArray,
-    firsts: IntArray,
-    lasts: IntArray,
+    rectangle: FloatArray,
+    box: IntArray,
     strides: IntArray,
-    low: FloatArray,
-    high: FloatArray,
     whole: bool,
-    words: WordArray,
-    groups: WordArray,
-    tops: WordArray,
+    maps: BitMaps,
 ) -> None:
     """Mark where the share may change, by every cell of the rectangle.
 
     Flipping both ends of each cell's step leaves a one exactly where the walk enters or
     leaves the rectangle. Both ends of a cell that is cut are set afterwards.
     """
-    last_axis = firsts.size - 1
-    first, last = firsts[last_axis], lasts[last_axis]
-    for flip in (True, False):
-        if whole and not flip:
-            break
-        place = firsts.copy()
+    first, last = box[0, -1], box[1, -1]
+    for sweep in range(1 if whole else 2):
+        flip = sweep == 0
+        place = box[0].copy()
         more = True
         while more:
             row, share = 0, 1.0
-            for axis in range(last_axis):
+            for axis in range(place.size - 1):
                 row += place[axis] * strides[axis]
-                share *= _share(low[axis], high[axis], place[axis])
+                share *= _share(rectangle[0, axis], rectangle[1, axis], place[axis])
             # In a row that is not cut itself, only the first and last cell can be.
             stride = 1 if flip or share < 1.0 else max(1, last - first - 1)
-            steps = position[row + first : row + last : stride]
-            _mark(steps, 0, flip, words, groups, tops)
-            _mark(steps, 1, flip, words, groups, tops)
-            more = _next_row(place, firsts, lasts)
+            steps = position[row + first : row + last]
+            _mark(steps, stride, 0, flip, maps)
+            _mark(steps, stride, 1, flip, maps)
+            more = _next_row(place, box)
 
 
 @kernel
-def _fill_shares(low: float, high: float, shares: FloatArray) -> None:
-    """Write the shares of a rectangle along one axis, with a 0 before and behind."""
-    first, last = int(np.floor(low)), int(np.ceil(high))
-    width = last - first
-    shares[0] = 0.0
-    shares[1 : width + 1] = 1.0
-    shares[1] = _share(low, high, first)
-    shares[width] = _share(low, high, last - 1)
-    shares[width + 1] = 0.0
+def _walk_directions(order: IntArray, columns: int) -> AnyArray:
+    """Return where the walk comes from and goes to at each cell; nothing if it jumps.
 
-
-@helper
-def _direction(ahead: int, columns: int) -> tuple[int, int]:
-    """Return rows and columns between neighbours whose indices differ by `ahead`.
-
-    Unique from three columns on. Cells that are no neighbours give more than one
-    column, or lie across the end of a row.
+    Four pairs of bits from the lowest on: rows and columns to the cell before, rows and
+    columns to the cell behind, 0, 1, 2 for -1, 0, 1. From three columns on the
+    difference of two indices gives both. `_NO_STEP` stands for the ends of the walk.
     """
-    down = int(ahead > 1) - int(ahead < -1)
-    return down, ahead - down * columns
+    directions = np.zeros(order.size, dtype=np.uint8)
+    backward = _NO_STEP
+    column = order[0] % columns
+    for step in range(order.size - 1):
+        cell = order[step]
+        ahead = order[step + 1] - cell
+        down = int(ahead > 1) - int(ahead < -1)
+        right = ahead - down * columns
+        column += right
+        if right < -1 or right > 1 or column < 0 or column >= columns:
+            return directions[:0]
+        forward = (1 + down) | (1 + right) << 2
+        directions[cell] = backward | forward << 4
+        backward = (1 - down) | (1 - right) << 2
+    directions[order[order.size - 1]] = backward | _NO_STEP << 4
+    return directions
+
+
+@kernel
+def _fill_shares(rectangle: FloatArray, box: IntArray, shares: FloatArray) -> None:
+    """Write the shares along both axes, each with a 0 before and behind."""
+    for axis in range(2):
+        low, high = rectangle[0, axis], rectangle[1, axis]
+        first, cells = box[0, axis], box[1, axis] - box[0, axis]
+        for i in range(-1, cells + 1):
+            shares[axis, i + 1] = _share(low, high, first + i)
+
+
+@kernel
+def _edge_changes(
+    directions: AnyArray,
+    cell: int,
+    row: int,
+    column: int,
+    stride: int,
+    cells: int,
+    shares: FloatArray,
+    changes: IntArray,
+    found: int,
+) -> int:
+    """Append the changes at the cells of one edge; return how many there are now.
+
+    The first cell has the index `cell` and lies at `row`, `column` of the rectangle. A
+    change before a cell is written as twice its index, one behind it as that plus 1.
+    """
+    right_step = 1 if stride == 1 else 0
+    for _ in range(cells):
+        direction = np.int64(directions[np.uintp(cell)])
+        share = shares[0, np.uintp(row + 1)] * shares[1, np.uintp(column + 1)]
+        before = after = 0.0
+        if direction & 15 != _NO_STEP:
+            before = shares[0, np.uintp(row + (direction & 3))]
+            before *= shares[1, np.uintp(column + (direction >> 2 & 3))]
+        if direction >> 4 != _NO_STEP:
+            after = shares[0, np.uintp(row + (direction >> 4 & 3))]
+            after *= shares[1, np.uintp(column + (direction >> 6))]
+        # No branches here: whether the walk crosses the edge is not predictable.
+        changes[np.uintp(found)] = 2 * cell
+        found += int(before != share)
+        changes[np.uintp(found)] = 2 * cell + 1
+        found += int(after != share)
+        cell += stride
+        row += 1 - right_step
+        column += right_step
+    return found
 
 
 @kernel
 def _changes_by_outline(
-    order: IntArray,
     position: IntArray,
+    directions: AnyArray,
     columns: int,
-    firsts: IntArray,
-    lasts: IntArray,
-    row_shares: FloatArray,
-    column_shares: FloatArray,
+    box: IntArray,
+    shares: FloatArray,
     changes: IntArray,
 ) -> int:
     """List where the share changes, by the outermost cells; unsorted, with repeats."""
-    height, width = lasts[0] - firsts[0], lasts[1] - firsts[1]
-    corner = firsts[0] * columns + firsts[1]
+    height, width = box[1, 0] - box[0, 0], box[1, 1] - box[0, 1]
+    corner = box[0, 0] * columns + box[0, 1]
     found = 0
-    for row in range(height):
-        rim = row == 0 or row == height - 1
-        stride = 1 if rim else max(1, width - 1)
-        column = 0
-        while column < width:
-            cell = corner + row * columns + column
-            step = position[np.uintp(cell)]
-            share = row_shares[np.uintp(row + 1)] * column_shares[np.uintp(column + 1)]
-            before = after = 0.0
-            if step > 0:
-                down, right = _direction(order[np.uintp(step - 1)] - cell, columns)
-                if -1 <= right and right <= 1:
-                    before = row_shares[np.uintp(row + 1 + down)]
-                    before *= column_shares[np.uintp(column + 1 + right)]
-            if step + 1 < order.size:
-                down, right = _direction(order[np.uintp(step + 1)] - cell, columns)
-                if -1 <= right and right <= 1:
-                    after = row_shares[np.uintp(row + 1 + down)]
-                    after *= column_shares[np.uintp(column + 1 + right)]
-            # Written without branches, which nothing could predict.
-            changes[np.uintp(found)] = step
-            found += int(before != share)
-            changes[np.uintp(found)] = step + 1
-            found += int(after != share)
-            column += stride
+    for row in range(0, height, max(1, height - 1)):
+        cell = corner + row * columns
+        found = _edge_changes(
+            directions, cell, row, 0, 1, width, shares, changes, found
+        )
+    for column in range(0, width, max(1, width - 1)):
+        cell = corner + columns + column
+        found = _edge_changes(
+            directions, cell, 1, column, columns, height - 2, shares, changes, found
+        )
+    for i in range(found):
+        changes[i] = position[changes[i] >> 1] + (changes[i] & 1)
     return found
 
 
@@ -255,18 +277,16 @@ def _append_intervals(
     changes: IntArray,
     order: IntArray,
     strides: IntArray,
-    low: FloatArray,
-    high: FloatArray,
+    rectangle: FloatArray,
     whole: bool,
-    starts: IntArray,
-    ends: IntArray,
-    values: FloatArray,
+    output: tuple[IntArray, IntArray, FloatArray],
     used: int,
 ) -> int:
     """Append the intervals between `changes` to the output; return its new length.
 
     The changes of a whole rectangle are its starts and ends by turns.
     """
+    starts, ends, values = output
     row_start = used
     for i in range(changes.size - 1):
         start, end = changes[i], changes[i + 1]
@@ -274,11 +294,14 @@ def _append_intervals(
             continue
         value = 1.0
         if not whole:
-            rest = order[start]
-            for axis in range(strides.size):
-                coordinate = rest // strides[axis]
-                rest -= coordinate * strides[axis]
-                value *= _share(low[axis], high[axis], coordinate)
+            rest = np.uintp(order[start])
+            for axis in range(strides.size - 1):
+                stride = np.uintp(strides[axis])
+                coordinate = rest // stride
+                rest -= coordinate * stride
+                low, high = rectangle[0, axis], rectangle[1, axis]
+                value *= _share(low, high, int(coordinate))
+            value *= _share(rectangle[0, -1], rectangle[1, -1], int(rest))
             if value == 0.0:
                 continue
         if used > row_start and ends[used - 1] == start and values[used - 1] == value:
@@ -290,106 +313,70 @@ def _append_intervals(
 
 
 @kernel
-def _enlarged(array: AnyArray, used: int, size: int) -> AnyArray:
-    larger = np.empty(size, dtype=array.dtype)
-    larger[:used] = array[:used]
-    return larger
-
-
-@kernel
 def _find_intervals(
     way: int,
     order: IntArray,
     position: IntArray,
+    directions: AnyArray,
     sides: IntArray,
-    lows: FloatArray,
-    highs: FloatArray,
+    rectangles: FloatArray,
+    boxes: IntArray,
+    rooms: IntArray,
 ) -> Intervals:
-    """Return how many intervals each rectangle has, and all of them in a row."""
-    rectangles, axes = lows.shape
-    strides = np.ones(axes, dtype=np.int64)
-    for axis in range(axes - 2, -1, -1):
+    """Return how many intervals each rectangle has, and all of them in a row.
+
+    A rectangle has at most `rooms` changes, none if it is empty.
+    """
+    strides = np.ones(sides.size, dtype=np.int64)
+    for axis in range(sides.size - 2, -1, -1):
         strides[axis] = strides[axis + 1] * sides[axis + 1]
     places = 0 if way == _ROWS else order.size
-    words = np.zeros((places >> 6) + 1, dtype=np.uint64)
-    groups = np.zeros((places >> 12) + 1, dtype=np.uint64)
-    tops = np.zeros((places >> 18) + 1, dtype=np.uint64)
-    longest = sides.max() + 2 if way == _OUTLINE else 0
-    row_shares, column_shares = np.empty(longest), np.empty(longest)
-    firsts, lasts = np.empty(axes, dtype=np.int64), np.empty(axes, dtype=np.int64)
-    changes = np.empty(64, dtype=np.int64)
-    starts, ends = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
-    values = np.empty(64)
-    counts = np.zeros(rectangles, dtype=np.int64)
+    maps = (
+        np.zeros((places >> 6) + 1, dtype=np.uint64),
+        np.zeros((places >> 12) + 1, dtype=np.uint64),
+        np.zeros((places >> 18) + 1, dtype=np.uint64),
+    )
+    shares = np.empty((2, max(sides[0], sides[-1]) + 2 if way == _OUTLINE else 0))
+    changes = np.empty(0, dtype=np.int64)
+    starts, ends = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    values = np.empty(0)
+    counts = np.zeros(rooms.size, dtype=np.int64)
     used = 0
-    for rectangle in range(rectangles):
-        low, high = lows[rectangle], highs[rectangle]
-        if not np.all(low < high):
+    for number in range(rooms.size):
+        if rooms[number] == 0:
             continue
-        firsts[:] = np.floor(low).astype(np.int64)
-        lasts[:] = np.ceil(high).astype(np.int64)
-        whole = bool(np.all(firsts == low) and np.all(lasts == high))
-        rows = np.prod((lasts - firsts)[: axes - 1])
-        width = lasts[axes - 1] - firsts[axes - 1]
+        if changes.size < rooms[number]:
+            changes = np.empty(2 * rooms[number], dtype=np.int64)
+        rectangle, box = rectangles[number], boxes[number]
+        whole = True
+        for axis in range(sides.size):
+            whole &= rectangle[0, axis] == box[0, axis]
+            whole &= rectangle[1, axis] == box[1, axis]
 
-        # Room for every change, of which each row, outline cell or cell has a few.
         if way == _ROWS:
-            room = 4 * rows
+            found = _changes_by_row(box, strides, whole, changes)
         elif way == _OUTLINE:
-            room = 4 * (rows + width)
-        else:
-            room = min(2 * rows * width, order.size + 1)
-        if changes.size < room:
-            changes = np.empty(2 * room, dtype=np.int64)
-        if way == _ROWS:
-            found = _changes_by_row(firsts, lasts, strides, whole, changes)
-        elif way == _OUTLINE:
-            _fill_shares(low[0], high[0], row_shares)
-            _fill_shares(low[1], high[1], column_shares)
+            _fill_shares(rectangle, box, shares)
             found = _changes_by_outline(
-                order, position, sides[1], firsts, lasts,
-                row_shares, column_shares, changes,
-            )  # fmt: skip
-            _mark(changes[:found], 0, False, words, groups, tops)
-            found = _read_sorted(words, groups, tops, changes)
+                position, directions, sides[1], box, shares, changes
+            )
+            _mark(changes[:found], 1, 0, False, maps)
+            found = _read_sorted(maps, changes)
         else:
-            _mark_cells(
-                position, firsts, lasts, strides,
-                low, high, whole, words, groups, tops,
-            )  # fmt: skip
-            found = _read_sorted(words, groups, tops, changes)
+            _mark_cells(position, rectangle, box, strides, whole, maps)
+            found = _read_sorted(maps, changes)
 
         if starts.size < used + found:
-            size = 2 * (used + found)
-            starts, ends = _enlarged(starts, used, size), _enlarged(ends, used, size)
-            values = _enlarged(values, used, size)
-        before = used
+            # Twice as long at least, so that all copies together cost O(intervals).
+            more = np.empty(used + found, dtype=np.int64)
+            starts, ends = np.append(starts, more), np.append(ends, more)
+            values = np.append(values, np.empty(used + found))
+        before, output = used, (starts, ends, values)
         used = _append_intervals(
-            changes[:found], order, strides, low, high, whole,
-            starts, ends, values, used,
-        )  # fmt: skip
-        counts[rectangle] = used - before
+            changes[:found], order, strides, rectangle, whole, output, used
+        )
+        counts[number] = used - before
     return counts, starts[:used].copy(), ends[:used].copy(), values[:used].copy()
-
-
-@kernel
-def _is_identity(order: IntArray) -> bool:
-    for step in range(order.size):  # noqa: SIM110 - all() is not compiled
-        if order[step] != step:
-            return False
-    return True
-
-
-@kernel
-def _visits_neighbours(order: IntArray, columns: int) -> bool:
-    """Tell whether each step goes to one of the eight neighbours of a cell."""
-    column = order[0] % columns
-    for step in range(1, order.size):
-        _, right = _direction(order[step] - order[step - 1], columns)
-        column += right
-        if not (-1 <= right <= 1 and 0 <= column < columns):
-            return False
-    return True
 
 
 def rectangle_intervals(
@@ -421,7 +408,7 @@ def rectangle_intervals(
         the grid is ignored; a rectangle with low >= high (or NaN) on an axis is empty.
     continuous : bool, optional
         Whether each step of the walk goes to a neighbouring cell, diagonals included.
-        None: this is found out. True is believed; if it is wrong, so is the result.
+        False saves finding that out; the result is the same in all cases.
     threads : int
         Number of threads; the result does not depend on it.
 
@@ -442,62 +429,67 @@ def rectangle_intervals(
     Notes
     -----
     Time per rectangle is O(perimeter) on a plane with a continuous walk, O(volume /
-    last side) if the walk is the C order, and O(volume) otherwise; finding out whether
-    the walk is one of these costs O(cells), once. Memory is that of the result, three
-    times while it grows, plus cells / 8 bytes per thread and, for walks of the last
-    kind, two words per cell of the largest rectangle.
+    last side) if the walk is the C order, O(volume) otherwise. To find out which one
+    costs O(cells), once; a plane whose rectangles have fewer cells than the grid
+    altogether is not worth it and counts as the last kind. Memory is that of the
+    result, three times while it grows, a byte per cell, cells / 8 bytes per thread
+    and, for walks of the last kind, two words per cell of the largest rectangle.
 
     Examples
     --------
-    >>> order = np.array([0, 3, 4, 1, 2, 5])
+    >>> order = np.array([0, 1, 2, 5, 4, 3])
     >>> position = np.argsort(order)
-    >>> rectangle_intervals(order, position, (2, 3), [[0, 0], [0, 1]], [[1, 2], [2, 3]])
-    (array([0, 2, 3]), array([0, 3, 2]), array([1, 4, 6]), array([1., 1., 1.]))
+    >>> rectangle_intervals(order, position, (2, 3), [[0, 0], [0, 1]], [[2, 2], [2, 3]])
+    (array([0, 2, 3]), array([0, 4, 1]), array([2, 6, 5]), array([1., 1., 1.]))
     """
-    sides = np.array([int(side) for side in shape], dtype=np.int64)
-    low = np.ascontiguousarray(lows, dtype=np.float64)
-    high = np.ascontiguousarray(highs, dtype=np.float64)
     order = np.ascontiguousarray(order, dtype=np.int64)
     position = np.ascontiguousarray(position, dtype=np.int64)
-    cells = int(np.prod(sides))
+    low, high = np.asarray(lows, np.float64), np.asarray(highs, np.float64)
+    sides = np.array(shape, dtype=np.int64).reshape(-1)
+    cells = int(sides.prod())
     if order.shape != (cells,) or position.shape != (cells,):
         raise InputError(
-            f"order and position must hold the {cells} cells of a grid of shape "
-            f"{tuple(shape)}; received arrays of shape {order.shape} and "
-            f"{position.shape}"
+            f"order and position must each hold the {cells} cells of the grid; "
+            f"received arrays of shape {order.shape} and {position.shape}"
         )
-    if low.shape != high.shape or low.ndim != 2 or low.shape[1] != sides.size:
+    if low.shape != high.shape or low.shape[1:] != sides.shape or not sides.size:
         raise InputError(
-            f"lows and highs must have shape (m, {sides.size}), one column per axis; "
-            f"received {low.shape} and {high.shape}"
+            f"lows and highs must have shape (m, {sides.size}), one column per axis, "
+            f"of which there is one at least; received {low.shape} and {high.shape}"
         )
-    low, high = np.clip(low, 0, sides), np.clip(high, 0, sides)
-    extent = np.ceil(np.nan_to_num(high)) - np.floor(np.nan_to_num(low))
-    extent = np.maximum(extent, 0)
-    planar = continuous is not False and sides.size == 2 and sides[1] >= 3 and cells > 0
-    if _is_identity(order):
-        way, effort = _ROWS, extent[:, :-1].prod(axis=1)
-    elif planar and (continuous or _visits_neighbours(order, sides[1])):
-        way, effort = _OUTLINE, extent.sum(axis=1)
+    rectangles = np.stack([low, high], axis=1).clip(0, sides)
+    filled = np.all(rectangles[:, 0] < rectangles[:, 1], axis=1)
+    rectangles = np.where(filled[:, None, None], rectangles, 0.0)
+    boxes = rectangles.astype(np.int64)
+    boxes[:, 1] += boxes[:, 1] < rectangles[:, 1]
+    extent = boxes[:, 1] - boxes[:, 0]
+    volume = extent.prod(axis=1)
+    directions = np.empty(0, dtype=np.uint8)
+    if (order[1:] > order[:-1]).all():
+        way, rooms = _ROWS, 4 * extent[:, :-1].prod(axis=1) * filled
     else:
-        way, effort = _CELLS, extent.prod(axis=1)
+        way, rooms = _CELLS, np.minimum(2 * volume, cells + 1)
+        planar = continuous is not False and sides.size == 2 and sides[1] >= 3
+        # A direction costs about as much as looking at one cell of a rectangle.
+        if planar and volume.sum() > cells:
+            directions = _walk_directions(order, sides[1])
+        if directions.size:
+            way, rooms = _OUTLINE, 4 * extent.sum(axis=1)
 
-    work = np.cumsum(effort + 1)
-    shares = np.arange(1, max(1, threads)) / max(1, threads)
-    cuts = np.searchsorted(work, shares * (work[-1] if work.size else 0))
-    jobs = list(
-        zip(np.split(low, cuts), np.split(high, cuts), strict=True)
-    )
+    def run(part: slice) -> Intervals:
+        chosen = rectangles[part], boxes[part], rooms[part]
+        return _find_intervals(way, order, position, directions, sides, *chosen)
 
-    def run(job: tuple[FloatArray, FloatArray]) -> Intervals:
-        return _find_intervals(way, order, position, sides, *job)
-
-    if len(jobs) == 1:
-        counts, starts, ends, values = run(jobs[0])
+    work = np.cumsum(rooms)
+    if threads > 1 and work.size > 1:
+        inner = np.searchsorted(work, work[-1] * np.arange(1, threads) / threads)
+        cuts = [0, *inner.tolist(), work.size]
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(run, map(slice, cuts, cuts[1:])))
+        columns = zip(*found, strict=True)
+        counts, starts, ends, values = (np.concatenate(part) for part in columns)
     else:
-        with ThreadPoolExecutor(len(jobs)) as pool:
-            parts = list(zip(*pool.map(run, jobs), strict=True))
-        counts, starts, ends, values = (np.concatenate(part) for part in parts)
-    pointers = np.zeros(low.shape[0] + 1, dtype=np.int64)
+        counts, starts, ends, values = run(slice(None))
+    pointers = np.zeros(rooms.size + 1, dtype=np.int64)
     np.cumsum(counts, out=pointers[1:])
     return pointers, starts, ends, values

@@ -89,7 +89,7 @@ _ERROR_OF_OFFSET = 2.0**-46
 # second, exp(-1 / scale) no longer counts.
 _WIDE = 8.0
 _NARROW = 1 / 64
-_EXPONENTIAL_SERIES = np.array([1 / math.factorial(n) for n in range(12, -1, -1)])
+_SERIES = np.array([1 / math.factorial(n) for n in range(13, -1, -1)])
 
 
 @helper
@@ -211,43 +211,43 @@ def _draw(
 def _fill_offsets(scales: FloatArray, offsets: FloatArray) -> None:
     """Fill in ``scale * ln(2 / (1 + exp(-1 / scale))) - 1/2``, the Laplace offset.
 
-    It equals ``-scale * ln cosh(1 / (2 scale))``: a short series for wide noise,
-    which the compiler turns into vectors; an exponential and a logarithm otherwise.
+    For wide noise, as ``-scale * ln cosh(1 / (2 scale))`` and its short series; below
+    scale 8 by an exponential and a logarithm. Loops are cut as in `_draw`.
     """
-    for i in range(scales.size):
-        half = 0.5 / (scales[i] if scales[i] > _WIDE else _WIDE)
-        square = half * half
-        inner = 1 / 90 - square * (17 / 5040 - square * (31 / 28350))
-        offsets[i] = -half * (0.25 - square * (1 / 24 - square * inner))
-    previous = _WIDE
-    offset = 0.0
-    for i in range(scales.size):
-        scale = scales[i]
-        if scale < _WIDE:
-            if scale != previous:
-                offset = _narrow_offset(scale)
-                previous = scale
-            offsets[i] = offset
-
-
-@exact_kernel
-def _narrow_offset(scale: float) -> float:
-    """Return the offset minus 1/2 for a scale below 8."""
-    if scale < _NARROW:
-        return scale * _LOG_TWO - 0.5
-    rate = 1.0 / scale
-    doublings = 0
-    while rate > 0.25:
-        rate *= 0.5
-        doublings += 1
-    power = 0.0
-    for coefficient in _EXPONENTIAL_SERIES:
-        power = coefficient - power * rate
-    for _ in range(doublings):
-        power *= power
-    value = (1.0 + power) * 2.0**63
-    cell = _cell(value)
-    return scale * _minus_log(value, _RECIPROCALS[cell], _LOGARITHMS[cell]) - 0.5
+    value = np.empty(BLOCK)
+    reciprocal = np.empty(BLOCK)
+    logarithm = np.empty(BLOCK)
+    for first in range(0, scales.size, BLOCK):
+        last = min(first + BLOCK, scales.size)
+        scale = scales[first:last]
+        offset = offsets[first:last]
+        narrow = False
+        for i in range(last - first):
+            narrow |= scale[i] < _WIDE
+            half = np.divide(0.5, scale[i] if scale[i] > _WIDE else _WIDE)
+            square = half * half
+            inner = 1 / 90 - square * (17 / 5040 - square * (31 / 28350))
+            offset[i] = -half * (0.25 - square * (1 / 24 - square * inner))
+        if not narrow:
+            continue
+        for i in range(last - first):
+            rate = np.divide(1.0, scale[i] if scale[i] > _NARROW else _NARROW)
+            rounded = rate * (1 / _LOG_TWO) + _ROUNDER
+            rest = (rounded - _ROUNDER) * _LOG_TWO - rate
+            exponential = _SERIES[0]
+            for n in range(1, _SERIES.size):
+                exponential = exponential * rest + _SERIES[n]
+            halvings = np.float64(rounded).view(np.int64) - _ROUNDER_BITS
+            power = np.int64((1023 + 63 - halvings) << _FRACTION_BITS)
+            value[i] = 2.0**63 + exponential * power.view(np.float64)
+        for i in range(last - first):
+            cell = _cell(value[i])
+            reciprocal[i] = _RECIPROCALS[cell]
+            logarithm[i] = _LOGARITHMS[cell]
+        for i in range(last - first):
+            surprise = _minus_log(value[i], reciprocal[i], logarithm[i])
+            exact = scale[i] * surprise - 0.5
+            offset[i] = exact if scale[i] < _WIDE else offset[i]
 
 
 def laplace(
@@ -332,7 +332,9 @@ def _fill(
     if out.size == 0:
         return out
     above, below = _as_ratios(numerators, denominators, out.size)
-    scales, offsets = _float_scales(above[:CHUNK], below[:CHUNK], finish)
+    shared = above.size == 1
+    scales = np.empty(min(CHUNK, above.size))
+    offsets = np.full(scales.size, -0.5)
     undecided = np.empty(min(CHUNK, out.size), dtype=np.int64)
     for first in range(0, out.size, CHUNK):
         last = min(first + CHUNK, out.size)
@@ -343,13 +345,14 @@ def _fill(
                 f"a source of words must give as many as asked: {part.size}; "
                 f"received an array of shape {drawn.shape}"
             )
-        if first > 0 and above.size > 1:
-            scales, offsets = _float_scales(
-                above[first:last], below[first:last], finish
-            )
+        if first == 0 or not shared:
+            scales, offsets = scales[: part.size], offsets[: part.size]
+            np.divide(above[first:last], below[first:last], scales, casting="unsafe")
+            if finish == _SIGNED:
+                _fill_offsets(scales, offsets)
         found = _draw(drawn, scales, offsets, finish, part, undecided)
         for i in undecided[:found].tolist():
-            own = first + i if above.size > 1 else 0
+            own = 0 if shared else first + i
             draw = resolve(
                 words,
                 start + first + i,
@@ -403,14 +406,3 @@ def _as_ratios(
             f"received {above.max()} / {below.min()} among them"
         )
     return above, below
-
-
-def _float_scales(
-    above: AnyArray, below: AnyArray, finish: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the scales and the offsets minus 1/2 as doubles."""
-    scales = np.asarray(above / below, dtype=np.float64)
-    offsets = np.full(scales.size, -0.5)
-    if finish == _SIGNED:
-        _fill_offsets(scales, offsets)
-    return scales, offsets

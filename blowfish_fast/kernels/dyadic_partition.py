@@ -25,7 +25,7 @@ domain do not exist: a node with an empty right half has nothing to choose.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -119,22 +119,27 @@ def _floor(levels: int, base: Base) -> int:
     To isolate one bad window, the sampler splits at most `levels` times and chooses
     once more at each sibling; 64 nats below the price of that nothing is ever drawn.
     """
-    bucket, split, cuts = (-_log(Fraction(w) / Fraction(sum(base))) for w in base)
+    bucket, split, cuts = (-_log(share) for share in _shares(base))
     cut = cuts + levels * _log(Fraction(2))
     return 64 + ceil(levels * (split + max(cut, bucket)) + cut)
 
 
-def _log(value: Fraction) -> Decimal:
-    """Return a logarithm that is the same on every machine."""
+def _shares(base: Base) -> list[Fraction]:
+    """Return the base weights, made to sum to 1."""
+    whole = sum(Fraction(weight) for weight in base)
+    return [Fraction(weight) / whole for weight in base]
+
+
+def _log(value: Fraction) -> Fraction:
+    """Return a logarithm to 60 digits, the same on every machine."""
     quotient = _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return _DECIMAL.ln(quotient)
+    return Fraction(_DECIMAL.ln(quotient))
 
 
 @lru_cache(maxsize=64)
 def _base_logarithms(levels: int, base: Base, bits: int) -> tuple[IntArray, ...]:
-    """Return the base measure of each height, its weights made to sum to 1."""
-    whole = sum(Fraction(weight) for weight in base)
-    bucket, split, cuts = (Fraction(weight) / whole for weight in base)
+    """Return the logarithms of the base measure, an array per height."""
+    bucket, split, cuts = _shares(base)
     table = [np.empty(0, dtype=np.int64)]
     for height in range(1, levels + 1):
         if height == 1:  # a split and a cut into cells are the same here
@@ -142,10 +147,7 @@ def _base_logarithms(levels: int, base: Base, bits: int) -> tuple[IntArray, ...]
         else:
             first = cuts * (1 << (height - 1)) / ((1 << height) - 1)
             shares = [bucket, split, *(first / (1 << k) for k in range(height))]
-        logarithms = [
-            int((_log(share) * (1 << bits)).to_integral_value(ROUND_HALF_EVEN))
-            for share in shares
-        ]
+        logarithms = [round(_log(share) * (1 << bits)) for share in shares]
         table.append(np.array(logarithms, dtype=np.int64))
         table[-1].flags.writeable = False
     return tuple(table)

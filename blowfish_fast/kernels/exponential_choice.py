@@ -181,10 +181,10 @@ def exp_bounds(exponent: int, fraction_bits: int, precision: int) -> tuple[int, 
     if nats >= precision:  # exp(-nats) is below 2**-precision
         return 0, 1
     halvings = nats.bit_length() + 1
-    digits = max(precision + 2 * halvings + 32, fraction_bits + halvings)
+    digits = max(precision + halvings + 8, fraction_bits + halvings)
     argument = exponent << (digits - fraction_bits - halvings)  # exact, below 1/2
-    # exp(argument) >= the floored terms; each floor loses less than a unit, and so
-    # do all the terms after the first that is zero.
+    # The floored terms add up to no more than exp(argument); each falls short by less
+    # than two units, and so do, together, all after the first that is zero.
     term = low = 1 << digits
     order = 0
     while term:

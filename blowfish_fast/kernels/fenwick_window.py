@@ -20,13 +20,11 @@ import numpy as np
 
 from blowfish_fast._typing import AnyArray, IntArray
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.moving_pointer import MODE, TOTAL, TREE, floor_mean
+from blowfish_fast.kernels.moving_pointer import TOTAL, floor_mean
 
 
 @kernel
-def plant_tree(
-    tally: AnyArray, table: IntArray, tree: IntArray, state: IntArray
-) -> None:
+def plant_tree(tally: AnyArray, table: IntArray, tree: IntArray) -> None:
     """Turn the tally of a window into its tree, in O(distinct).
 
     `tree` holds at least twice ``table.size`` entries.
@@ -42,19 +40,66 @@ def plant_tree(
         if above <= distinct:
             tree[2 * above] += tree[2 * rank]
             tree[2 * above + 1] += tree[2 * rank + 1]
-    state[MODE] = TREE
 
 
 @kernel
-def _exchange(
-    tree: IntArray, distinct: int, rank: int, copies: int, value: int
+def add_cell(
+    tree: IntArray, distinct: int, rank: np.int64, copies: int, value: np.int64
 ) -> None:
-    """Add `copies` cells of one rank (and their `value`) to the nodes over it."""
+    """Add one cell to the nodes over its rank, or take it out (both negative)."""
     node = np.int64(rank)
     while node <= distinct:
         tree[2 * node] += copies
         tree[2 * node + 1] += value
         node += node & -node
+
+
+@kernel
+def above_value(
+    tree: IntArray, table: IntArray, length: int, total: np.int64, centre: np.int64
+) -> tuple[np.int64, np.int64]:
+    """Return the number and the sum of the window's cells above `centre`."""
+    distinct = table.size - 2
+    reach = np.int64(1)
+    while reach * 2 <= distinct:
+        reach *= 2
+    node = np.int64(0)
+    count = np.int64(length)
+    high = np.int64(total)
+    while reach > 0:
+        below = node + reach
+        if below <= distinct and table[below] <= centre:
+            node = below
+            count -= tree[2 * below]
+            high -= tree[2 * below + 1]
+        reach >>= 1
+    return count, high
+
+
+@kernel
+def around_statistic(
+    tree: IntArray, table: IntArray, length: int, total: np.int64, above: int
+) -> tuple[np.int64, np.int64, np.int64]:
+    """Return the statistic with `above` cells over it; number and sum of its rank on.
+
+    Copies of the statistic count as above it: they add nothing to the sum of
+    distances.
+    """
+    distinct = table.size - 2
+    reach = np.int64(1)
+    while reach * 2 <= distinct:
+        reach *= 2
+    node = np.int64(0)
+    count = np.int64(length)
+    high = np.int64(total)
+    while reach > 0:
+        below = node + reach
+        if below <= distinct and count - tree[2 * below] > above:
+            node = below
+            count -= tree[2 * below]
+            high -= tree[2 * below + 1]
+        reach >>= 1
+    return table[node + 1], count, high
 
 
 @kernel
@@ -79,40 +124,19 @@ def slide_tree(
     """
     distinct = table.size - 2
     total = state[TOTAL]
-    root = np.int64(1)
-    while root * 2 <= distinct:
-        root *= 2
     for i in range(whole.size):
         leaving = old[i]
         entering = new[i]
         if leaving != entering:
-            _exchange(tree, distinct, old_ranks[i], -1, -leaving)
-            _exchange(tree, distinct, new_ranks[i], 1, entering)
+            add_cell(tree, distinct, old_ranks[i], -1, -leaving)
+            add_cell(tree, distinct, new_ranks[i], 1, entering)
             total += entering - leaving
-        node = np.int64(0)
-        count = np.int64(length)
-        high = total
-        reach = root
         if above < 0:
             centre = floor_mean(total, length, shift)
-            while reach > 0:
-                below = node + reach
-                if below <= distinct and table[below] <= centre:
-                    node = below
-                    count -= tree[2 * below]
-                    high -= tree[2 * below + 1]
-                reach >>= 1
+            count, high = above_value(tree, table, length, total, centre)
             part[i] = count * (total - centre * length)
         else:
-            while reach > 0:
-                below = node + reach
-                if below <= distinct and count - tree[2 * below] > above:
-                    node = below
-                    count -= tree[2 * below]
-                    high -= tree[2 * below + 1]
-                reach >>= 1
-            # Copies of the statistic counted as above it add nothing to `whole`.
-            centre = table[node + 1]
+            centre, count, high = around_statistic(tree, table, length, total, above)
             part[i] = total - centre * length
         whole[i] = high - count * centre
     state[TOTAL] = total

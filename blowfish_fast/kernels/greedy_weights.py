@@ -213,8 +213,10 @@ def _range_shares(
         head[active], tail[active] = head[query], tail[query]
         squared[active] = squared[query]
         active += 1
-
     shares = np.zeros(offsets[-1])
+    if not demand.any():
+        return shares, 0.0
+
     variance = np.ones(leaves)
     residual = np.zeros(leaves)
     before = np.empty(leaves)
@@ -336,21 +338,18 @@ def greedy_scaling_fractions(
     """
     sizes, offsets = tree_levels(leaves, branching)
     ranges = sorted_ranges(first, first_fraction, last, last_fraction, weights, leaves)
-    shares = np.zeros(offsets[-1])
-    objective = 0.0
-    if ranges.first.size > 0:
-        breaks = _range_breaks(*ranges[:4], sizes[0])
-        shares, objective = _range_shares(
-            *ranges,
-            sizes,
-            offsets,
-            branching,
-            shift_of(branching),
-            level_decays(sizes.size, branching, decay),
-            breaks,
-            prune,
-            root_exact,
-        )
+    breaks = _range_breaks(*ranges[:4], sizes[0])
+    shares, objective = _range_shares(
+        *ranges,
+        sizes,
+        offsets,
+        branching,
+        shift_of(branching),
+        level_decays(sizes.size, branching, decay),
+        breaks,
+        prune,
+        root_exact,
+    )
     return scaling_from_shares(shares, objective, sizes, offsets, branching, root_exact)
 
 

@@ -240,7 +240,7 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
     Examples
     --------
     >>> hilbert_order((2, 3))
-    array([0, 3, 4, 1, 2, 5])
+    array([0, 1, 2, 5, 4, 3])
     """
     sides = [int(side) for side in shape]
     if any(side < 0 for side in sides):

@@ -98,6 +98,8 @@ def _lift_cuts(
             missed = scatter + inner * (1.0 - middle) ** 2
 
             if ranges:
+                # Ranges with one cut inside each child, then those with one cut or
+                # none inside the two: the coverages differ by what a cut leaves.
                 both = inners * scatter + inner * deviations
                 both += inner * (
                     inners_deviation + inners * (inners_mean - middle) ** 2
@@ -265,7 +267,7 @@ def greedy_scaling_implicit(
     """
     if kind not in KINDS:
         raise WorkloadError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
-    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    edges = np.require(edges, np.int64, ["C", "W"])
     if (
         edges.ndim != 1
         or edges.size < 2

@@ -4,9 +4,9 @@ Serves DAWA's first stage. A bucket costs its deviation (or pinball cost), round
 down to a public grid, plus a penalty, minus exact geometric noise; the partition of
 least total is found exactly, in int64.
 
-    block of 2^15 ends      0          1          2
-    costs and noise       level jobs  level jobs  level jobs      `level_costs`
-    dynamic programme               \\ ends       \\ ends        `cheapest_partition`
+    block of 2^15 ends       0             1             2
+    costs, less noise        level jobs    level jobs    level jobs    `level_costs`
+    cheapest up to an end                  block 0       block 1       ...
 
 The noise of a bucket takes the word at a place that depends on its level and its
 end alone, so the partition does not depend on blocks or threads (`block_schedule`).
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np

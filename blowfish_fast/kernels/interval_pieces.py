@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._typing import FloatArray, IntArray
+from blowfish_fast._typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
@@ -106,13 +106,43 @@ def _checked_values(values: FloatArray, intervals: int) -> FloatArray:
     return values
 
 
-@kernel
-def _bucket_from(edges: IntArray, cell: int, bucket: int) -> int:
-    """Return the bucket that holds `cell`, known to lie at or after `bucket`.
+def _cells(prefix: AnyArray) -> int:
+    if prefix.ndim != 1 or prefix.size == 0:
+        raise InputError(
+            "prefix sums are one row with one entry more than there are cells, got an "
+            f"array of shape {prefix.shape}"
+        )
+    return int(prefix.size) - 1
 
-    Doubling steps, then halving: neighbours are found in a few steps, and nothing
-    costs more than twice a search of all edges.
+
+@kernel
+def _landmarks(edges: IntArray) -> tuple[IntArray, int]:
+    """Return the bucket at every 2**shift-th cell, and the shift.
+
+    About as many landmarks as buckets, so that few edges lie between two of them.
     """
+    buckets = edges.size - 1
+    cells = edges[buckets]
+    shift = 0
+    while cells >> shift > 2 * buckets:
+        shift += 1
+    marks = np.empty((cells >> shift) + 1, dtype=np.int64)
+    bucket = 0
+    for mark in range(marks.size):
+        while bucket + 1 < buckets and edges[bucket + 1] <= mark << shift:
+            bucket += 1
+        marks[mark] = bucket
+    return marks, shift
+
+
+@kernel
+def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
+    """Return the bucket that holds `cell`; the last one for the end of all cells.
+
+    From the landmark on in doubling steps, then halving: a few steps as a rule, and
+    never more than twice those of a search through all edges.
+    """
+    bucket = int(marks[cell >> shift])
     last = edges.size - 1
     step = 1
     while bucket + step < last and edges[bucket + step] <= cell:
@@ -129,6 +159,31 @@ def _bucket_from(edges: IntArray, cell: int, bucket: int) -> int:
 
 
 @kernel
+def _end_buckets(
+    starts: IntArray, ends: IntArray, edges: IntArray
+) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    marks, shift = _landmarks(edges)
+    first = np.empty(starts.size, dtype=np.int64)
+    last = np.empty(starts.size, dtype=np.int64)
+    first_fraction = np.empty(starts.size)
+    last_fraction = np.empty(starts.size)
+    for query in range(starts.size):
+        start = starts[query]
+        end = ends[query]
+        left = _bucket_of(edges, marks, shift, start)
+        right = left
+        if end > edges[left + 1]:
+            right = _bucket_of(edges, marks, shift, end - 1)
+        first[query] = left
+        last[query] = right
+        covered = min(end, edges[left + 1]) - start
+        first_fraction[query] = covered / (edges[left + 1] - edges[left])
+        covered = end - max(start, edges[right])
+        last_fraction[query] = covered / (edges[right + 1] - edges[right])
+    return first, first_fraction, last, last_fraction
+
+
+@kernel
 def _project(
     pointers: IntArray,
     starts: IntArray,
@@ -136,6 +191,7 @@ def _project(
     values: FloatArray,
     edges: IntArray,
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    marks, shift = _landmarks(edges)
     piece_start = np.empty(3 * starts.size, dtype=np.int64)
     piece_end = np.empty(3 * starts.size, dtype=np.int64)
     piece_value = np.empty(3 * starts.size)
@@ -154,14 +210,13 @@ def _project(
     count = 0
     for row in range(pointers.size - 1):
         parts = 0
-        bucket = 0
         for interval in range(pointers[row], pointers[row + 1]):
             start = starts[interval]
             end = ends[interval]
             value = values[interval]
             if start == end:
                 continue
-            bucket = _bucket_from(edges, start, bucket)
+            bucket = _bucket_of(edges, marks, shift, start)
             edge = edges[bucket + 1]
             if parts == 0 or part_start[parts - 1] != bucket:
                 part_start[parts] = bucket
@@ -178,7 +233,7 @@ def _project(
             part_cells[last] += min(end, edge) - start
             if end <= edge:
                 continue
-            right = _bucket_from(edges, end - 1, bucket)
+            right = _bucket_of(edges, marks, shift, end - 1)
             if right > bucket + 1:
                 part_start[parts] = bucket + 1
                 part_end[parts] = right
@@ -192,7 +247,6 @@ def _project(
             part_value[parts] = value
             part_sum[parts] = 0.0
             parts += 1
-            bucket = right
         row_begin = count
         for part in range(parts):
             start = part_start[part]
@@ -260,7 +314,9 @@ def intervals_to_pieces(
     values: FloatArray,
     edges: IntArray,
 ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Project queries over cells onto buckets, in O(log buckets) per interval.
+    """Project queries over cells onto buckets, in O(buckets + intervals) as a rule.
+
+    Where bucket sizes are very uneven an interval may cost O(log buckets).
 
     Parameters
     ----------
@@ -296,7 +352,7 @@ def intervals_to_pieces(
 def ranges_to_fractions(
     starts: IntArray, ends: IntArray, edges: IntArray
 ) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-    """Project plain ranges of cells onto buckets.
+    """Project plain ranges of cells onto buckets; costs as `intervals_to_pieces`.
 
     Parameters
     ----------
@@ -325,13 +381,7 @@ def ranges_to_fractions(
     starts = np.asarray(starts, dtype=np.int64)
     one_each = np.arange(starts.size + 1)
     _, starts, ends = checked_pieces(one_each, starts, ends, int(edges[-1]))
-    sizes = np.diff(edges)
-    # An empty range after the last cell still needs a bucket to be empty in.
-    first = np.minimum(np.searchsorted(edges, starts, side="right"), sizes.size) - 1
-    last = np.maximum(np.searchsorted(edges, ends, side="left") - 1, first)
-    first_fraction = (np.minimum(ends, edges[first + 1]) - starts) / sizes[first]
-    last_fraction = (ends - np.maximum(starts, edges[last])) / sizes[last]
-    return first, first_fraction, last, last_fraction
+    return _end_buckets(starts, ends, edges)
 
 
 def interval_answers(
@@ -355,7 +405,7 @@ def interval_answers(
     (queries,) float64
     """
     prefix = np.ascontiguousarray(prefix, dtype=np.float64)
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, prefix.size - 1)
+    pointers, starts, ends = checked_pieces(pointers, starts, ends, _cells(prefix))
     values = _checked_values(values, starts.size)
     return _weighted_sums(pointers, starts, ends, values, prefix)
 
@@ -377,5 +427,5 @@ def interval_counts(
     (queries,) int64
     """
     prefix = np.ascontiguousarray(prefix, dtype=np.int64)
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, prefix.size - 1)
+    pointers, starts, ends = checked_pieces(pointers, starts, ends, _cells(prefix))
     return _exact_sums(pointers, starts, ends, prefix)

@@ -34,7 +34,6 @@ from blowfish_fast.kernels.window_pinball import short_pinball
 from blowfish_fast.kernels.window_slide import (
     ABOVE,
     CHUNK,
-    LENGTH,
     VALUES_PER_CELL,
     slide_tiles,
     slide_windows,

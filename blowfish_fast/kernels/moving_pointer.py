@@ -49,7 +49,7 @@ MEAN = -1  # in place of the number of cells above an order statistic
 
 
 @kernel
-def floor_mean(total: int, length: int, shift: int) -> int:
+def floor_mean(total: np.int64, length: int, shift: int) -> np.int64:
     """Return ``total // length``; `shift` is its binary logarithm, or negative."""
     if shift >= 0:
         return total >> shift
@@ -162,10 +162,7 @@ def walk_mean(
             is_above = np.int64(entering_rank >= pointer)
             count += is_above - was_above
             high += ((-is_above) & entering) - ((-was_above) & leaving)
-            if shift >= 0:
-                mean = total >> shift
-            else:
-                mean = total // length
+            mean = total >> shift if shift >= 0 else total // length
             if at_pointer <= mean:
                 begun = pointer
                 while True:

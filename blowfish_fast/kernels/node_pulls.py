@@ -1,4 +1,4 @@
-"""How a node looks from outside: what is known of its total, and who wants to know.
+r"""How a node looks from outside: what is known of its total, and who wants to know.
 
 Serves the sweeps that improve DAWA's greedy weights. For every inner node of a tree
 with given weights, and for ranges of leaves as queries:
@@ -333,7 +333,8 @@ def outside_view(
         notes, inside, variance, part, before, after, outside, sizes, offsets, branching
     )
     precisions = np.zeros(inner)
-    spendable = weights.copy()
+    spendable = inside  # used up, and as long
+    spendable[:] = weights
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
             node = offsets[level] + index

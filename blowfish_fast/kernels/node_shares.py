@@ -121,7 +121,7 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
     if stays <= 1e-300:
         return 1.0 if variance > 1.0 else 0.0
     steep = stays * variance
-    x = min((gain / steep) ** (1.0 / 3.0), 0.5 * gain / stays)
+    x: float = min((gain / steep) ** (1.0 / 3.0), 0.5 * gain / stays)
     for _ in range(60):
         square = x * x
         slope = 4.0 * x * (steep * square + stays) - gain

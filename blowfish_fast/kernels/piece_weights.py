@@ -267,8 +267,11 @@ def _piece_shares(
         pointers, starts, ends, values, squared, sizes, offsets, branching, shift
     )
     demand = cover[:leaves].copy()
-    inside = np.zeros(leaves)
+    shares = np.zeros(offsets[-1])
+    if not demand.any():
+        return shares, 0.0
 
+    inside = np.zeros(leaves)
     queries = np.empty(squared.size, dtype=np.int64)
     counts = np.empty(squared.size, dtype=np.int64)
     item_start = np.empty(3 * starts.size, dtype=np.int64)
@@ -299,7 +302,6 @@ def _piece_shares(
     old_end = np.empty(longest, dtype=np.int64)
     old_value = np.empty(longest)
 
-    shares = np.zeros(offsets[-1])
     variance = np.ones(leaves)
     residual = np.zeros(leaves)
     before = np.empty(leaves)
@@ -372,10 +374,11 @@ def greedy_scaling_pieces(
         Node weights and the predicted error.
     """
     sizes, offsets = tree_levels(leaves, branching)
-    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
-    starts = np.ascontiguousarray(starts, dtype=np.int64)
-    ends = np.ascontiguousarray(ends, dtype=np.int64)
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    # Copies what is read-only: each kernel compiles for one kind of array.
+    pointers = np.require(pointers, np.int64, ["C", "W"])
+    starts = np.require(starts, np.int64, ["C", "W"])
+    ends = np.require(ends, np.int64, ["C", "W"])
+    values = np.require(values, np.float64, ["C", "W"])
     if (
         pointers.ndim != 1
         or pointers.size == 0
@@ -389,21 +392,18 @@ def greedy_scaling_pieces(
             f"{pointers.shape}, {starts.shape}, {ends.shape}, {values.shape}"
         )
     squared = squared_weights(weights, pointers.size - 1)
-    shares = np.zeros(offsets[-1])
-    objective = 0.0
-    if squared.any() and values.any():
-        shares, objective = _piece_shares(
-            pointers,
-            starts,
-            ends,
-            values,
-            squared,
-            sizes,
-            offsets,
-            branching,
-            shift_of(branching),
-            level_decays(sizes.size, branching, decay),
-            prune,
-            root_exact,
-        )
+    shares, objective = _piece_shares(
+        pointers,
+        starts,
+        ends,
+        values,
+        squared,
+        sizes,
+        offsets,
+        branching,
+        shift_of(branching),
+        level_decays(sizes.size, branching, decay),
+        prune,
+        root_exact,
+    )
     return scaling_from_shares(shares, objective, sizes, offsets, branching, root_exact)

@@ -258,10 +258,10 @@ def shrink_towards_zero(
 
     Examples
     --------
-    >>> noisy = np.array([0.4, -1.2, 0.8, -0.3, 25.0, 900.0])
-    >>> ones = np.ones(6)
-    >>> shrink_towards_zero(noisy, ones, ones.astype(np.int64)).round(2)
-    array([  0.13,   0.09,   0.16,   0.09,  24.94, 900.  ])
+    >>> noisy = np.array([0.4, -1.2, 0.8, -0.3, 25.0, 61.0])
+    >>> widths, sizes = np.ones(6), np.ones(6, dtype=np.int64)
+    >>> shrink_towards_zero(noisy, widths, sizes).round(2).tolist()
+    [0.24, 0.15, 0.35, 0.15, 24.94, 61.0]
     """
     noisy = np.ascontiguousarray(noisy, dtype=np.float64)
     widths = np.ascontiguousarray(widths, dtype=np.float64)
@@ -282,7 +282,7 @@ def shrink_towards_zero(
     clipped = np.minimum(totals, LARGEST * ratios)
     top = max(float((clipped / ratios).max()), 1.0)
     top_exponent = max(LEAST_TOP_EXPONENT, math.ceil(math.log2(top)) + 1)
-    means = 2.0 ** (np.arange(LEAST_EXPONENT, top_exponent + 1) + 0.5)
+    means = np.exp2(np.arange(LEAST_EXPONENT, top_exponent + 1, dtype=np.float64) + 0.5)
     # The exponent of frexp is one above the binary logarithm: same classes.
     _, exponents = np.frexp(sizes[measured].astype(np.float64))
     _, classes = np.unique(exponents, return_inverse=True)

@@ -61,7 +61,7 @@ def rank_stretch(
     for cell in range(values.size):
         rank = np.uint64(parent[cell])
         bitmap[rank >> six] |= one << (rank & low_bits)
-    following = np.int64(1)
+    following = 1
     for word in range(words):
         marks_before[word] = following
         following += popcount(bitmap[word])
@@ -83,7 +83,7 @@ def rank_stretch(
 def _rank_sorted(
     ordered: IntArray, order: IntArray, ranks: AnyArray, table: IntArray
 ) -> int:
-    distinct = np.int64(0)
+    distinct = 0
     last = np.int64(BELOW_ALL)
     table[0] = BELOW_ALL
     for position in range(ordered.size):
@@ -102,7 +102,7 @@ def _rank_packed(
     packed: IntArray, index_bits: int, ranks: AnyArray, table: IntArray
 ) -> int:
     mask = (np.int64(1) << index_bits) - 1
-    distinct = np.int64(0)
+    distinct = 0
     last = np.int64(BELOW_ALL)
     table[0] = BELOW_ALL
     for position in range(packed.size):

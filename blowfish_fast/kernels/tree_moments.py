@@ -103,22 +103,16 @@ def _members_of(
 
 @kernel
 def _shares_of(
-    known: FloatArray,
-    members: IntArray,
-    count: int,
-    cells: FloatArray,
-    share: FloatArray,
+    known: FloatArray, members: IntArray, count: int, share: FloatArray
 ) -> None:
     """Write the part of a surplus that each member takes, as the fit shares it."""
     free = 0.0
     spread = 0.0
-    width = 0.0
     for member in range(count):
         if known[members[member]] < 0.0:
             free += 1.0
         else:
             spread += known[members[member]]
-        width += cells[member]
     for member in range(count):
         variance = known[members[member]]
         if free > 0.0:
@@ -126,7 +120,8 @@ def _shares_of(
         elif spread > 0.0:
             share[member] = variance / spread
         else:
-            share[member] = cells[member] / width
+            # All exact: there is no noise to share, only coverage to keep finite.
+            share[member] = 1.0 / count
 
 
 @kernel
@@ -178,7 +173,7 @@ def _total_over_cuts(
             count = _members_of(
                 known, offsets, branching, edges, level, index, members, cells
             )
-            _shares_of(known, members, count, cells, share)
+            _shares_of(known, members, count, share)
             run = (0.0, 0.0, 0.0)
             passed = 0.0
             outside = cuts + 1.0
@@ -288,7 +283,7 @@ def _total_over_cells(
             count = _members_of(
                 known, offsets, branching, edges, level, index, members, cells
             )
-            _shares_of(known, members, count, cells, share)
+            _shares_of(known, members, count, share)
             others = 0.0
             variances = 0.0
             squares = 0.0

@@ -34,7 +34,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.interval_pieces import checked_pieces
 from blowfish_fast.kernels.tree_inference import node_array, subtree_variances
-from blowfish_fast.kernels.tree_shape import tree_levels
+from blowfish_fast.kernels.tree_shape import shift_of, tree_levels
 
 SHARE = 0
 KEEP = 1
@@ -110,15 +110,31 @@ def _noise_rows(
 
 
 @kernel
+def _covered(
+    child: int, left: int, right: int, left_part: float, right_part: float
+) -> float:
+    """Return how much of a node a range covers whose end nodes are `left`, `right`.
+
+    Selections rather than branches: which child holds an end is a coin toss.
+    """
+    part = 1.0 if child > left else 0.0
+    part = part if child < right else 0.0
+    part = right_part if child == right else part
+    return left_part if child == left else part
+
+
+@kernel
 def _range_spreads(
     rows: FloatArray,
     offsets: IntArray,
     branching: int,
+    shift: int,
     first: IntArray,
     first_fraction: FloatArray,
     last: IntArray,
     last_fraction: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Climb with the two end nodes to the root for coverages, come back for pulls."""
     levels = offsets.size - 1
     variances = np.empty(first.size)
     squares = np.empty(first.size)
@@ -127,33 +143,34 @@ def _range_spreads(
     coverage = np.empty((levels, 2))
     pulls = np.empty(2)
     for query in range(first.size):
-        ends[0, 0] = first[query]
-        ends[0, 1] = last[query]
-        coverage[0, 0] = first_fraction[query]
-        coverage[0, 1] = last_fraction[query]
-        if first[query] == last[query]:
-            coverage[0, 1] = first_fraction[query]
+        left = first[query]
+        right = last[query]
+        left_part = first_fraction[query]
+        right_part = last_fraction[query] if left < right else left_part
+        ends[0, 0] = left
+        ends[0, 1] = right
+        coverage[0, 0] = left_part
+        coverage[0, 1] = right_part
         for level in range(1, levels):
-            left = ends[level - 1, 0]
-            right = ends[level - 1, 1]
+            below = offsets[level - 1]
+            size = offsets[level] - below
             for side in range(2):
-                parent = ends[level - 1, side] // branching
+                end = right if side == 1 else left
+                parent = end >> shift if shift > 0 else end // branching
                 ends[level, side] = parent
                 if side == 1 and parent == ends[level, 0]:
                     coverage[level, 1] = coverage[level, 0]
-                    continue
-                begin = max(parent * branching, left)
-                end = min(parent * branching + branching, right + 1)
+                    break
+                begin = parent * branching
                 total = 0.0
-                for child in range(begin, end):
-                    share = rows[offsets[level - 1] + child, SHARE]
-                    if child == left:
-                        total += share * coverage[level - 1, 0]
-                    elif child == right:
-                        total += share * coverage[level - 1, 1]
-                    else:
-                        total += share
+                for child in range(begin, min(begin + branching, size)):
+                    part = _covered(child, left, right, left_part, right_part)
+                    total += rows[below + child, SHARE] * part
                 coverage[level, side] = total
+            left = ends[level, 0]
+            right = ends[level, 1]
+            left_part = coverage[level, 0]
+            right_part = coverage[level, 1]
         root = rows.shape[0] - 1
         pull = coverage[levels - 1, 0]
         pulls[:] = pull
@@ -161,39 +178,32 @@ def _range_spreads(
         square = rows[root, OWN + 1] * pull * pull
         largest = rows[root, OWN + 2] * abs(pull)
         for level in range(levels - 1, 0, -1):
+            below = offsets[level - 1]
+            size = offsets[level] - below
             left = ends[level - 1, 0]
             right = ends[level - 1, 1]
+            left_part = coverage[level - 1, 0]
+            right_part = coverage[level - 1, 1]
             left_pull = 0.0
             right_pull = 0.0
             for side in range(2):
                 parent = ends[level, side]
                 if side == 1 and parent == ends[level, 0]:
                     break
-                above = coverage[level, side]
                 passed = rows[offsets[level] + parent, KEEP] * pulls[side]
-                begin = offsets[level - 1] + parent * branching
-                end = min(begin + branching, offsets[level])
-                left_node = offsets[level - 1] + left
-                right_node = offsets[level - 1] + right
-                for node in range(begin, end):
-                    column = WHOLE
-                    covered = 0.0
-                    if left_node < node < right_node:
-                        covered = 1.0
-                    if node == right_node:
-                        column = OWN
-                        covered = coverage[level - 1, 1]
-                    if node == left_node:
-                        column = OWN
-                        covered = coverage[level - 1, 0]
-                    pull = passed + (covered - above)
-                    if node == left_node:
-                        left_pull = pull
-                    if node == right_node:
-                        right_pull = pull
-                    variance += rows[node, column] * pull * pull
-                    square += rows[node, column + 1] * pull * pull
-                    largest = max(largest, rows[node, column + 2] * abs(pull))
+                above = coverage[level, side]
+                begin = parent * branching
+                for child in range(begin, min(begin + branching, size)):
+                    part = _covered(child, left, right, left_part, right_part)
+                    pull = passed + (part - above)
+                    left_pull = pull if child == left else left_pull
+                    right_pull = pull if child == right else right_pull
+                    column = OWN if (child == left) | (child == right) else WHOLE
+                    node = below + child
+                    variance += rows[node, column] * (pull * pull)
+                    square += rows[node, column + 1] * (pull * pull)
+                    reach = rows[node, column + 2] * abs(pull)
+                    largest = reach if reach > largest else largest
             pulls[0] = left_pull
             pulls[1] = right_pull
         variances[query] = variance
@@ -207,6 +217,7 @@ def _piece_spreads(
     rows: FloatArray,
     offsets: IntArray,
     branching: int,
+    shift: int,
     pointers: IntArray,
     starts: IntArray,
     ends: IntArray,
@@ -248,25 +259,25 @@ def _piece_spreads(
         if count == 0:
             continue
         for level in range(1, levels):
-            shift = offsets[level - 1]
-            size_below = offsets[level] - shift
+            below = offsets[level - 1]
+            size = offsets[level] - below
             run = level_runs[level - 1]
             stop = level_runs[level]
             position = run_start[run]
             while run < stop:
-                parent = position // branching
+                parent = position >> shift if shift > 0 else position // branching
                 begin = parent * branching
-                end = min(begin + branching, size_below)
+                end = min(begin + branching, size)
                 run_start[count] = parent
                 run_end[count] = parent + 1
                 if not mixed[run] and position == begin and run_end[run] >= end:
-                    if run_end[run] < size_below:
+                    if run_end[run] < size:
                         run_end[count] = run_end[run] // branching
                     else:
                         run_end[count] = offsets[level + 1] - offsets[level]
                     coverage[count] = coverage[run]
                     mixed[count] = False
-                    position = min(run_end[count] * branching, size_below)
+                    position = min(run_end[count] * branching, size)
                     if position == run_end[run]:
                         run += 1
                         if run < stop:
@@ -276,7 +287,7 @@ def _piece_spreads(
                     while run < stop and position < end:
                         share = 0.0
                         for child in range(position, min(run_end[run], end)):
-                            share += rows[shift + child, SHARE]
+                            share += rows[below + child, SHARE]
                         total += share * coverage[run]
                         if run_end[run] > end:
                             position = end
@@ -288,7 +299,7 @@ def _piece_spreads(
                     mixed[count] = True
                 count += 1
             level_runs[level + 1] = count
-        # The root is the last run; a row that begins with it needs no special case.
+        # The last run is the root.
         pull = coverage[count - 1]
         pulls[count - 1] = pull
         column = OWN if mixed[count - 1] else WHOLE
@@ -297,7 +308,8 @@ def _piece_spreads(
         square = rows[root, column + 1] * pull * pull
         largest = rows[root, column + 2] * abs(pull)
         for level in range(levels - 1, 0, -1):
-            shift = offsets[level - 1]
+            below = offsets[level - 1]
+            size = offsets[level] - below
             run = level_runs[level - 1]
             stop = level_runs[level]
             for above in range(level_runs[level], level_runs[level + 1]):
@@ -306,9 +318,7 @@ def _piece_spreads(
                 parent = run_start[above]
                 passed = rows[offsets[level] + parent, KEEP] * pulls[above]
                 begin = parent * branching
-                for child in range(
-                    begin, min(begin + branching, offsets[level] - shift)
-                ):
+                for child in range(begin, min(begin + branching, size)):
                     while run < stop and run_end[run] <= child:
                         run += 1
                     column = WHOLE
@@ -318,7 +328,7 @@ def _piece_spreads(
                         if mixed[run]:
                             column = OWN
                             pulls[run] = pull
-                    node = shift + child
+                    node = below + child
                     variance += rows[node, column] * pull * pull
                     square += rows[node, column + 1] * pull * pull
                     largest = max(largest, rows[node, column + 2] * abs(pull))
@@ -402,7 +412,14 @@ def tree_spread_ranges(
             f"first leaves from {first.min()} and last leaves up to {last.max()}"
         )
     return _range_spreads(
-        rows, offsets, branching, first, first_fraction, last, last_fraction
+        rows,
+        offsets,
+        branching,
+        shift_of(int(branching)),
+        first,
+        first_fraction,
+        last,
+        last_fraction,
     )
 
 
@@ -444,4 +461,13 @@ def tree_spread_pieces(
             f"each of the {starts.size} pieces has one value, got an array of shape "
             f"{values.shape}"
         )
-    return _piece_spreads(rows, offsets, branching, pointers, starts, ends, values)
+    return _piece_spreads(
+        rows,
+        offsets,
+        branching,
+        shift_of(int(branching)),
+        pointers,
+        starts,
+        ends,
+        values,
+    )

@@ -77,7 +77,7 @@ def optimal_share_within(
         return 1.0 if least < 1.0 else 0.0
     scaled = stays / pull
     wide = 1.0 + outside
-    x = (1.0 / (scaled * wide * wide)) ** (1.0 / 3.0)
+    x: float = (1.0 / (scaled * wide * wide)) ** (1.0 / 3.0)
     for _ in range(60):
         if x <= least:
             return 0.0
@@ -236,7 +236,7 @@ def refine_scaling(
         if leaves == 1:
             return greedy
         start = greedy.weights
-    given = np.ascontiguousarray(start, dtype=np.float64)
+    given = np.require(start, np.float64, ["C", "W"])
     shares = _checked_shares(given, sizes, offsets, branching, root_exact)
     if leaves == 1:
         error = 0.0 if root_exact else float((ranges.squared * ranges.head**2).sum())
@@ -249,13 +249,15 @@ def refine_scaling(
             *ranges, floor, candidate, sizes, offsets, branching, shift, root_exact
         )
 
-    error_given = look(given)[0]
+    error, floor_error, pulls, precisions = look(given)
+    error_given = error
     # A unary node only takes weight from its child, which measures the same total.
-    for level in range(1, sizes.size):
-        if sizes[level - 1] == (sizes[level] - 1) * branching + 1:
-            shares[offsets[level + 1] - 1] = 0.0
-    current = weights_from_shares(shares, sizes, offsets, branching)
-    error, floor_error, pulls, precisions = look(current)
+    rims = np.flatnonzero(sizes[:-1] == (sizes[1:] - 1) * branching + 1)
+    if shares[offsets[rims + 2] - 1].any():
+        shares[offsets[rims + 2] - 1] = 0.0
+        error, floor_error, pulls, precisions = look(
+            weights_from_shares(shares, sizes, offsets, branching)
+        )
     for _ in range(sweeps):
         whole = error + floor_error
         for step in STEPS:
@@ -263,19 +265,18 @@ def refine_scaling(
                 *ranges, floor, shares, pulls, precisions, step,
                 sizes, offsets, branching, shift, root_exact,
             )  # fmt: skip
-            candidate = weights_from_shares(moved, sizes, offsets, branching)
-            view = look(candidate)
+            view = look(weights_from_shares(moved, sizes, offsets, branching))
             if view[0] + view[1] < whole and view[0] <= error_given:
                 break
         else:
             break
-        shares, current = moved, candidate
+        shares = moved
         error, floor_error, pulls, precisions = view
         if error + floor_error > (1.0 - tolerance) * whole:
             break
-    if not error <= error_given:
-        return Scaling(given, error_given)
-    return Scaling(current, error)
+    if error < error_given:
+        given = weights_from_shares(shares, sizes, offsets, branching)
+    return Scaling(given, float(min(error, error_given)))
 
 
 def _checked_shares(

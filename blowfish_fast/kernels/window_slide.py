@@ -242,7 +242,8 @@ def slide_windows(
                     whole[:done], part[:done], recipe, row[begun : begun + done]
                 )
                 return begun + done
-            plant_tree(tally, table, tree, state)
+            plant_tree(tally, table, tree)
+            state[MODE] = TREE
         if state[MODE] == TREE and done < size:
             before = start + done - 1
             slide_tree(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -207,6 +207,7 @@ class Mechanism(ABC):
         )
 
 
+@cache
 def _version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 

@@ -27,7 +27,7 @@ from ..strategies.tree_weights import level_tree, tuned_tree
 from ..workloads import Ranges, Rectangles, Workload
 from .base import Mechanism, Outcome
 
-StrategyName = Literal["greedy", "swept", "uniform", "geometric", "cells"]
+StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["non_negative", "shrink"]
 
 
@@ -41,10 +41,12 @@ class Dawa(Mechanism):
     partition : "best", None or Partition
         How buckets are chosen; "best" is the partition that was most accurate on the
         benchmark data, fixed in the code; None keeps every cell.
-    strategy : {"greedy", "swept", "uniform", "geometric", "cells"}
-        Weights of the tree: scaled to the workload (the fan-out of least predicted
-        error), the same with further sweeps, equal by level, growing towards the
-        leaves, or no tree at all.
+    strategy : {"greedy", "uniform", "geometric", "cells"}
+        Weights of the tree: scaled to the workload (with the fan-out of least
+        predicted error), equal by level, growing towards the leaves, or no tree.
+    sweeps : bool
+        Whether greedy weights for ranges are improved by sweeps that see the whole
+        tree; queries that were not declared are safeguarded.
     partition_share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for the partition's own default.
     fit : {None, "non_negative", "shrink"}
@@ -93,20 +95,23 @@ class Dawa(Mechanism):
         partition: Literal["best"] | Partition | None = "best",
         strategy: StrategyName = "greedy",
         partition_share: Any = None,
+        sweeps: bool = True,
         fit: Fit | None = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         if isinstance(partition, str) and partition == "best":
-            partition = DyadicTree()
+            partition = DyadicTree(
+                query_cells=workload.mean_cells(), dimensions=self.domain.ndim
+            )
         if partition is not None and not isinstance(partition, Partition):
             raise InputError(
                 'partition must be "best", None, or a partition such as '
                 f"partitions.LeastCost(); received {partition!r}"
             )
-        if strategy not in ("greedy", "swept", "uniform", "geometric", "cells"):
+        if strategy not in ("greedy", "uniform", "geometric", "cells"):
             raise InputError(
-                'strategy must be "greedy", "swept", "uniform", "geometric" or '
-                f'"cells"; received {strategy!r}'
+                'strategy must be "greedy", "uniform", "geometric" or "cells"; '
+                f"received {strategy!r}"
             )
         if fit not in (None, "non_negative", "shrink"):
             raise InputError(
@@ -123,6 +128,7 @@ class Dawa(Mechanism):
             )
         self.partition = partition
         self.strategy = strategy
+        self.sweeps = sweeps
         self.fit = fit
         self.partition_share: Fraction | None = None
         if partition is not None:
@@ -164,8 +170,7 @@ class Dawa(Mechanism):
             geometric = self.strategy == "geometric"
             return level_tree(leaves, 2, root_exact=root_exact, geometric=geometric)
         form = self.workload.form(bucketed.buckets)
-        sweeps = self.strategy == "swept"
-        return tuned_tree(form, leaves, root_exact=root_exact, sweeps=sweeps)
+        return tuned_tree(form, leaves, root_exact=root_exact, sweeps=self.sweeps)
 
     def _fitted(self, measurement: Measurement, linear: Any) -> Any:
         if self.fit == "non_negative":

@@ -24,7 +24,6 @@ class Partition(ABC):
     """
 
     name: ClassVar[str]
-    default_share: ClassVar[Fraction]
     bucket_cost: float = 1.0
 
     def priced(self, bucket_cost: float) -> Self:
@@ -36,6 +35,11 @@ class Partition(ABC):
         other = copy.copy(self)
         other.bucket_cost = bucket_cost
         return other
+
+    @property
+    @abstractmethod
+    def default_share(self) -> Fraction:
+        """Part of epsilon to spend here unless the caller says otherwise."""
 
     @abstractmethod
     def select(

@@ -67,7 +67,6 @@ class LeastCost(Partition):
     """
 
     name = "least_cost"
-    default_share = Fraction(1, 4)
 
     def __init__(
         self,
@@ -87,6 +86,11 @@ class LeastCost(Partition):
         self.lengths = lengths
         self.cost = cost
         self.offset = float(offset)
+
+    @property
+    def default_share(self) -> Fraction:
+        """The paper's quarter of epsilon."""
+        return Fraction(1, 4)
 
     def select(
         self,

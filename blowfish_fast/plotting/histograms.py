@@ -83,4 +83,5 @@ def _places(release: Release, cuts: Any) -> FloatArray:
     edges = release.domain.attributes[0].edges
     if edges is None:
         return np.asarray(cuts, dtype=np.float64)
-    return np.asarray(edges, dtype=np.float64)[cuts]
+    places: FloatArray = np.asarray(edges, dtype=np.float64)[cuts]
+    return places

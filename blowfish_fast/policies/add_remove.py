@@ -6,20 +6,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._typing import IntArray
+from .._typing import BoolArray, FloatArray, IntArray
 from ..buckets import Buckets
 from ..domain import Domain
-from .base import ABSENT, Components, Policy, one_component
+from .base import ABSENT, Change, Components, Furthest, Policy, one_component
 
 
 class AddRemove(Policy):
     """Every cell is joined to "absent": adding or removing one record stays hidden.
+
+    A mechanism that is private under `AddRemove` at eps / 2 is private at eps under
+    every policy without "absent": a move is a removal and an addition.
 
     Examples
     --------
     >>> from blowfish_fast import Domain
     >>> AddRemove(Domain(8)).has_bottom
     True
+    >>> AddRemove(Domain(8)).distance(2, [2, 5, -1])
+    array([0., 2., 1.])
     """
 
     kind = "add_remove"
@@ -43,6 +48,38 @@ class AddRemove(Policy):
         for start in range(0, self.domain.size, chunk):
             cells = np.arange(start, min(start + chunk, self.domain.size))
             yield np.column_stack([cells, np.full(cells.size, ABSENT)])
+
+    @property
+    def edge_count(self) -> int:
+        """One per cell."""
+        return self.domain.size
+
+    @property
+    def max_degree(self) -> int:
+        """Each cell has the one edge to "absent"."""
+        return 1
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark every cell."""
+        return np.ones(self.domain.size, dtype=np.bool_)
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return that no cell is joined to another, along any order."""
+        return Furthest(np.arange(self.domain.size), True)
+
+    def longest_edge(self) -> int:
+        """Return 0: no edge joins two cells."""
+        return 0
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
+        return np.where(first == second, 0.0, through)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        return Change(0.0, True)
+
+    def _covers(self, other: Policy) -> bool:
+        return not other.has_moves
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return AddRemove(domain)

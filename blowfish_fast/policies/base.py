@@ -1,9 +1,14 @@
-"""What every policy answers: edges, components, projection, plain words.
+"""What every policy answers: edges, components, distance, projection, plain words.
 
 A policy is a graph. Its nodes are the cells of the domain and, where someone's
 presence is itself a secret, one more node "absent". An edge joins two values that
 must stay indistinguishable: neighbouring databases differ in one record that moves
 along one edge. A policy never sees data.
+
+    Line        0 - 1 - 2 - 3          values d edges apart are protected by a factor
+    AddRemove   0   1   2   3          e^(eps * d); without a path, not at all
+                 \\   \\   /   /
+                   - absent -
 """
 
 from __future__ import annotations
@@ -14,13 +19,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from .._typing import AnyArray, BoolArray, IntArray
+from .._typing import AnyArray, BoolArray, FloatArray, IntArray
+from .._validation import as_integers
 from ..buckets import Buckets
 from ..domain import Domain
-from ..errors import DomainError, PolicyError
+from ..errors import DomainError, InputError, PolicyError, SizeError
 
 ABSENT = -1
 """The number of the node "absent" in edge lists."""
+
+MOST_LISTED = 2**27
+"""Most edges that are walked one by one, for a quotient or a sensitivity."""
+
+POLICIES: dict[str, type[Policy]] = {}
+"""Every kind of policy and its class; a class enters when it is defined."""
 
 
 class Components(NamedTuple):
@@ -40,10 +52,29 @@ class Components(NamedTuple):
         return self.private.size
 
 
+class Furthest(NamedTuple):
+    """Neighbours of each position along a line, as far as they go.
+
+    The neighbours of position i that come after it lie in ``i + 1 .. far[i]``; with
+    `all_between` they are all of these. `far` never decreases then.
+    """
+
+    far: IntArray
+    all_between: bool
+
+
+class Change(NamedTuple):
+    """The largest change of a value along an edge; a bound above if not `exact`."""
+
+    value: float
+    exact: bool
+
+
 class Policy(ABC):
     """A graph of values that must stay indistinguishable, over a domain."""
 
     kind: ClassVar[str]
+    has_constraints: ClassVar[bool] = False
 
     def __init__(self, domain: Domain, *, parent: Policy | None = None) -> None:
         if not isinstance(domain, Domain):
@@ -53,6 +84,12 @@ class Policy(ABC):
             )
         self.domain = domain
         self.parent = parent
+        self.buckets: Buckets | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            POLICIES[cls.kind] = cls
 
     @property
     @abstractmethod
@@ -72,6 +109,27 @@ class Policy(ABC):
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield the edges in arrays of shape (at most `chunk`, 2); -1 is "absent"."""
 
+    @property
+    @abstractmethod
+    def edge_count(self) -> int:
+        """Number of edges."""
+
+    @property
+    @abstractmethod
+    def max_degree(self) -> int:
+        """Largest number of edges at one cell."""
+
+    @abstractmethod
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return distances between cells; with "absent" only if `has_bottom`."""
+
+    @abstractmethod
+    def _largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change of values along an edge between two cells.
+
+        `lines` has shape (lines, cells): several sets of values at once.
+        """
+
     @abstractmethod
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         """Return the policy on the buckets, laid over `domain`."""
@@ -84,6 +142,98 @@ class Policy(ABC):
     @abstractmethod
     def neighbours(self) -> str:
         """Say in plain words how two neighbouring databases differ."""
+
+    def distance(self, first: Any, second: Any) -> FloatArray:
+        """Return the number of edges between cells; infinite where no path leads.
+
+        Values d edges apart are told apart by a factor of at most e^(eps * d).
+
+        Parameters
+        ----------
+        first, second : array_like of int
+            Cell numbers in C order, -1 for "absent"; broadcast against each other.
+        """
+        one, two = np.broadcast_arrays(self._cells(first), self._cells(second))
+        shape = one.shape
+        one, two = one.reshape(-1).copy(), two.reshape(-1).copy()
+        absent = (one == ABSENT) | (two == ABSENT)
+        if self.has_bottom or not absent.any():
+            return self._distance(one, two).reshape(shape)
+        steps = np.where(one == two, 0.0, np.inf)
+        steps[~absent] = self._distance(one[~absent], two[~absent])
+        return steps.reshape(shape)
+
+    def joins(self, first: Any, second: Any) -> BoolArray:
+        """Return whether an edge joins two cells (or a cell and "absent", -1)."""
+        joined: BoolArray = self.distance(first, second) == 1
+        return joined
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark the cells that are joined to "absent"."""
+        return np.zeros(self.domain.size, dtype=np.bool_)
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return how far along a line the neighbours of each cell go.
+
+        Parameters
+        ----------
+        order : (cells,) int64, optional
+            The cell at each position of the line; None for the cells' own order.
+
+        Returns
+        -------
+        Furthest or None
+            None when the graph has no such form along that order. Edges to "absent"
+            are not part of it.
+        """
+        return None
+
+    def longest_edge(self) -> int:
+        """Return how many cells the longest edge spans along one ordered attribute.
+
+        Edges to "absent" are not part of it.
+        """
+        on_one_axis(self.domain, "the longest edge")
+        lines = np.arange(self.domain.size, dtype=np.float64)[None]
+        return int(self._largest_change(lines).value)
+
+    def covers(self, other: Policy) -> bool:
+        """Return whether this policy protects at least what `other` does.
+
+        True for the same policy, for one with at least its edges, and for a
+        projection of such a policy; False where that is not known.
+        """
+        if self.parent is not None and self.parent.covers(other):
+            return True
+        if self == other:
+            return True
+        if self.domain != other.domain or other.has_constraints:
+            return False
+        if not (other.has_moves or other.has_bottom):
+            return True
+        return self._covers(other)
+
+    def _covers(self, other: Policy) -> bool:
+        """Compare edges, for another policy over the same domain."""
+        if other.has_bottom and not self.has_bottom:
+            return False
+        if other._is_within(self):
+            return True
+        mine, theirs = self.reach(), other.reach()
+        if not other.has_bottom and mine is not None and theirs is not None:
+            reaches = bool((mine.far >= theirs.far).all())
+            if mine.all_between and (reaches or theirs.all_between):
+                return reaches
+        try:
+            if other.edge_count > MOST_LISTED // 8:
+                return False
+            return all(self.joins(*chunk.T).all() for chunk in other.edges())
+        except SizeError:
+            return False
+
+    def _is_within(self, other: Policy) -> bool:
+        """Return True where a closed rule shows that `other` has all these edges."""
+        return False
 
     def project(self, labels: AnyArray | Buckets) -> Policy:
         """Return the quotient policy on bins of cells; it remembers its parent.
@@ -99,7 +249,45 @@ class Policy(ABC):
             )
         quotient = self._quotient(buckets, Domain(buckets.count))
         quotient.parent = self
+        quotient.buckets = buckets
         return quotient
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        """Yield the pairs of different bins that edges join.
+
+        As keys ``low * bins + high``, with repeats; refused where there are too many
+        edges to walk. Never called with "absent" among the ends.
+        """
+        if self.edge_count > MOST_LISTED:
+            raise SizeError(
+                f"the bins inherit their edges from {self.edge_count:,} edges; at most "
+                f"2^27 = {MOST_LISTED:,} are walked. policies.Full over the bins has "
+                "more edges and protects at least as much; fewer, larger cells help too"
+            )
+        for chunk in self.edges():
+            yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)
+
+    def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return half of the moves as steps on a grid, if all cells look alike.
+
+        `shape` is the domain's own, or that of the grid after neighbouring slabs were
+        merged; None where the graph has no such form, or more than `most` steps.
+        """
+        return None
+
+    def _cells(self, cells: Any) -> IntArray:
+        try:
+            numbers = as_integers(cells, "cells")
+        except InputError as problem:
+            raise PolicyError(str(problem)) from None
+        if numbers.size and (
+            numbers.min() < ABSENT or numbers.max() >= self.domain.size
+        ):
+            raise PolicyError(
+                f"cells are numbered from 0 to {self.domain.size - 1}, and -1 is "
+                f'"absent"; received {numbers.min()} to {numbers.max()}'
+            )
+        return numbers
 
     def _parameters(self) -> dict[str, Any]:
         """Return what `to_dict` needs beyond the domain."""
@@ -133,6 +321,39 @@ class Policy(ABC):
         return f"{type(self).__name__}({self.domain!r})"
 
 
+def from_dict(data: dict[str, Any]) -> Policy:
+    """Rebuild a policy from ``Policy.to_dict``."""
+    kind = data.get("kind")
+    if kind not in POLICIES:
+        raise PolicyError(
+            f"there is no policy of kind {kind!r}; known kinds: {sorted(POLICIES)}"
+        )
+    return POLICIES[kind]._from_parameters(Domain.from_dict(data["domain"]), data)
+
+
 def one_component(*, private: bool) -> Components:
     """Return the components of a connected graph."""
     return Components(None, np.array([private]))
+
+
+def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
+    """Return the keys ``low * bins + high`` of the pairs of different bins."""
+    differ = first != second
+    one, two = first[differ], second[differ]
+    keys: IntArray = np.minimum(one, two) * np.int64(bins) + np.maximum(one, two)
+    return keys
+
+
+def on_one_axis(domain: Domain, name: str) -> None:
+    """Refuse domains of several attributes where cells must be in one order."""
+    if domain.ndim != 1:
+        raise PolicyError(
+            f"{name} asks for one ordered attribute; this domain has {domain.ndim}. "
+            "Use policies.Threshold or Product on several attributes"
+        )
+
+
+def values_name(domain: Domain) -> str:
+    """Return what to call the values of a domain: the attribute's name, or "values"."""
+    named = [name for name in domain.names if name is not None]
+    return f"{named[0]} values" if domain.ndim == 1 and named else "values"

@@ -1,4 +1,4 @@
-"""Bounded differential privacy: everybody's value is the secret, their number is not."""
+"""Bounded differential privacy: everybody's value is secret, their number is not."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._typing import IntArray
+from .._typing import FloatArray, IntArray
 from ..buckets import Buckets
 from ..domain import Domain
-from .base import Components, Policy, one_component
+from .base import Change, Components, Furthest, Policy, one_component
 
 
 class Full(Policy):
@@ -46,6 +46,34 @@ class Full(Policy):
             for start in range(low + 1, self.domain.size, chunk):
                 cells = np.arange(start, min(start + chunk, self.domain.size))
                 yield np.column_stack([np.full(cells.size, low), cells])
+
+    @property
+    def edge_count(self) -> int:
+        """Every pair of cells."""
+        return self.domain.size * (self.domain.size - 1) // 2
+
+    @property
+    def max_degree(self) -> int:
+        """Every other cell."""
+        return self.domain.size - 1
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return that every cell reaches the last one, along any order."""
+        cells = self.domain.size
+        return Furthest(np.full(cells, cells - 1, dtype=np.int64), True)
+
+    def longest_edge(self) -> int:
+        """Return the span of the whole line, in C order."""
+        return self.domain.size - 1
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        return (first != second).astype(np.float64)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        return Change(float((lines.max(axis=1) - lines.min(axis=1)).max()), True)
+
+    def _covers(self, other: Policy) -> bool:
+        return not other.has_bottom
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return Full(domain)

@@ -89,7 +89,7 @@ class Cells(LinearStrategy):
         """Return the variance summed over all queries."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        from ..kernels.tree_total import tree_total_variance
+        from ..kernels.tree_moments import tree_total_variance
 
         # Cells below one root: a tree whose root is exact or not measured.
         if self.cells == 1:

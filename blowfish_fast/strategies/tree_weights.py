@@ -17,8 +17,11 @@ from ..workloads import Form, Fractions, Implicit
 from .weighted_tree import WeightedTree
 
 # The paper's binary tree with its decay towards the root, and wider trees without:
-# the exact error of each is predicted and the best is kept.
+# the exact error of each is predicted and the best is kept. Small problems, where a
+# try costs a millisecond, have more to choose from.
 CANDIDATES = ((2, True), (8, False), (16, False), (32, False), (64, False))
+MORE_CANDIDATES = ((3, False), (4, False), (12, False), (24, False), (48, False))
+SMALL = 2**15
 
 
 class Candidate(NamedTuple):
@@ -30,35 +33,52 @@ class Candidate(NamedTuple):
 
 
 def tuned_tree(
-    form: Form, leaves: int, *, root_exact: bool, sweeps: bool = False
+    form: Form, leaves: int, *, root_exact: bool, sweeps: bool = True
 ) -> WeightedTree:
-    """Return the greedily scaled tree of least predicted error for `form`.
+    """Return the tree of least predicted error for `form`.
 
-    `sweeps` re-optimises every node given all others, with a safeguard for queries
-    that were not declared; it needs ranges.
+    Each fan-out is scaled greedily; `sweeps` then re-optimises every node given all
+    others (ranges only), with a safeguard for queries that were not declared.
     """
     if leaves == 1:
         return WeightedTree(1, 2, np.ones(1))
-    useful = [one for one in CANDIDATES if one[0] < 2 * leaves]
+    small = leaves + _listed(form) <= SMALL
+    offered = (*CANDIDATES, *MORE_CANDIDATES) if small else CANDIDATES
+    useful = [one for one in offered if one[0] < 2 * leaves]
     with ThreadPoolExecutor(min(len(useful), os.cpu_count() or 1)) as pool:
         candidates = list(
-            pool.map(lambda one: _greedy(form, leaves, *one, root_exact), useful)
+            pool.map(lambda one: _scaled(form, leaves, one, root_exact, sweeps), useful)
         )
     best = min(candidates, key=lambda one: one.objective)
-    weights = best.node_weights
-    if sweeps and isinstance(form, Fractions):
-        from ..kernels.weight_sweeps import refine_scaling
+    return WeightedTree(leaves, best.branching, best.node_weights)
 
-        weights = refine_scaling(
-            *form, None, leaves, best.branching, weights, root_exact=root_exact
-        )
-    return WeightedTree(leaves, best.branching, weights)
+
+def _listed(form: Form) -> int:
+    """Return how many queries or pieces a form lists."""
+    if isinstance(form, Implicit):
+        return 0
+    return form.first.size if isinstance(form, Fractions) else form.starts.size
+
+
+def _scaled(
+    form: Form, leaves: int, choice: tuple[int, bool], root_exact: bool, sweeps: bool
+) -> Candidate:
+    branching, decay = choice
+    greedy = _greedy(form, leaves, branching, decay, root_exact)
+    if not sweeps or not isinstance(form, Fractions):
+        return greedy
+    from ..kernels.weight_sweeps import refine_scaling
+
+    swept = refine_scaling(
+        *form, None, leaves, branching, start=greedy.node_weights, root_exact=root_exact
+    )
+    return Candidate(branching, swept.weights, swept.objective)
 
 
 def _greedy(
     form: Form, leaves: int, branching: int, decay: bool, root_exact: bool
 ) -> Candidate:
-    from ..kernels import greedy_weights, implicit_weights
+    from ..kernels import greedy_weights, implicit_weights, piece_weights
 
     if isinstance(form, Implicit):
         scaling = implicit_weights.greedy_scaling_implicit(
@@ -69,7 +89,7 @@ def _greedy(
             *form, None, leaves, branching, decay=decay, root_exact=root_exact
         )
     else:
-        scaling = greedy_weights.greedy_scaling_pieces(
+        scaling = piece_weights.greedy_scaling_pieces(
             *form, None, leaves, branching, decay=decay, root_exact=root_exact
         )
     return Candidate(branching, scaling.weights, scaling.objective)

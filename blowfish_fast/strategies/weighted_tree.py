@@ -100,7 +100,7 @@ class WeightedTree(LinearStrategy):
         """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        from ..kernels.tree_total import tree_total_variance
+        from ..kernels.tree_moments import tree_total_variance
 
         return float(
             tree_total_variance(

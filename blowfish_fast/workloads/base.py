@@ -109,6 +109,12 @@ class Workload(ABC):
             array = array.astype(np.float64)
         return self._answer(array)
 
+    def mean_cells(self) -> float:
+        """Return how many cells a query covers on average, at least 1; public."""
+        form = self.explicit_form(Buckets.single_cells(self.domain.size))
+        covered = np.abs(row_moments(form, self.domain.size).total)
+        return max(1.0, float(covered.mean())) if covered.size else 1.0
+
     def _refuse_too_many(self) -> None:
         if self.queries > MOST_QUERIES:
             raise SizeError(

@@ -24,6 +24,10 @@ class Identity(Workload):
         """One per cell."""
         return self.domain.size
 
+    def mean_cells(self) -> float:
+        """Return 1: a query is one cell."""
+        return 1.0
+
     def _answer(self, counts: AnyArray) -> AnyArray:
         return counts.reshape(-1).copy()
 
@@ -53,6 +57,10 @@ class Total(Workload):
     def queries(self) -> int:
         """One."""
         return 1
+
+    def mean_cells(self) -> float:
+        """Return all cells."""
+        return float(self.domain.size)
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.array([counts.sum()])

@@ -66,6 +66,10 @@ class Ranges(Workload):
         """As listed."""
         return self.starts.size
 
+    def mean_cells(self) -> float:
+        """Return the mean length of the ranges."""
+        return float((self.ends - self.starts).mean()) if self.queries else 1.0
+
     def _answer(self, counts: AnyArray) -> AnyArray:
         totals = prefix_sums(counts)
         answers: AnyArray = totals[self.ends] - totals[self.starts]
@@ -136,6 +140,10 @@ class Prefixes(Workload):
         """One per cell."""
         return self.domain.size
 
+    def mean_cells(self) -> float:
+        """Return the mean length of a prefix."""
+        return (self.domain.size + 1) / 2
+
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.cumsum(counts)
 
@@ -175,6 +183,10 @@ class AllRanges(Workload):
         self._refuse_too_many()
         starts, ends = np.triu_indices(self.domain.size)
         return starts.astype(np.int64), ends.astype(np.int64) + 1
+
+    def mean_cells(self) -> float:
+        """Return the mean length of a range."""
+        return (self.domain.size + 2) / 3
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         totals = prefix_sums(counts)

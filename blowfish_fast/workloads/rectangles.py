@@ -74,6 +74,11 @@ class Rectangles(Workload):
             and (np.floor(self.highs) == self.highs).all()
         )
 
+    def mean_cells(self) -> float:
+        """Return the mean volume of the boxes, at least 1."""
+        volumes = np.prod(self.highs - self.lows, axis=1)
+        return max(1.0, float(volumes.mean())) if self.queries else 1.0
+
     def _answer(self, counts: AnyArray) -> AnyArray:
         from ..kernels import summed_area as tables
 
@@ -139,7 +144,7 @@ def rectangle_pieces(
 
     order = buckets.position if buckets.order is None else buckets.order
     intervals = rectangle_intervals(
-        order, buckets.position, domain.shape, lows, highs, continuous=buckets.curve
+        order, buckets.position, domain.shape, lows, highs
     )
     if buckets.are_single_cells:
         return Pieces(*intervals)

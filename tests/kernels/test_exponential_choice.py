@@ -187,6 +187,16 @@ def test_bounds_of_the_exponential_enclose_it_tightly(exponent, bits, precision)
     assert high - low <= 3
 
 
+def test_bounds_of_the_exponential_are_certain_where_guard_digits_are_few():
+    rng = random.Random(4)
+    with mpmath.workprec(400):
+        for _ in range(2000):
+            exponent, precision = rng.randrange(1, 3 << 20), rng.randrange(60, 120)
+            low, high = exp_bounds(exponent, 20, precision)
+            value = mpmath.exp(-mpmath.mpf(exponent) / 2**20) * 2**precision
+            assert low <= value <= high
+
+
 def test_constants_are_correctly_rounded():
     with mpmath.workprec(200):
         step = mpmath.log(2) / 128

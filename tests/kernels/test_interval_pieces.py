@@ -180,3 +180,5 @@ def test_malformed_edges_values_and_prefixes_are_refused():
         interval_answers(*query, np.ones(1), np.zeros(6))
     with pytest.raises(InputError, match=r"within \[0, 5\)"):
         interval_counts(*query, np.zeros(6, dtype=np.int64))
+    with pytest.raises(InputError, match="one row"):
+        interval_counts(*query, np.zeros((7, 7), dtype=np.int64))

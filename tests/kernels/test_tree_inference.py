@@ -97,6 +97,25 @@ def test_subtree_variances_are_those_of_dense_algebra(leaves, branching, seed):
             assert found[node] == pytest.approx(expected, rel=1e-8, abs=1e-12)
 
 
+@pytest.mark.parametrize("branching", [2, 7, 16])
+def test_satisfies_the_normal_equations_of_a_large_tree(branching):
+    leaves = 300 if config.DISABLE_JIT else 20000
+    rng = np.random.default_rng(3)
+    sizes, offsets = tree_levels(leaves, branching)
+    variances = rng.uniform(1, 100, offsets[-1])
+    noisy = rng.normal(size=offsets[-1]) * 1000
+    fit = tree_fit(noisy, variances, leaves, branching)
+    # The gradient at a leaf: weighed residuals of the nodes above it, root to leaf.
+    residuals = (fit - noisy) / variances
+    gradient = np.zeros(1)
+    for level in range(sizes.size - 1, -1, -1):
+        if level < sizes.size - 1:
+            gradient = np.repeat(gradient, branching)[: sizes[level]]
+        gradient = gradient + residuals[offsets[level] : offsets[level + 1]]
+    np.testing.assert_allclose(gradient, 0, atol=1e-9)
+    np.testing.assert_allclose(fit[-1], fit[:leaves].sum(), rtol=1e-9, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("root", "leaves", "expected"),
     [(0, (0.5, 0.5), (1 / 6, 1 / 6)), (0, (1, 0), (2 / 3, -1 / 3))],

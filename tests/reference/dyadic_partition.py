@@ -44,9 +44,7 @@ def intended_law(
             return {(start,): bucket(start, 0)}
         if start + half >= cells:
             return law_of(start, height - 1)
-        halves = _combine(
-            law_of(start, height - 1), law_of(start + half, height - 1)
-        )
+        halves = _combine(law_of(start, height - 1), law_of(start + half, height - 1))
         law = {partition: base[1] * weight for partition, weight in halves.items()}
         _add(law, (start,), base[0] * bucket(start, height))
         shares = [mpmath.mpf(2) ** -k for k in range(height)]

@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mpmath
 import numpy as np
 from scipy.integrate import quad
 
 
-def integral(function, breaks):
-    """Return the integral over ``[breaks[0], breaks[-1]]``, piece by piece."""
-    pieces = zip(breaks[:-1], breaks[1:], strict=True)
-    return sum(quad(function, a, b, epsabs=0, epsrel=1e-12)[0] for a, b in pieces)
+def integral(function, breaks, scale):
+    """Return the integral over ``[breaks[0], breaks[-1]]``, piece by piece.
+
+    `scale` is the least length over which the function falls by a factor e: together
+    with its height it tells which pieces are too small to matter. Subnormal values
+    never do.
+    """
+    height = max(function(point) for point in breaks)
+    negligible = max(1e-13 * scale * height, 1e-300)
+    return sum(
+        quad(function, low, high, epsabs=negligible, epsrel=1e-11)[0]
+        for low, high in pairwise(breaks)
+    )
 
 
 def mass_and_moment(total, width, mean):
     """Return the integrals of joint density and of s times it, by quadrature.
 
     The density of the noise is taken relative to its height 1 / (2 width), and to
-    e^(total / width) if the total is negative.
+    e^(total / width) if the total is negative: for s >= 0 that is e^(-s / width), as
+    if the total were 0.
     """
-    shared = min(total, 0.0)
+    peak = max(total, 0.0)
 
     def joint(s):
-        return np.exp(-s / mean - (abs(total - s) + shared) / width) / mean
+        return np.exp(-s / mean - abs(peak - s) / width) / mean
 
-    near = max(total, 0.0)
-    short = 1 / (1 / mean + 1 / width)
-    breaks = [0.0, near, *(near + short * np.array([1.0, 4.0, 12.0, 50.0]))]
-    # Either end of the first piece may hold a steep exponential.
-    scales = np.array([1.0, 4.0, 12.0, 50.0])
-    inner = np.concatenate(
-        [scales * mean, scales * width, near - scales * width, near - scales * mean]
-    )
-    breaks = np.unique([*breaks, *inner[(inner > 0) & (inner < near)]])
-    return integral(joint, breaks), integral(lambda s: s * joint(s), breaks)
+    # Each exponential is steep near one end of its piece: cut there, coarsely.
+    cuts = np.array([1.0, 4.0, 12.0, 50.0])
+    steps = np.concatenate([cuts * mean, cuts * width])
+    inside = np.sort(np.concatenate([steps, peak - steps]))
+    least = 0.01 * min(mean, width)
+    breaks = [0.0]
+    for cut in inside:
+        if cut > breaks[-1] + least and cut < peak - least:
+            breaks.append(cut)
+    scale = 1 / (1 / mean + 1 / width)
+    if peak > 1e-12 * scale:
+        breaks.append(peak)
+    breaks += list(peak + cuts * scale)
+    mass = integral(joint, breaks, scale)
+    return mass, integral(lambda s: s * joint(s), breaks, scale)
 
 
 def mass_and_moment_in_many_digits(total, mean):

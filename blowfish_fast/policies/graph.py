@@ -1,0 +1,267 @@
+"""An explicit policy graph, from a list of edges.
+
+Cells and the node "absent" are held in compressed rows, both directions of an edge:
+
+    edges  (0, 2) (1, -1)         node        0   1   2   absent
+                                  pointers    0   1   2   3   4
+                                  neighbours  2 | 3 | 0 | 1
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from .._typing import BoolArray, FloatArray, IntArray
+from .._validation import as_integers
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import InputError, PolicyError
+from .base import ABSENT, Change, Components, Furthest, Policy, values_name
+
+
+class Rows(NamedTuple):
+    """Neighbours of every cell, then of "absent", in compressed rows."""
+
+    pointers: IntArray
+    neighbours: IntArray
+
+
+class Graph(Policy):
+    """Exactly the listed pairs of values must stay indistinguishable.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    edges : (E, 2) array_like of int
+        Pairs of cell numbers in C order; -1 is "absent". Repeats and both directions
+        of an edge count once.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> ring = Graph(Domain(5), [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]])
+    >>> ring.distance(0, [1, 2, 3])
+    array([1., 2., 2.])
+    >>> Graph(Domain(3), [[0, 1]]).components().labels
+    array([0, 0, 1])
+    """
+
+    kind = "graph"
+
+    def __init__(self, domain: Domain, edges: Any) -> None:
+        super().__init__(domain)
+        ends = _checked(edges, domain.size)
+        # "absent" becomes the node after the last cell.
+        nodes = np.where(ends == ABSENT, domain.size, ends)
+        from ..kernels.quotient_graph import adjacency
+
+        self._rows = _fixed(*adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1))
+
+    @classmethod
+    def _of_rows(cls, domain: Domain, rows: Rows) -> Graph:
+        graph = Graph.__new__(Graph)
+        Policy.__init__(graph, domain)
+        graph._rows = rows
+        return graph
+
+    @property
+    def rows(self) -> Rows:
+        """The graph in compressed rows; its last node is "absent"."""
+        return self._rows
+
+    def _ends(self) -> tuple[IntArray, IntArray]:
+        """Return each edge once; "absent" is the node after the last cell."""
+        from ..kernels.quotient_graph import upper_pairs
+
+        return upper_pairs(*self.rows)
+
+    @property
+    def has_bottom(self) -> bool:
+        """Whether "absent" has an edge."""
+        return bool(self.rows.pointers[-1] > self.rows.pointers[-2])
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether two cells are joined."""
+        return 2 * int(self.bottom_cells().sum()) < self.rows.neighbours.size
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark the cells that are joined to "absent"."""
+        marks = np.zeros(self.domain.size, dtype=np.bool_)
+        marks[self.rows.neighbours[self.rows.pointers[-2] :]] = True
+        return marks
+
+    def components(self) -> Components:
+        """Return the connected parts, numbered by their first cell."""
+        return self._components
+
+    @cached_property
+    def _components(self) -> Components:
+        from ..kernels.graph_distance import component_labels
+
+        labels, count = component_labels(*self.rows)
+        if not self.has_bottom:
+            # "absent" stands alone, and last.
+            count -= 1
+        private = np.zeros(count, dtype=np.bool_)
+        if self.has_bottom:
+            private[labels[-1]] = True
+        return Components(labels[:-1].copy() if count > 1 else None, private)
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges, lower cell first, "absent" last."""
+        low, high = self._ends()
+        high = np.where(high == self.domain.size, ABSENT, high)
+        for start in range(0, low.size, chunk):
+            part = slice(start, start + chunk)
+            yield np.column_stack([low[part], high[part]])
+
+    @property
+    def edge_count(self) -> int:
+        """Number of different edges."""
+        return self.rows.neighbours.size // 2
+
+    @property
+    def max_degree(self) -> int:
+        """Largest number of edges at one cell."""
+        return int(np.diff(self.rows.pointers)[:-1].max())
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return the furthest neighbour of each cell along any order."""
+        cells = self.domain.size
+        position = np.arange(cells)
+        if order is not None:
+            position[order] = np.arange(cells)
+        low, high = self._ends()
+        move = high < cells
+        low, high = position[low[move]], position[high[move]]
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        far = np.arange(cells)
+        np.maximum.at(far, low, high)
+        above = np.bincount(low, minlength=cells)
+        between = bool((far - np.arange(cells) == above).all())
+        return Furthest(far, between and bool((np.diff(far) >= 0).all()))
+
+    def joins(self, first: Any, second: Any) -> BoolArray:
+        """Return whether an edge joins two cells (or a cell and "absent", -1)."""
+        one, two = np.broadcast_arrays(self._cells(first), self._cells(second))
+        nodes = self.domain.size + 1
+        # Rows are sorted one after the other, so the keys of all edges are too.
+        keys = np.repeat(np.arange(nodes), np.diff(self.rows.pointers))
+        keys = keys * nodes + self.rows.neighbours
+        asked = (one % nodes) * nodes + two % nodes
+        place = np.searchsorted(keys, asked)
+        found = np.zeros(asked.shape, dtype=np.bool_)
+        inside = place < keys.size
+        found[inside] = keys[place[inside]] == asked[inside]
+        return found
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        from ..kernels.graph_distance import pair_distances
+
+        nodes = self.domain.size + 1
+        return pair_distances(*self.rows, first % nodes, second % nodes)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        low, high = self._ends()
+        move = high < self.domain.size
+        low, high = low[move], high[move]
+        best = 0.0
+        if low.size:
+            for values in lines:
+                best = max(best, float(np.abs(values[low] - values[high]).max()))
+        return Change(best, True)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        from ..kernels.quotient_graph import adjacency
+
+        bins = np.append(buckets.labels, buckets.count)
+        low, high = (bins[ends] for ends in self._ends())
+        cross = low != high
+        rows = _fixed(*adjacency(low[cross], high[cross], buckets.count + 1))
+        return Graph._of_rows(domain, rows)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        name = values_name(self.domain)
+        bottom = int(self.bottom_cells().sum())
+        moves = self.edge_count - bottom
+        parts = []
+        if moves:
+            parts.append(
+                f"two people whose {name} are joined by one of the {moves:,} edges of "
+                "the policy graph cannot be told apart beyond e^eps; d edges apart, "
+                "e^(eps*d); without a path between them, not protected from each other"
+            )
+        if bottom:
+            parts.append(
+                f"for {bottom:,} of the {self.domain.size:,} {name} nobody can tell, "
+                "beyond a factor e^eps, whether a person who has it is in the data"
+            )
+        return "; ".join(parts) or "nothing is a secret: the policy graph has no edges"
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        moves = "one record moves along an edge of the policy graph"
+        return f"{moves}, is added or is removed" if self.has_bottom else moves
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"edges": [pair for chunk in self.edges() for pair in chunk.tolist()]}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain, data["edges"])
+
+    @cached_property
+    def _digest(self) -> bytes:
+        return hashlib.sha256(b"".join(part.tobytes() for part in self.rows)).digest()
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.domain, self._digest)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r}, {self.edge_count:,} edges)"
+
+
+def _fixed(pointers: IntArray, neighbours: IntArray) -> Rows:
+    pointers.flags.writeable = False
+    neighbours.flags.writeable = False
+    return Rows(pointers, neighbours)
+
+
+def _checked(edges: Any, cells: int) -> IntArray:
+    try:
+        ends = as_integers(edges, "edges")
+    except (InputError, ValueError) as problem:
+        raise PolicyError(str(problem)) from None
+    if ends.size == 0:
+        ends = ends.reshape(0, 2)
+    if ends.ndim != 2 or ends.shape[1] != 2:
+        raise PolicyError(
+            f"edges must be pairs of cells, of shape (E, 2); received shape "
+            f"{ends.shape}. One edge is [[0, 1]]"
+        )
+    outside = ((ends < ABSENT) | (ends >= cells)).any(axis=1)
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        raise PolicyError(
+            f'edges must join cells 0 to {cells - 1}, or -1 for "absent"; edge {first} '
+            f"is {tuple(ends[first].tolist())}. Cells are numbered in C order "
+            "(numpy.ravel_multi_index)"
+        )
+    loops = ends[:, 0] == ends[:, 1]
+    if loops.any():
+        first = int(np.flatnonzero(loops)[0])
+        raise PolicyError(
+            f"an edge must join two different values; edge {first} is "
+            f"{tuple(ends[first].tolist())}. Leave it out: a value is never secret from "
+            "itself"
+        )
+    return ends

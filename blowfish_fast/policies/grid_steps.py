@@ -1,0 +1,265 @@
+"""Moves on a grid that look the same from every cell: their number, pairs, lengths.
+
+`Threshold` on several attributes joins cells whose coordinates differ by a step inside
+a ball; `Attribute` by a step along one axis. One of a step and its opposite is kept:
+
+    l1, radius 2          . . 2 . .        kept: those after the centre in C order
+                          . 2 1 2 .        . . c 1 2
+                          2 1 c 1 2        . 2 1 2 .
+                          . 2 1 2 .        . . 2 . .
+                          . . 2 . .
+
+A ball is given by its metric and a `limit`: the radius, squared for "l2".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..errors import SizeError
+from .base import Change, bin_keys
+
+Metric = Literal["l1", "l2", "linf"]
+
+MOST_SHIFTED = 2**28
+"""Most values that are compared one by one before a larger ball is used instead."""
+
+
+class Ball(NamedTuple):
+    """All steps of at most a given length; `limit` is squared for "l2"."""
+
+    metric: Metric
+    limit: int
+
+    def length(self, steps: IntArray) -> IntArray:
+        """Return the length of steps along the last axis, squared for "l2"."""
+        if self.metric == "l1":
+            return np.abs(steps).sum(axis=-1)
+        if self.metric == "l2":
+            return (steps * steps).sum(axis=-1)
+        return np.abs(steps).max(axis=-1)
+
+    def left_over(self, lengths: IntArray) -> IntArray:
+        """Return how far a further axis may go after steps of these lengths."""
+        if self.metric == "l1":
+            return self.limit - lengths
+        if self.metric == "l2":
+            # Roots of large integers may be rounded to the wrong side; both are mended.
+            room = self.limit - lengths
+            root = np.sqrt(np.maximum(room, 0)).astype(np.int64)
+            root -= root * root > room
+            root += (root + 1) * (root + 1) <= room
+            return np.where(room < 0, -1, root)
+        return np.where(lengths <= self.limit, self.limit, -1)
+
+    def radius(self) -> int:
+        """Return how far the ball goes along one axis."""
+        return math.isqrt(self.limit) if self.metric == "l2" else self.limit
+
+    def weigh(self, weights: list[IntArray]) -> int:
+        """Return the sum, over steps in the ball, of the product of axis weights.
+
+        ``weights[j][t]`` is the weight of going t >= 0 along axis j, either way.
+        """
+        if self.metric == "linf":
+            return math.prod(int(one[: self.limit + 1].sum()) for one in weights)
+        lengths, products = np.zeros(1, np.int64), np.ones(1, np.int64)
+        for one in weights[:-1]:
+            sizes = np.arange(one.size)
+            sizes = sizes * sizes if self.metric == "l2" else sizes
+            lengths = (lengths[:, None] + sizes).reshape(-1)
+            products = (products[:, None] * one).reshape(-1)
+            inside = lengths <= self.limit
+            lengths, where = np.unique(lengths[inside], return_inverse=True)
+            merged = np.zeros(lengths.size, dtype=np.int64)
+            np.add.at(merged, where, products[inside])
+            products = merged
+        upto = np.concatenate([[0], np.cumsum(weights[-1])])
+        reach = np.minimum(self.left_over(lengths), weights[-1].size - 1)
+        return int((products * upto[reach + 1]).sum())
+
+
+def pairs_in_ball(shape: tuple[int, ...], ball: Ball) -> int:
+    """Return the number of pairs of cells whose difference lies in the ball."""
+    cells = math.prod(shape)
+    weights = []
+    for side in shape:
+        ways = 2 * (side - np.arange(side))
+        ways[0] = side
+        weights.append(ways)
+    return (ball.weigh(weights) - cells) // 2
+
+
+def central_degree(shape: tuple[int, ...], ball: Ball) -> int:
+    """Return how many cells the ball around the central cell holds besides it."""
+    weights = []
+    for side in shape:
+        centre = (side - 1) // 2
+        far = np.arange(side - centre)
+        ways = (far <= centre).astype(np.int64) + (far <= side - 1 - centre)
+        ways[0] = 1
+        weights.append(ways)
+    return ball.weigh(weights) - 1
+
+
+def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
+    """Return one of each step and its opposite, or None if there are more than `most`.
+
+    Steps that leave the grid from every cell are left out.
+    """
+    weights = [np.where(np.arange(side) > 0, 2, 1) for side in shape]
+    if (ball.weigh(weights) - 1) // 2 > most:
+        return None
+    sides = [min(side - 1, ball.radius()) for side in shape]
+    steps = np.zeros((1, 0), dtype=np.int64)
+    for side in sides:
+        along = np.arange(-side, side + 1)
+        steps = np.concatenate(
+            [
+                np.repeat(steps, along.size, axis=0),
+                np.tile(along, steps.shape[0])[:, None],
+            ],
+            axis=1,
+        )
+        steps = steps[ball.length(steps) <= ball.limit]
+    # The steps stand in C order, opposite ones mirrored around the zero step.
+    return steps[steps.shape[0] // 2 + 1 :]
+
+
+def step_pairs(shape: tuple[int, ...], step: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the cells from which a step stays in the grid, and where it leads."""
+    from ..kernels.rectangle_cover import step_slices
+
+    grid = np.arange(math.prod(shape)).reshape(shape)
+    here, there = step_slices(shape, step)
+    return grid[here].reshape(-1), grid[there].reshape(-1)
+
+
+def step_edges(
+    shape: tuple[int, ...], steps: IntArray, chunk: int
+) -> Iterator[IntArray]:
+    """Yield the edges that steps make, step by step."""
+    for step in steps:
+        low, high = step_pairs(shape, step)
+        for start in range(0, low.size, chunk):
+            part = slice(start, start + chunk)
+            yield np.column_stack([low[part], high[part]])
+
+
+def step_bins(
+    shape: tuple[int, ...], steps: IntArray, labels: IntArray, bins: int
+) -> Iterator[IntArray]:
+    """Yield the pairs of different bins that steps join, as keys."""
+    from ..kernels.rectangle_cover import step_slices
+
+    grid = labels.reshape(shape)
+    for step in steps:
+        here, there = step_slices(shape, step)
+        yield bin_keys(grid[here].reshape(-1), grid[there].reshape(-1), bins)
+
+
+def largest_change_in_ball(
+    lines: FloatArray, shape: tuple[int, ...], ball: Ball
+) -> Change:
+    """Return the largest change of values along a step of the ball.
+
+    Windows slide along the last axis, once for each step along the others. A ball
+    with too many such steps is replaced by the box around it, which bounds the change
+    from above.
+    """
+    # Steps along all axes but the last; the room left then goes to the last.
+    outer = half_ball((*shape[:-1], 1), ball, MOST_SHIFTED // lines.size)
+    if ball.metric == "linf" or outer is None:
+        return Change(_box_change(lines, shape, ball.radius()), ball.metric == "linf")
+    from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
+    from ..kernels.rectangle_cover import step_slices
+
+    outer = np.concatenate([np.zeros((1, len(shape)), np.int64), outer])
+    room = np.minimum(ball.left_over(ball.length(outer)), shape[-1] - 1)
+    grid = lines.reshape(-1, *shape)
+    best = 0.0
+    for radius in np.unique(room).tolist():
+        high = maximum_filter1d(grid, 2 * radius + 1, axis=-1, mode="nearest")
+        low = minimum_filter1d(grid, 2 * radius + 1, axis=-1, mode="nearest")
+        for step in outer[room == radius]:
+            here, there = step_slices(shape, step)
+            base = grid[(slice(None), *here)]
+            if base.size:
+                rise = (high[(slice(None), *there)] - base).max()
+                fall = (base - low[(slice(None), *there)]).max()
+                best = max(best, float(rise), float(fall))
+    return Change(best, True)
+
+
+def _box_change(lines: FloatArray, shape: tuple[int, ...], radius: int) -> float:
+    from scipy.ndimage import maximum_filter1d
+
+    grid = lines.reshape(-1, *shape)
+    high = grid
+    for axis, side in enumerate(shape, start=1):
+        size = 2 * min(radius, side - 1) + 1
+        high = maximum_filter1d(high, size, axis=axis, mode="nearest")
+    return float((high - grid).max())
+
+
+def hull_distances(offsets: IntArray, limit: int) -> IntArray:
+    """Return how many steps of squared length at most `limit` make up plane offsets.
+
+    The grid points of a disc span a polygon with corners on the grid; such a polygon
+    is normal, so an offset is a sum of k of its points exactly if it lies in the
+    k-fold polygon. Each side of the polygon gives a lower bound; the largest counts.
+    """
+    points = np.abs(offsets)
+    radius = math.isqrt(limit)
+    hull: list[tuple[int, int]] = []
+    for x in range(-radius, radius + 1):
+        y = math.isqrt(limit - x * x)
+        while len(hull) > 1 and _left_turn(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    steps = -(-points[:, 0] // radius)
+    for (x0, y0), (x1, y1) in zip(hull[:-1], hull[1:], strict=True):
+        normal = (y0 - y1, x1 - x0)
+        if normal[0] < 0:
+            continue
+        support = normal[0] * x0 + normal[1] * y0
+        reach = normal[0] * points[:, 0] + normal[1] * points[:, 1]
+        steps = np.maximum(steps, -(-reach // support))
+    return steps
+
+
+def _left_turn(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
+    """Return whether b lies on or below the line from a to c."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) >= 0
+
+
+def ball_distances(offsets: IntArray, shape: tuple[int, ...], ball: Ball) -> FloatArray:
+    """Return the fewest steps of the ball that make up each offset inside the grid."""
+    if ball.metric != "l2":
+        return np.ceil(ball.length(offsets) / ball.limit)
+    if len(shape) == 2:
+        return hull_distances(offsets, ball.limit).astype(np.float64)
+    return _searched(np.abs(offsets), shape, ball)
+
+
+def _searched(points: IntArray, shape: tuple[int, ...], ball: Ball) -> FloatArray:
+    from ..kernels.graph_distance import corner_distances
+
+    box = tuple(int(side) + 1 for side in points.max(axis=0, initial=0))
+    steps = half_ball(box, ball, MOST_SHIFTED // math.prod(box))
+    if steps is None:
+        raise SizeError(
+            f"l2 distances over offsets in a box of shape {box} need a search of more "
+            f"than 2^28 = {MOST_SHIFTED:,} steps. Ask for nearer cells, or use "
+            'metric="l1" or "linf", which have closed forms'
+        )
+    # Steps that go back along an axis never shorten a walk inside the box.
+    forward = steps[(steps >= 0).all(axis=1)]
+    found = corner_distances(box, forward)
+    return found[np.ravel_multi_index(tuple(points.T), box)].astype(np.float64)

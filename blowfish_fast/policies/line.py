@@ -1,0 +1,109 @@
+"""Adjacent values are the secret: each cell is joined to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..buckets import Buckets
+from ..domain import Domain
+from .base import (
+    Change,
+    Components,
+    Furthest,
+    Policy,
+    on_one_axis,
+    one_component,
+    values_name,
+)
+from .projection import Projection
+
+
+class Line(Policy):
+    """Cells next to each other are joined; a record d cells away is d edges away.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Line(Domain(8)).edge_count
+    7
+    >>> Line(Domain(8)).distance(2, 7)
+    array(5.)
+    """
+
+    kind = "line"
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        on_one_axis(domain, "Line")
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is no secret: the number of records is public."""
+        return False
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether there are two cells."""
+        return self.domain.size > 1
+
+    def components(self) -> Components:
+        """Return the single component, whose total is public."""
+        return one_component(private=False)
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield (i, i + 1)."""
+        for start in range(0, self.domain.size - 1, chunk):
+            low = np.arange(start, min(start + chunk, self.domain.size - 1))
+            yield np.column_stack([low, low + 1])
+
+    @property
+    def edge_count(self) -> int:
+        """One less than cells."""
+        return self.domain.size - 1
+
+    @property
+    def max_degree(self) -> int:
+        """Two, but at the ends."""
+        return min(2, self.domain.size - 1)
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return that each cell reaches the next, along the cells' own order."""
+        if order is not None:
+            return None
+        last = self.domain.size - 1
+        return Furthest(np.minimum(np.arange(1, last + 2), last), True)
+
+    def longest_edge(self) -> int:
+        """Return 1, or 0 on a single cell."""
+        return min(1, self.domain.size - 1)
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        return np.abs(first - second).astype(np.float64)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        changes = np.abs(np.diff(lines, axis=1))
+        return Change(float(changes.max(initial=0.0)), True)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return Line(domain) if buckets.order is None else Projection(self, buckets)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            f"two people whose {values_name(self.domain)} lie in neighbouring cells "
+            "cannot be told apart beyond e^eps; d cells apart, e^(eps*d); the number "
+            "of people is public"
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return "one record moves to an adjacent cell"

@@ -1,0 +1,358 @@
+"""Quotients of policies on bins of cells, held without their edges where possible.
+
+    cells   0 1 2 3 4 5 6 7 8      joined when at most 3 apart
+    bins    [0] [1 ] [ 2 ] [3]     sizes 2 2 3 2
+    far      2   2    3     3      bin 0 reaches bin 2: cells 1 and 4 are joined
+
+Contiguous bins along a line give a `Reach`: each bin is joined to the bins after it up
+to a furthest one. Any other bins give a `Projection`, which knows its components at
+once and lists its edges only when they are asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import BoolArray, FloatArray, IntArray
+from .._validation import as_integers
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import InputError, PolicyError, SizeError
+from .base import (
+    MOST_LISTED,
+    Change,
+    Components,
+    Furthest,
+    Policy,
+    from_dict,
+    on_one_axis,
+    one_component,
+)
+from .graph import Graph, Rows
+
+MOST_HELD = 2**25
+"""Most edges of a quotient that are held."""
+
+TABLE_BINS = 2**13
+"""Below this, pairs of bins are marked in a table of all of them."""
+
+WAITING = 2**22
+"""Pairs of bins that are collected before repeats are dropped."""
+
+
+class Reach(Policy):
+    """Each cell is joined to all cells after it, up to a furthest one.
+
+    Thresholds whose length varies along the line: the quotient of `Threshold` along
+    bins of different sizes, or of contiguous `Blocks`.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+    far : (cells,) array_like of int
+        The furthest cell that each cell is joined to; itself if there is none. Never
+        decreases along the line.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Reach(Domain(4), [2, 2, 3, 3]).distance(0, [1, 2, 3])
+    array([1., 1., 2.])
+    """
+
+    kind = "reach"
+
+    def __init__(self, domain: Domain, far: Any) -> None:
+        super().__init__(domain)
+        on_one_axis(domain, "Reach")
+        try:
+            self.far = as_integers(far, "far")
+        except InputError as problem:
+            raise PolicyError(str(problem)) from None
+        cells = np.arange(domain.size)
+        if self.far.shape != cells.shape:
+            raise PolicyError(
+                f"far must name one cell for each of the {domain.size}; received "
+                f"shape {self.far.shape}"
+            )
+        if (self.far < cells).any() or self.far[-1] >= domain.size:
+            raise PolicyError(
+                "the furthest cell must not lie before its own and must lie in the "
+                f"domain of {domain.size}; received {self.far[:5]} ..."
+            )
+        if (np.diff(self.far) < 0).any():
+            raise PolicyError(
+                "the furthest cell must never decrease along the line; received "
+                f"{self.far[:5]} .... policies.Graph takes any edges"
+            )
+        self.far.flags.writeable = False
+
+    @property
+    def _lengths(self) -> IntArray:
+        return self.far - np.arange(self.domain.size)
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is no secret."""
+        return False
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some cell reaches the next one."""
+        return bool(self._lengths.any())
+
+    def components(self) -> Components:
+        """Return the stretches between which nothing reaches."""
+        ends = self._lengths == 0
+        count = int(ends.sum())
+        labels = np.cumsum(ends) - ends if count > 1 else None
+        return Components(labels, np.zeros(count, dtype=np.bool_))
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges, shortest first."""
+        lengths = self._lengths
+        for length in range(1, self.longest_edge() + 1):
+            low = np.flatnonzero(lengths >= length)
+            for start in range(0, low.size, chunk):
+                part = low[start : start + chunk]
+                yield np.column_stack([part, part + length])
+
+    @property
+    def edge_count(self) -> int:
+        """Summed over cells, the cells that each reaches."""
+        return int(self._lengths.sum())
+
+    @property
+    def max_degree(self) -> int:
+        """Cells reached, and cells that reach here."""
+        cells = np.arange(self.domain.size)
+        before = cells - np.searchsorted(self.far, cells)
+        return int((self._lengths + before).max())
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return the furthest neighbours along the line's own order."""
+        return Furthest(self.far, True) if order is None else None
+
+    def longest_edge(self) -> int:
+        """Return how many cells the longest edge spans."""
+        return int(self._lengths.max())
+
+    def joins(self, first: Any, second: Any) -> BoolArray:
+        """Return whether an edge joins two cells."""
+        one, two = self._cells(first), self._cells(second)
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        joined: BoolArray = (low >= 0) & (low < high) & (high <= self.far[low])
+        return joined
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        from ..kernels.graph_distance import reach_distances
+
+        return reach_distances(self.far, first, second)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        from ..kernels.range_sensitivity import largest_change_within
+
+        return Change(largest_change_within(lines, self.far), True)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        if buckets.order is not None:
+            return Projection(self, buckets)
+        return Reach(domain, bins_reached(self.far[buckets.edges[1:] - 1], buckets))
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            "two people in cells that lie close along the line cannot be told apart "
+            f"beyond e^eps (each cell reaches up to {self.longest_edge()} cells on); "
+            "d such steps apart, e^(eps*d); the number of people in each connected "
+            "stretch is public"
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return "one record moves to a cell within its reach"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"far": self.far.tolist()}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain, data["far"])
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.domain, hashlib.sha256(self.far.tobytes()).digest())
+
+
+class Projection(Graph):
+    """The quotient of a policy on any bins; its edges are listed only when needed.
+
+    Made by `Policy.project`. Where more edges would have to be walked or held than is
+    sensible, what needs them raises `SizeError`; components, totals and the largest
+    change of a sum never do.
+
+    Parameters
+    ----------
+    source : Policy
+        A policy without "absent".
+    buckets : Buckets
+        The bins.
+    """
+
+    kind = "projection"
+
+    def __init__(self, source: Policy, buckets: Buckets) -> None:
+        Policy.__init__(self, Domain(buckets.count), parent=source)
+        self.source = source
+        self.bins = buckets
+
+    @cached_property
+    def rows(self) -> Rows:  # type: ignore[override]
+        """The quotient graph in compressed rows; its last node is "absent"."""
+        from ..kernels.quotient_graph import adjacency
+
+        pairs = joined_bins(self.source, self.bins)
+        return Rows(*adjacency(*pairs, self.bins.count + 1))
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is no secret."""
+        return False
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some part of the graph spans several bins."""
+        return self.components().count < self.domain.size
+
+    @cached_property
+    def _components(self) -> Components:
+        parts = self.source.components()
+        if parts.labels is None:
+            return one_component(private=False)
+        from ..kernels.graph_distance import component_labels
+        from ..kernels.quotient_graph import adjacency
+
+        # Bins that hold cells of one part are connected: join both kinds of node.
+        bins = self.bins.count
+        graph = adjacency(self.bins.labels, parts.labels + bins, bins + parts.count)
+        labels, count = component_labels(*graph)
+        return Components(
+            labels[:bins].copy() if count > 1 else None, np.zeros(count, dtype=np.bool_)
+        )
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return the furthest neighbour of each bin; None if edges are too many."""
+        try:
+            return super().reach(order)
+        except SizeError:
+            return None
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        # Values that are equal within bins change along the same edges as before.
+        return self.source._largest_change(lines[:, self.bins.labels])
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return self.source._quotient(self.bins.then(buckets), domain)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return f"seen through {self.bins.count:,} bins: {self.source.describe()}"
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return f"{self.source.neighbours} (seen through {self.bins.count:,} bins)"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"source": self.source.to_dict(), "labels": self.bins.labels.tolist()}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(from_dict(data["source"]), Buckets.from_labels(data["labels"]))
+
+    def _identity(self) -> tuple[Any, ...]:
+        labels = hashlib.sha256(self.bins.labels.tobytes()).digest()
+        return (self.domain, self.source, labels)
+
+    def __repr__(self) -> str:
+        return f"Projection({self.source!r}, {self.bins!r})"
+
+
+def bins_reached(cells: IntArray, buckets: Buckets) -> IntArray:
+    """Return the bin of each cell, for contiguous bins."""
+    return np.searchsorted(buckets.edges, cells, side="right") - 1
+
+
+def joined_bins(source: Policy, buckets: Buckets) -> tuple[IntArray, IntArray]:
+    """Return every pair of bins that an edge of `source` joins, once.
+
+    Near-linear in the edges that are walked; refused above 2^25 different pairs.
+    """
+    bins = buckets.count
+    fresh: list[IntArray] = []
+    if bins <= TABLE_BINS:
+        table = np.zeros(bins * bins, dtype=np.bool_)
+        for keys in source._bin_pairs(buckets.labels, bins):
+            table[keys] = True
+        known = np.flatnonzero(table)
+    else:
+        known, waiting = np.zeros(0, dtype=np.int64), 0
+        for keys in source._bin_pairs(buckets.labels, bins):
+            # Neighbouring cells repeat the pair of their bins over and over.
+            fresh.append(keys[np.diff(keys, prepend=-1) != 0])
+            waiting += fresh[-1].size
+            if waiting > WAITING:
+                known = _merged(known, fresh, bins)
+                fresh, waiting = [], 0
+        known = _merged(known, fresh, bins)
+    return known // bins, known % bins
+
+
+def _merged(known: IntArray, fresh: list[IntArray], bins: int) -> IntArray:
+    merged: IntArray = np.unique(np.concatenate([known, *fresh]))
+    if merged.size > MOST_HELD:
+        raise SizeError(
+            f"the quotient joins more than 2^25 = {MOST_HELD:,} pairs of its {bins:,} "
+            "bins, the most that are held. Use larger bins, or policies.Full over the "
+            "bins, which has more edges and protects at least as much"
+        )
+    return merged
+
+
+def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntArray]:
+    """Yield the pairs of bins that share a group of cells, all joined to each other."""
+    from ..kernels.quotient_graph import clique_pairs, group_members
+
+    pointers, members = group_members(groups, labels, bins)
+    try:
+        yield from clique_pairs(pointers, members, bins, MOST_LISTED)
+    except SizeError as problem:
+        raise SizeError(
+            f"{problem}. Use larger bins, or policies.Full over the bins, which has "
+            "more edges and protects at least as much"
+        ) from None
+
+
+def depends_on_one(labels: IntArray, shape: tuple[int, ...]) -> int | None:
+    """Return the only axis of `shape` along which the bins change, if there is one."""
+    grid = labels.reshape(shape)
+    bins = int(labels.max()) + 1
+    for axis, side in enumerate(shape):
+        if bins > side:
+            continue
+        along = tuple(slice(None) if axis == j else slice(1) for j in range(grid.ndim))
+        if (grid == grid[along]).all():
+            return axis
+    return None
+
+
+def labels_along(labels: IntArray, shape: tuple[int, ...], axis: int) -> IntArray:
+    """Return the bin of each cell of one axis, for bins that depend on it alone."""
+    grid = np.moveaxis(labels.reshape(shape), axis, -1)
+    return np.ascontiguousarray(grid.reshape(-1, shape[axis])[0])

@@ -1,0 +1,177 @@
+"""DAWA end to end: every variant, both policies, one and several attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
+from blowfish_fast.partitions import DyadicTree, LeastCost
+
+LINE = bf.Domain(64)
+RANGES = bf.workloads.Ranges.random(LINE, 200, rng=1)
+STEPS = np.repeat([5, 90, 0, 40], 16)
+
+POLICIES = [bf.policies.AddRemove, bf.policies.Full]
+PARTITIONS = [
+    None,
+    "best",
+    DyadicTree(),
+    LeastCost(),
+    LeastCost("all"),
+    LeastCost(cost="pinball"),
+]
+STRATEGIES = ["greedy", "uniform", "geometric", "cells"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_variant_finds_the_steps(policy, partition, strategy):
+    dawa = bf.Dawa(
+        policy(LINE), RANGES, epsilon=20, partition=partition, strategy=strategy
+    )
+    release = dawa.release(STEPS, rng=2)
+    assert np.abs(release.estimate - STEPS).mean() < 3
+    assert release.guarantee.epsilon == 20
+    assert release.details["edges"][-1] == 64
+    low, high = release.intervals(RANGES).T
+    assert (low <= high).all()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("partition", [None, "best"])
+def test_intervals_cover_the_bucketed_truth(policy, partition):
+    dawa = bf.Dawa(policy(LINE), RANGES, epsilon=1, partition=partition)
+    trials, confidence = 300, 0.9
+    held = np.zeros(RANGES.queries)
+    for seed in range(trials):
+        release = dawa.release(STEPS, rng=seed)
+        buckets = release.measurements[0].buckets
+        uniform = buckets.expand(buckets.sum(STEPS).astype(float))
+        truth = RANGES.answer(uniform)
+        low, high = release.intervals(RANGES, confidence).T
+        held += (low <= truth + 1e-9) & (truth <= high + 1e-9)
+    slack = 4 * np.sqrt(confidence * (1 - confidence) / trials)
+    assert held.min() / trials >= confidence - slack
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_without_a_partition_the_error_is_predicted(policy, strategy):
+    dawa = bf.Dawa(
+        policy(LINE), RANGES, epsilon=1, partition=None, strategy=strategy
+    )
+    truth = RANGES.answer(STEPS)
+    measured = np.mean(
+        [
+            np.square(dawa.release(STEPS, rng=seed).answer(RANGES) - truth).sum()
+            for seed in range(400)
+        ]
+    )
+    assert measured == pytest.approx(dawa.expected_total_error(), rel=0.12)
+    assert dawa.expected_error().sum() == pytest.approx(dawa.expected_total_error())
+
+
+def test_with_a_partition_the_error_depends_on_the_data():
+    dawa = bf.Dawa(bf.policies.Full(LINE), RANGES, epsilon=1)
+    with pytest.raises(DataDependentError, match="chooses from the data"):
+        dawa.expected_error()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("shape", [(8, 8), (7, 11), (1, 9), (4, 3, 5)])
+def test_grids_of_any_shape_work(policy, shape):
+    grid = bf.Domain(shape)
+    rectangles = bf.workloads.Rectangles.random(grid, 50, rng=3)
+    counts = np.arange(grid.size).reshape(shape) % 5
+    release = bf.Dawa(policy(grid), rectangles, epsilon=50).release(counts, rng=1)
+    assert release.estimate.shape == shape
+    assert np.abs(release.answer(rectangles) - rectangles.answer(counts)).mean() < 12
+    assert release.intervals(rectangles).shape == (50, 2)
+
+
+def test_public_totals_stay_exact_and_fits_are_free():
+    dawa = bf.Dawa(bf.policies.Full(LINE), RANGES, epsilon=0.1)
+    assert dawa.release(STEPS, rng=1).estimate.sum() == pytest.approx(STEPS.sum())
+    fitted = bf.Dawa(
+        bf.policies.Full(LINE), RANGES, epsilon=0.1, fit="non_negative"
+    ).release(STEPS, rng=1)
+    assert fitted.estimate.min() >= 0
+    assert (fitted.unfitted == dawa.release(STEPS, rng=1).estimate).all()
+    assert (fitted.intervals(RANGES) == dawa.release(STEPS, rng=1).intervals(RANGES)).all()
+
+
+def test_shrinkage_helps_sparse_cells():
+    line = bf.Domain(512)
+    cells = bf.workloads.Identity(line)
+    counts = np.zeros(512, dtype=int)
+    counts[[5, 77, 300]] = [400, 900, 650]
+    error = {}
+    for fit in (None, "shrink"):
+        dawa = bf.Dawa(
+            bf.policies.AddRemove(line),
+            cells,
+            epsilon=0.1,
+            strategy="cells",
+            partition=None,
+            fit=fit,
+        )
+        releases = [dawa.release(counts, rng=seed).estimate for seed in range(5)]
+        error[fit] = np.mean(np.square(np.array(releases) - counts))
+    assert error["shrink"] < 0.5 * error[None]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("partition", ["best", LeastCost(), None])
+def test_extreme_data_works(policy, partition):
+    for counts in (np.zeros(64, int), np.eye(1, 64, 13)[0] * 2.0**60, STEPS * 0 + 1):
+        release = bf.Dawa(
+            policy(LINE), RANGES, epsilon=0.5, partition=partition
+        ).release(counts)
+        assert np.isfinite(release.estimate).all()
+    one = bf.Domain(1)
+    single = bf.Dawa(
+        policy(one), bf.workloads.Identity(one), epsilon=1, partition=partition
+    ).release([3])
+    assert single.estimate.shape == (1,)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e6])
+def test_small_and_large_epsilons_work(epsilon):
+    dawa = bf.Dawa(bf.policies.AddRemove(LINE), RANGES, epsilon=epsilon)
+    assert np.isfinite(dawa.release(STEPS).estimate).all()
+
+
+def test_a_large_epsilon_without_partition_gives_back_the_counts():
+    dawa = bf.Dawa(
+        bf.policies.AddRemove(LINE), RANGES, epsilon=1e7, partition=None
+    )
+    np.testing.assert_allclose(dawa.release(STEPS).estimate, STEPS, atol=1e-3)
+
+
+def test_seeded_releases_repeat():
+    dawa = bf.Dawa(bf.policies.Full(LINE), RANGES, epsilon=0.5)
+    one, two = dawa.release(STEPS, rng=9), dawa.release(STEPS, rng=9)
+    assert (one.estimate == two.estimate).all()
+    assert (one.details["edges"] == two.details["edges"]).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"partition": "good"}, InputError, "partition must be"),
+        ({"strategy": "fast"}, InputError, "strategy must be"),
+        ({"fit": "nice"}, InputError, "fit must be"),
+        ({"fit": "shrink"}, InputError, "single cells"),
+        ({"partition_share": 0}, EpsilonError, "strictly between"),
+        ({"partition_share": 1}, EpsilonError, "strictly between"),
+        ({"partition": None, "partition_share": 0.5}, InputError, "needs a partition"),
+        ({"epsilon": 0}, EpsilonError, "greater than 0"),
+    ],
+)
+def test_bad_settings_are_refused(settings, kind, words):
+    arguments = {"epsilon": 1, **settings}
+    with pytest.raises(kind, match=words):
+        bf.Dawa(bf.policies.Full(LINE), RANGES, **arguments)

@@ -1,0 +1,160 @@
+"""Releases: public values, answers, files."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_fast as bf
+from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+
+GRID = bf.Domain((6, 7), names=("north", "east"))
+ASKED = bf.workloads.Rectangles.random(GRID, 20, rng=1)
+COUNTS = np.arange(42).reshape(6, 7)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return bf.Dawa(
+        bf.policies.Full(GRID), ASKED, epsilon=0.7, fit="non_negative"
+    ).release(COUNTS, rng=1)
+
+
+@pytest.fixture(scope="module")
+def saved(release, tmp_path_factory):
+    path = tmp_path_factory.mktemp("releases") / "city.release"
+    release.save(path)
+    return path
+
+
+def test_a_saved_release_answers_as_before(release, saved):
+    again = bf.Release.load(saved)
+    assert (again.estimate == release.estimate).all()
+    assert (again.intervals(ASKED) == release.intervals(ASKED)).all()
+    assert (again.standard_errors(ASKED) == release.standard_errors(ASKED)).all()
+    assert again.guarantee == release.guarantee
+    assert again.domain == GRID
+    assert dict(again.details).keys() == dict(release.details).keys()
+    assert str(again.guarantee.epsilon) == "7/10"
+    assert not again.private
+
+
+def test_the_file_holds_no_pickle_and_no_true_count(saved):
+    with zipfile.ZipFile(saved) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                assert array.dtype.kind in "ifb"
+                assert array.shape != COUNTS.shape or (array != COUNTS).any()
+
+
+def test_plain_data_goes_through_json(release):
+    data = json.loads(json.dumps(release.to_dict()))
+    assert data["mechanism"] == "dawa"
+    assert "eps = 0.7" in data["promise"]
+    assert np.shape(data["estimate"]) == (6, 7)
+
+
+def test_estimates_cannot_be_changed(release):
+    with pytest.raises(ValueError, match="read-only"):
+        release.estimate[0, 0] = 1
+    with pytest.raises(TypeError):
+        release.details["edges"] = 1
+
+
+def test_misfits_are_refused(release):
+    with pytest.raises(DomainError, match=r"over release\.domain"):
+        release.answer(bf.workloads.Identity(bf.Domain((6, 7))))
+    with pytest.raises(DomainError, match="ask a workload"):
+        release.answer([1, 2])
+    with pytest.raises(bf.BlowfishError, match="confidence"):
+        release.intervals(ASKED, confidence=1.5)
+
+
+def test_a_release_that_covers_nothing_has_no_intervals(release):
+    from dataclasses import replace
+
+    with pytest.raises(IntervalError, match="no interval"):
+        replace(release, covers="nothing").intervals(ASKED)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ReleaseFileError, match="no release file"):
+        bf.Release.load(tmp_path / "none")
+
+
+def test_a_newer_format_is_refused(saved, tmp_path):
+    path = _changed(saved, tmp_path, lambda content: content.update(format=99))
+    with pytest.raises(ReleaseFileError, match="format 99"):
+        bf.Release.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("domain"),
+        lambda content: content.update(covers="everything"),
+        lambda content: content.update(estimate=[1, 2]),
+        lambda content: content["measurements"][0].update(kind="spell"),
+        lambda content: content["measurements"][0].update(unit=0),
+        lambda content: content["measurements"][0].update(edges=[0, 3]),
+        lambda content: content["measurements"][0].update(rates={"array": "../x"}),
+        lambda content: content["guarantee"].update(epsilon="1/0"),
+        lambda content: content["domain"]["attributes"][0].update(size=2**40),
+        lambda content: content.update(unfitted=[3]),
+        lambda content: content["measurements"][0].update(order=[0] * 42),
+    ],
+)
+def test_damaged_files_are_refused(saved, tmp_path, change):
+    with pytest.raises(ReleaseFileError):
+        bf.Release.load(_changed(saved, tmp_path, change))
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_flipped_bytes_never_crash(saved, tmp_path_factory, data):
+    content = bytearray(saved.read_bytes())
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "file"
+    path.write_bytes(bytes(content))
+    try:
+        loaded = bf.Release.load(path)
+    except ReleaseFileError:
+        return
+    assert loaded.estimate.shape == loaded.domain.shape
+
+
+def test_a_failed_save_leaves_the_old_file(release, saved, tmp_path, monkeypatch):
+    path = tmp_path / "kept.release"
+    release.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(np, "save", _fail)
+    with pytest.raises(OSError, match="disk full"):
+        release.save(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["kept.release"]
+
+
+def _fail(*arguments, **settings):
+    raise OSError("disk full")
+
+
+def _changed(saved, folder, change):
+    path = folder / "changed.release"
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "release.json":
+                plain = json.loads(content)
+                change(plain)
+                content = json.dumps(plain).encode()
+            new.writestr(name, content)
+    return path
