@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from .histogram import Histogram
     from .mechanisms.dawa import Dawa
     from .mechanisms.laplace import Laplace
+    from .policies.constraints import (
+        CountConstraints,
+        MarginalConstraints,
+        RectangleConstraints,
+    )
     from .release import Release
 
 _MODULES = (
@@ -44,10 +49,13 @@ _MODULES = (
 )
 _HOMES = {
     "BlowfishError": "errors",
+    "CountConstraints": "policies.constraints",
     "Dawa": "mechanisms.dawa",
     "Domain": "domain",
     "Histogram": "histogram",
     "Laplace": "mechanisms.laplace",
+    "MarginalConstraints": "policies.constraints",
+    "RectangleConstraints": "policies.constraints",
     "Release": "release",
 }
 
@@ -73,10 +81,13 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "BlowfishError",
+    "CountConstraints",
     "Dawa",
     "Domain",
     "Histogram",
     "Laplace",
+    "MarginalConstraints",
+    "RectangleConstraints",
     "Release",
     "audit",
     "errors",

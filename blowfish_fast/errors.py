@@ -63,5 +63,9 @@ class ReleaseFileError(InputError):
     """A release file is damaged, foreign or of a newer format."""
 
 
+class LedgerError(BlowfishError):
+    """A ledger cannot be opened, read or written, or a request contradicts it."""
+
+
 class MissingExtraError(BlowfishError, ImportError):
     """An optional dependency is not installed; the message names the extra."""

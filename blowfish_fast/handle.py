@@ -139,7 +139,12 @@ class Account:
 
 
 class Handle:
-    """Access to counts under one policy and one account."""
+    """Access to counts under one policy and one account.
+
+    `policy` is the one without constraints, which is all that strategies and selectors
+    see. Constraints make several records move together, so what is drawn may cost only
+    the epsilon that was charged divided by their factor; this division happens here.
+    """
 
     def __init__(
         self,
@@ -150,12 +155,14 @@ class Handle:
         *,
         buckets: Buckets | None = None,
         progress: Progress | None = None,
+        factor: int | None = None,
     ) -> None:
         self._counts = counts
         self._account = account
         self._rng = rng
         self._progress = progress
-        self.policy = policy
+        self._factor = policy.factor if factor is None else factor
+        self.policy = policy.unconstrained
         self.buckets = buckets or Buckets.single_cells(policy.domain.size)
 
     @property
@@ -194,14 +201,15 @@ class Handle:
             )
         self._report(f"choosing: {selector.name}")
         self._account.charge(Call("select", selector.name, epsilon, None))
+        drawn_at = epsilon / self._factor
         return selector.select(
-            self._counts, policy=self.policy, epsilon=epsilon, rng=self._rng
+            self._counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
 
     def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
         """Charge, then add noise to the strategy's rows."""
-        scales = strategy.scales(self.policy, epsilon)
-        cost = strategy.cost(self.policy, scales)
+        scales = strategy.scales(self.policy, epsilon / self._factor)
+        cost = strategy.cost(self.policy, scales) * self._factor
         if cost > epsilon:
             raise PrivacyError(
                 f"{strategy.kind} would cost {float(cost):g} on the worst edge and was "
@@ -224,6 +232,7 @@ class Handle:
             self._rng,
             buckets=self.buckets.then(buckets),
             progress=self._progress,
+            factor=self._factor,
         )
 
     def _report(self, step: str) -> None:
@@ -238,9 +247,12 @@ def _with_noise(rows: IntArray, scales: Scales, rng: Randomness) -> IntArray:
     rates = scales.rates[measured]
     if rates.size == 0:
         return noisy
-    if (rates == rates[0]).all():
-        drawn = rng.laplace(scales.unit, int(rates[0]), size=rates.size)
-    else:
-        drawn = rng.laplace(np.full(rates.size, scales.unit), rates)
+    # One shared scale is the faster path of the sampler.
+    shared = bool((rates == rates[0]).all())
+    drawn = (
+        rng.laplace(scales.unit, int(rates[0]), size=rates.size)
+        if shared
+        else rng.laplace(scales.unit, rates)
+    )
     noisy[measured] = rows[measured] + drawn
     return noisy

@@ -11,6 +11,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def read_release(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ReleaseFileError(f"there is no release file at {path}") from None
     except ReleaseFileError:
         raise
-    except (BlowfishError, OSError, zipfile.BadZipFile) as problem:
+    except (BlowfishError, OSError, zipfile.BadZipFile, zlib.error) as problem:
         raise ReleaseFileError(f"{path} is not a release file: {problem}") from None
     except (
         ArithmeticError,

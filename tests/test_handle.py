@@ -55,7 +55,7 @@ def test_every_call_is_charged_and_recorded():
 def test_spending_beyond_the_grant_is_refused_before_anything_is_drawn():
     private, account = handle()
     private.measure(Cells(6), epsilon=Fraction(9, 10))
-    with pytest.raises(BudgetError, match="only 0.1 of 1 is left"):
+    with pytest.raises(BudgetError, match=r"only 0\.1 of 1 is left"):
         private.measure(Cells(6), epsilon=Fraction(2, 10))
     with pytest.raises(BudgetError):
         private.select(FirstCell(), epsilon=Fraction(1))

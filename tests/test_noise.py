@@ -57,9 +57,7 @@ def test_rates_never_overspend(weights, epsilon):
 
 
 def test_exact_rows_have_no_noise_and_unmeasured_rows_no_weight():
-    scales = Scales(
-        np.array([4, 0, 0]), 8, np.array([False, False, True])
-    )
+    scales = Scales(np.array([4, 0, 0]), 8, np.array([False, False, True]))
     assert scales.widths.tolist() == [2.0, 0.0, 0.0]
     assert scales.variances[1] == math.inf
     assert scales.variances[2] == 0.0
@@ -69,7 +67,7 @@ def test_exact_rows_have_no_noise_and_unmeasured_rows_no_weight():
 @pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
 @pytest.mark.parametrize("terms", [1, 2, 5])
 def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
-    values, mass = law(width, 400)
+    _, mass = law(width, 400)
     total = mass
     for _ in range(terms - 1):
         total = np.convolve(total, mass)

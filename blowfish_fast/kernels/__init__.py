@@ -1,0 +1,135 @@
+"""Compiled kernels: arrays in, arrays out, usable without the rest of the package.
+
+Names load on first use, so that importing this package does not import Numba.
+
+>>> from blowfish_fast import kernels
+>>> kernels.window_deviations([1, 1, 5, 5], 2)
+array([0., 4., 0.])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .all_intervals import interval_costs, least_cost_partition_all
+    from .count_grid import partition_grid
+    from .curve_intervals import rectangle_intervals
+    from .discrete_laplace import geometric, laplace, subtract_geometric
+    from .dyadic_partition import sample_dyadic_partition, sampling_slack
+    from .exponential_choice import choose
+    from .greedy_weights import greedy_scaling, greedy_scaling_fractions
+    from .hilbert import hilbert_order
+    from .implicit_weights import greedy_scaling_implicit
+    from .interval_partition import least_cost_partition, partition_cost
+    from .interval_pieces import intervals_to_pieces, ranges_to_fractions
+    from .isotonic import isotonic_between, isotonic_increasing
+    from .piece_weights import greedy_scaling_pieces
+    from .posterior_mean import shrink_towards_zero
+    from .summed_area import (
+        fractional_rectangle_sums,
+        rectangle_sums,
+        summed_area_table,
+    )
+    from .tree_inference import tree_least_squares, tree_totals
+    from .tree_moments import tree_total_variance
+    from .tree_paths import heaviest_pair, heaviest_path
+    from .tree_shape import tree_levels
+    from .tree_spread import tree_spread_pieces, tree_spread_ranges
+    from .weight_sweeps import refine_scaling
+    from .window_deviation import window_deviations
+    from .window_pinball import window_pinball_costs
+
+_HOMES = {
+    "choose": "exponential_choice",
+    "fractional_rectangle_sums": "summed_area",
+    "geometric": "discrete_laplace",
+    "greedy_scaling": "greedy_weights",
+    "greedy_scaling_fractions": "greedy_weights",
+    "greedy_scaling_implicit": "implicit_weights",
+    "greedy_scaling_pieces": "piece_weights",
+    "heaviest_pair": "tree_paths",
+    "heaviest_path": "tree_paths",
+    "hilbert_order": "hilbert",
+    "interval_costs": "all_intervals",
+    "intervals_to_pieces": "interval_pieces",
+    "isotonic_between": "isotonic",
+    "isotonic_increasing": "isotonic",
+    "laplace": "discrete_laplace",
+    "least_cost_partition": "interval_partition",
+    "least_cost_partition_all": "all_intervals",
+    "partition_cost": "interval_partition",
+    "partition_grid": "count_grid",
+    "ranges_to_fractions": "interval_pieces",
+    "rectangle_intervals": "curve_intervals",
+    "rectangle_sums": "summed_area",
+    "refine_scaling": "weight_sweeps",
+    "sample_dyadic_partition": "dyadic_partition",
+    "sampling_slack": "dyadic_partition",
+    "shrink_towards_zero": "posterior_mean",
+    "subtract_geometric": "discrete_laplace",
+    "summed_area_table": "summed_area",
+    "tree_least_squares": "tree_inference",
+    "tree_levels": "tree_shape",
+    "tree_spread_pieces": "tree_spread",
+    "tree_spread_ranges": "tree_spread",
+    "tree_total_variance": "tree_moments",
+    "tree_totals": "tree_inference",
+    "window_deviations": "window_deviation",
+    "window_pinball_costs": "window_pinball",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+            value = getattr(module, name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "choose",
+    "fractional_rectangle_sums",
+    "geometric",
+    "greedy_scaling",
+    "greedy_scaling_fractions",
+    "greedy_scaling_implicit",
+    "greedy_scaling_pieces",
+    "heaviest_pair",
+    "heaviest_path",
+    "hilbert_order",
+    "interval_costs",
+    "intervals_to_pieces",
+    "isotonic_between",
+    "isotonic_increasing",
+    "laplace",
+    "least_cost_partition",
+    "least_cost_partition_all",
+    "partition_cost",
+    "partition_grid",
+    "ranges_to_fractions",
+    "rectangle_intervals",
+    "rectangle_sums",
+    "refine_scaling",
+    "sample_dyadic_partition",
+    "sampling_slack",
+    "shrink_towards_zero",
+    "subtract_geometric",
+    "summed_area_table",
+    "tree_least_squares",
+    "tree_levels",
+    "tree_spread_pieces",
+    "tree_spread_ranges",
+    "tree_total_variance",
+    "tree_totals",
+    "window_deviations",
+    "window_pinball_costs",
+]

@@ -49,7 +49,7 @@ LENGTH_BITS = 40
 
 
 @kernel
-def _deviations_to_end(
+def deviations_to_end(
     values: IntArray,
     ranks: AnyArray,
     table: IntArray,
@@ -57,8 +57,26 @@ def _deviations_to_end(
     tally: AnyArray,
     tree: IntArray,
     costs: IntArray,
-) -> None:
-    """Cost the intervals that end at the last cell: ``costs[length - 1]``."""
+) -> int:
+    """Cost the intervals that end with the last of the `values`.
+
+    Parameters
+    ----------
+    values, ranks : (end,) and (>= end,) int64, int32
+    table : (distinct + 2,) int64
+        Value of each rank, between sentinels.
+    exponent : int
+        Costs are rounded down to multiples of 2^exponent.
+    tally, tree : (distinct + 2,) int32, (2 distinct + 4,) int64
+        Scratch.
+    costs : (>= end,) int64
+        ``costs[length - 1]`` receives the cost of the last `length` cells.
+
+    Returns
+    -------
+    int
+        The length up to which the pointer walked; the tree did the rest.
+    """
     up = max(1 - exponent, 0)
     down = max(exponent - 1, 0)
     end = values.size
@@ -68,13 +86,13 @@ def _deviations_to_end(
     high = np.int64(0)
     pointer = np.int64(ranks[end - 1]) + 1
     steps = np.int64(0)
-    walking = True
+    walked = end
     for length in range(1, end + 1):
         value = values[end - length]
         rank = np.int64(ranks[end - length])
         total += value
         mean = total // length
-        if walking:
+        if length <= walked:
             tally[rank] += 1
             is_above = np.int64(rank >= pointer)
             count += is_above
@@ -92,7 +110,7 @@ def _deviations_to_end(
                 high += copies * table[np.uintp(pointer)]
             steps += abs(pointer - begun)
             if steps > STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * length:
-                walking = False
+                walked = length
                 plant_tree(tally, table, tree)
         else:
             add_cell(tree, table.size - 2, rank, 1, value)
@@ -101,10 +119,11 @@ def _deviations_to_end(
         part = count * (total - mean * length)
         low = np.int64(np.uint64((part << up) + length - 1) // np.uint64(length))
         costs[length - 1] = (((high - count * mean) << up) - low) >> down
+    return walked
 
 
 @kernel
-def _pinball_to_end(
+def pinball_to_end(
     values: IntArray,
     ranks: AnyArray,
     table: IntArray,
@@ -114,8 +133,8 @@ def _pinball_to_end(
     tally: AnyArray,
     tree: IntArray,
     costs: IntArray,
-) -> None:
-    """Like `_deviations_to_end`, for the pinball cost."""
+) -> int:
+    """Like `deviations_to_end`, for the pinball cost."""
     up = max(-exponent, 0)
     down = max(exponent, 0)
     weight = denominator - numerator
@@ -126,13 +145,13 @@ def _pinball_to_end(
     high = np.int64(0)
     pointer = np.int64(ranks[end - 1]) + 1
     steps = np.int64(0)
-    walking = True
+    walked = end
     for length in range(1, end + 1):
         value = values[end - length]
         rank = np.int64(ranks[end - length])
         total += value
         above = min(weight * length // denominator, length - 1)
-        if walking:
+        if length <= walked:
             tally[rank] += 1
             is_above = np.int64(rank >= pointer)
             count += is_above
@@ -151,7 +170,7 @@ def _pinball_to_end(
             centre = table[np.uintp(pointer - 1)]
             steps += abs(pointer - begun)
             if steps > STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * length:
-                walking = False
+                walked = length
                 plant_tree(tally, table, tree)
         else:
             add_cell(tree, table.size - 2, rank, 1, value)
@@ -163,6 +182,7 @@ def _pinball_to_end(
         low = ((weight * remainder << up) + denominator - 1) // denominator
         whole = high - count * centre - weight * quotient
         costs[length - 1] = ((whole << up) - low) >> down
+    return walked
 
 
 @kernel
@@ -186,11 +206,11 @@ def _costs_of_ends(
         end = begin + 1 + i
         costs[i, end:] = 0
         if numerator < 0:
-            _deviations_to_end(
+            deviations_to_end(
                 values[:end], ranks, table, exponent, tally, tree, costs[i]
             )
         else:
-            _pinball_to_end(
+            pinball_to_end(
                 values[:end], ranks, table, exponent, numerator, denominator, tally,
                 tree, costs[i],
             )  # fmt: skip

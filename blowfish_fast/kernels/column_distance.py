@@ -127,7 +127,8 @@ def column_lengths(pointers: IntArray, values: FloatArray) -> FloatArray:
     array([3., 0.])
     """
     columns = np.repeat(np.arange(pointers.size - 1), np.diff(pointers))
-    return np.bincount(columns, np.abs(values), minlength=pointers.size - 1)
+    sums = np.bincount(columns, np.abs(values), minlength=pointers.size - 1)
+    return sums.astype(np.float64)
 
 
 def furthest_in_windows(
@@ -258,7 +259,10 @@ def repeated_columns(
 
 
 def _check_columns(
-    pointers: IntArray, rows: IntArray, values: FloatArray, lengths: FloatArray | IntArray
+    pointers: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    lengths: FloatArray | IntArray,
 ) -> None:
     fits = (
         pointers.ndim == 1

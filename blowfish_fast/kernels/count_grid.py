@@ -167,8 +167,10 @@ def grid_units(
         a private partition is noisy.
     """
     largest = int(values.max(initial=0))
-    # All costs are zero if all values are equal; any grid does, and shifts stay small.
-    grid = min(step_exponent(step) - exponent, SUM_BITS + 1) if largest else 0
+    grid = min(step_exponent(step) - exponent, SUM_BITS + 1)
+    if largest == 0:
+        # All costs are zero: any grid does, and this one keeps the shifts small.
+        grid = 0
     fits = (
         largest <= 1 << VALUE_BITS
         and grid >= -FINEST_BITS

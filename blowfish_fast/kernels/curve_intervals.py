@@ -17,9 +17,8 @@ outline  the walk goes to neighbouring cells of a plane: one of the two cells ar
          change is on the outline, among the outermost cells of the rectangle
 cells    any other walk: every cell of the rectangle is looked at
 
-The last two find the changes out of order. They are sorted without comparisons, by
-bits in a map that is read from left to right, with two coarser maps above it to skip
-what is empty:
+The last two find the changes out of order. Bits in a map that is read from left to
+right sort them, with two coarser maps above it to skip what is empty:
 
     tops    1                          a bit tells that the 64 below it are not all 0
     groups  1 0 .. 1
@@ -39,8 +38,6 @@ from blowfish_fast.errors import InputError
 
 from ._jit import kernel, popcount
 
-# No loop over cells hands an array to another kernel: counting its references would
-# cost more than the work.
 BitMaps: TypeAlias = tuple[WordArray, WordArray, WordArray]
 Intervals: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 
@@ -57,6 +54,8 @@ def _share(low: float, high: float, cell: int) -> float:
 @kernel
 def _mark(places: IntArray, stride: int, shift: int, flip: bool, maps: BitMaps) -> None:
     """Set, or flip, the bit `shift` behind each `stride`-th place."""
+    # Loops over cells hand no array to another kernel: counting the references to it
+    # would cost more than the work.
     words, groups, tops = maps
     one = np.uint64(1)
     for i in range(0, places.size, stride):
@@ -258,9 +257,8 @@ def _changes_by_outline(
     corner = box[0, 0] * columns + box[0, 1]
     found = 0
     for row in range(0, height, max(1, height - 1)):
-        cell = corner + row * columns
         found = _edge_changes(
-            directions, cell, row, 0, 1, width, shares, changes, found
+            directions, corner + row * columns, row, 0, 1, width, shares, changes, found
         )
     for column in range(0, width, max(1, width - 1)):
         cell = corner + columns + column
@@ -313,6 +311,13 @@ def _append_intervals(
 
 
 @kernel
+def _enlarged(array: AnyArray, used: int, size: int) -> AnyArray:
+    larger = np.empty(size, dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@kernel
 def _find_intervals(
     way: int,
     order: IntArray,
@@ -341,10 +346,11 @@ def _find_intervals(
     starts, ends = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     values = np.empty(0)
     counts = np.zeros(rooms.size, dtype=np.int64)
-    used = 0
+    used, seen_room, total_room = 0, 0, rooms.sum()
     for number in range(rooms.size):
         if rooms[number] == 0:
             continue
+        seen_room += rooms[number]
         if changes.size < rooms[number]:
             changes = np.empty(2 * rooms[number], dtype=np.int64)
         rectangle, box = rectangles[number], boxes[number]
@@ -355,28 +361,29 @@ def _find_intervals(
 
         if way == _ROWS:
             found = _changes_by_row(box, strides, whole, changes)
-        elif way == _OUTLINE:
-            _fill_shares(rectangle, box, shares)
-            found = _changes_by_outline(
-                position, directions, sides[1], box, shares, changes
-            )
-            _mark(changes[:found], 1, 0, False, maps)
-            found = _read_sorted(maps, changes)
         else:
-            _mark_cells(position, rectangle, box, strides, whole, maps)
+            if way == _OUTLINE:
+                _fill_shares(rectangle, box, shares)
+                found = _changes_by_outline(
+                    position, directions, sides[1], box, shares, changes
+                )
+                _mark(changes[:found], 1, 0, False, maps)
+            else:
+                _mark_cells(position, rectangle, box, strides, whole, maps)
             found = _read_sorted(maps, changes)
 
         if starts.size < used + found:
-            # Twice as long at least, so that all copies together cost O(intervals).
-            more = np.empty(used + found, dtype=np.int64)
-            starts, ends = np.append(starts, more), np.append(ends, more)
-            values = np.append(values, np.empty(used + found))
+            # A quarter more than the rectangles so far let expect, within reason.
+            expected = 1.25 * (used + found) * total_room / seen_room
+            size = min(int(expected) + 1, 4 * (used + found))
+            starts, ends = _enlarged(starts, used, size), _enlarged(ends, used, size)
+            values = _enlarged(values, used, size)
         before, output = used, (starts, ends, values)
         used = _append_intervals(
             changes[:found], order, strides, rectangle, whole, output, used
         )
         counts[number] = used - before
-    return counts, starts[:used].copy(), ends[:used].copy(), values[:used].copy()
+    return counts, starts[:used], ends[:used], values[:used]
 
 
 def rectangle_intervals(
@@ -386,7 +393,6 @@ def rectangle_intervals(
     lows: AnyArray,
     highs: AnyArray,
     *,
-    continuous: bool | None = None,
     threads: int = 1,
 ) -> Intervals:
     """Cut rectangles into intervals of a walk through the cells of a grid.
@@ -406,9 +412,6 @@ def rectangle_intervals(
     lows, highs : (m, d) float64
         Rectangles [low, high), in cells; the ends may cut cells. What lies outside
         the grid is ignored; a rectangle with low >= high (or NaN) on an axis is empty.
-    continuous : bool, optional
-        Whether each step of the walk goes to a neighbouring cell, diagonals included.
-        False saves finding that out; the result is the same in all cases.
     threads : int
         Number of threads; the result does not depend on it.
 
@@ -428,12 +431,12 @@ def rectangle_intervals(
 
     Notes
     -----
-    Time per rectangle is O(perimeter) on a plane with a continuous walk, O(volume /
-    last side) if the walk is the C order, O(volume) otherwise. To find out which one
-    costs O(cells), once; a plane whose rectangles have fewer cells than the grid
-    altogether is not worth it and counts as the last kind. Memory is that of the
-    result, three times while it grows, a byte per cell, cells / 8 bytes per thread
-    and, for walks of the last kind, two words per cell of the largest rectangle.
+    Time per rectangle is O(perimeter) on a plane whose walk goes to neighbouring cells,
+    diagonals included, O(volume / last side) if the walk is the C order and O(volume)
+    otherwise. To find out which costs O(cells), once; on a plane this is not worth it,
+    and O(volume) holds, if all rectangles together have fewer cells than the grid.
+    Memory is that of the result, twice while it grows, a byte per cell, cells / 8 bytes
+    per thread and, for the last kind, two words per cell of the largest rectangle.
 
     Examples
     --------
@@ -469,9 +472,8 @@ def rectangle_intervals(
         way, rooms = _ROWS, 4 * extent[:, :-1].prod(axis=1) * filled
     else:
         way, rooms = _CELLS, np.minimum(2 * volume, cells + 1)
-        planar = continuous is not False and sides.size == 2 and sides[1] >= 3
         # A direction costs about as much as looking at one cell of a rectangle.
-        if planar and volume.sum() > cells:
+        if sides.size == 2 and sides[1] >= 3 and volume.sum() > cells:
             directions = _walk_directions(order, sides[1])
         if directions.size:
             way, rooms = _OUTLINE, 4 * extent.sum(axis=1)

@@ -34,8 +34,8 @@ from blowfish_fast.errors import InputError
 
 from ._jit import helper, kernel
 
-# A block in three parts has smaller sides than its parent by a third at least, in
-# area, so 2^62 cells nest at most 106 deep with two parts waiting at each depth.
+# A part has at most two thirds of the cells of its block, so 2^62 cells nest at most
+# 106 deep, with at most two parts waiting at each depth.
 _DEEPEST_STACK = 256
 
 
@@ -234,8 +234,9 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
 
     Notes
     -----
-    Time is O(cells) in one and two dimensions and O(2^d cells) in d >= 3, without a
-    sort; memory is the result and O(2^d) <= O(cells) words.
+    Nothing is sorted. Time is O(cells) in one and two dimensions; in d >= 3 it is
+    O(d cells) on cubes and at most O(d (4/3)^d cells), with 3 cells along each axis.
+    Memory is the result and, from d = 3 on, three arrays of 2^d <= cells words.
 
     Examples
     --------

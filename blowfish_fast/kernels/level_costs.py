@@ -131,31 +131,31 @@ def _tiled_job(
     ranks: AnyArray,
     distinct: int,
     recipes: IntArray,
-    groups: list[tuple[int, int, int]],
+    levels: range,
+    tile: int,
 ) -> LevelJob:
-    """Tiles no longer than a block, on ranks of their own."""
+    """Levels on ranks of tiles, each no longer than a block."""
+    some = slice(levels.start, levels.stop)
 
     def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
         origin = max(begin - BLOCK, 0)
         cells = values[origin:end]
         parent = ranks[origin:end]
         parent_distinct = distinct
-        if distinct > 2 * BLOCK and groups[0][2] < BLOCK:
+        if distinct > 2 * BLOCK and tile < BLOCK:
             # Ranking the block first keeps the bitmaps of its tiles small.
             parent_distinct = rank_stretch(
                 parent, distinct, cells, room.bitmap, room.marks_before,
                 room.block_ranks, room.block_table,
             )  # fmt: skip
             parent = room.block_ranks
-        for first, last, tile in groups:
-            slide_tiles(
-                cells, parent, parent_distinct, begin + 1 - origin, end - begin, tile,
-                recipes[first : last + 1], room.bitmap, room.marks_before, room.ranks,
-                room.table, room.tally, room.tree, room.scratch,
-                rows[first : last + 1],
-            )  # fmt: skip
+        slide_tiles(
+            cells, parent, parent_distinct, begin + 1 - origin, end - begin, tile,
+            recipes[some], room.bitmap, room.marks_before, room.ranks, room.table,
+            room.tally, room.tree, room.scratch, rows[some],
+        )  # fmt: skip
 
-    return LevelJob(range(groups[0][0], groups[-1][1] + 1), fill)
+    return LevelJob(levels, fill)
 
 
 def _global_job(
@@ -231,38 +231,28 @@ def level_jobs(
     make_room : callable
         Makes the scratch of one thread.
     """
-    levels = len(recipes)
+    count = len(recipes)
     jobs = [_short_job(values, recipes)]
-    nearby: list[tuple[int, int, int]] = []
-    tiles = 0
+    longest_tile = 0
     distinct = 0
-    if levels > SHORT_LEVELS:
+    if count > SHORT_LEVELS:
         ranks, table = dense_ranks(values)
         distinct = table.size - 2
         for lowest, highest, tile in TILES:
-            if lowest >= levels:
-                break
-            last = min(highest, levels - 1)
+            levels = range(lowest, min(highest + 1, count))
             few_values = distinct <= VALUES_PER_CELL << lowest
             if few_values or 2 * tile >= values.size:
                 jobs += [
                     _global_job(values, ranks, table, recipes[level], level)
-                    for level in range(lowest, last + 1)
+                    for level in levels
                 ]
-                continue
-            tiles = max(tiles, min(tile, BLOCK))
-            if tile < BLOCK:
-                nearby.append((lowest, last, tile))
-            elif tile == BLOCK:
-                alone = [(lowest, last, tile)]
-                jobs.append(_tiled_job(values, ranks, distinct, recipes, alone))
             else:
-                some = range(lowest, last + 1)
-                jobs.append(_framed_job(values, ranks, distinct, recipes, some, tile))
-        if nearby:
-            jobs.append(_tiled_job(values, ranks, distinct, recipes, nearby))
+                make_job = _tiled_job if tile <= BLOCK else _framed_job
+                jobs.append(make_job(values, ranks, distinct, recipes, levels, tile))
+                longest_tile = max(longest_tile, min(tile, BLOCK))
 
     def make_room() -> Room:
+        tiles = longest_tile
         words = (distinct >> 6) + 1 if tiles else 0
         block = 2 * BLOCK if tiles and distinct > 2 * BLOCK else 0
         return Room(

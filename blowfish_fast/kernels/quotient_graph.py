@@ -25,9 +25,7 @@ PAIRS_AT_ONCE = 2**22
 
 
 @kernel
-def _rows(
-    first: IntArray, second: IntArray, nodes: int
-) -> tuple[IntArray, IntArray]:
+def _rows(first: IntArray, second: IntArray, nodes: int) -> tuple[IntArray, IntArray]:
     pointers = np.zeros(nodes + 1, dtype=np.int64)
     for pair in range(first.size):
         pointers[first[pair] + 1] += 1

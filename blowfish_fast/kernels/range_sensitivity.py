@@ -90,7 +90,7 @@ def _largest_between(
     while left > 0:
         best += pending[left]
         left >>= 1
-    return best
+    return int(best)
 
 
 @kernel
@@ -249,7 +249,9 @@ def _slide(lines: FloatArray, far: IntArray, line: int) -> float:
     for cell in range(cells):
         while entered <= far[cell]:
             value = lines[line, entered]
-            while high_tail > high_head and lines[line, highest[high_tail - 1]] <= value:
+            while (
+                high_tail > high_head and lines[line, highest[high_tail - 1]] <= value
+            ):
                 high_tail -= 1
             highest[high_tail] = entered
             high_tail += 1

@@ -22,9 +22,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 
-def box_coverage(
-    shape: tuple[int, ...], lows: IntArray, highs: IntArray
-) -> IntArray:
+def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> IntArray:
     """Return how many boxes [low, high) hold each cell. O(boxes * 2^d + cells * d).
 
     Parameters

@@ -194,11 +194,6 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
     return table
 
 
-# The name its callers know. The function keeps another one: a package cannot offer a
-# function and a module under the same name.
-summed_area = summed_area_table
-
-
 def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray:
     """Return the sum of the cells of each rectangle [low, high).
 

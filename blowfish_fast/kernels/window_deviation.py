@@ -166,7 +166,7 @@ def window_deviations(x: AnyArray, length: int) -> FloatArray:
     Examples
     --------
     >>> window_deviations(np.array([2, 3, 8, 1, 0, 2, 0]), 4)
-    array([ 9., 10., 10.5, 3. ])
+    array([ 9. , 10. , 10.5,  3. ])
     """
     x = np.asarray(x)
     if x.ndim != 1 or not 1 <= length <= x.size:

@@ -129,7 +129,7 @@ def window_pinball_costs(
     Examples
     --------
     >>> window_pinball_costs(np.array([4, 0, 9, 1, 1]), 4, 3, 4)
-    array([22, 18])
+    array([22, 25])
     """
     x = np.asarray(x)
     if x.ndim != 1 or not 1 <= length <= x.size:

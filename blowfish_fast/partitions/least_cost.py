@@ -10,6 +10,7 @@ Pieces: deviations, noise and dynamic programme from ``kernels.interval_partitio
 from __future__ import annotations
 
 import math
+import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_CELLS_ALL_LENGTHS = 4096
 QUANTILE = (3, 4)
+# Below, starting a thread takes longer than its work.
+MANY_CELLS = 2**16
 
 
 class LeastCost(Partition):
@@ -101,7 +104,8 @@ class LeastCost(Partition):
         rng: Randomness,
     ) -> Buckets:
         """Return the partition of least noisy cost."""
-        from ..kernels import interval_partition as kernels
+        from ..kernels.all_intervals import least_cost_partition_all
+        from ..kernels.interval_partition import least_cost_partition
 
         cells = counts.size
         if self.lengths == "all" and cells > MOST_CELLS_ALL_LENGTHS:
@@ -117,19 +121,25 @@ class LeastCost(Partition):
         clipped = np.minimum(counts, noise.cap)
         quantile = QUANTILE if self.cost == "pinball" else None
         prices = self.bucket_cost + self.offset * noise.scales
-        choose = (
-            kernels.least_cost_partition
-            if self.lengths == "powers"
-            else kernels.least_cost_partition_all
-        )
-        edges = choose(
-            clipped,
-            prices,
-            noise.scales,
-            rng.stream(),
-            step=noise.step,
-            quantile=quantile,
-        )
+        if self.lengths == "all":
+            edges = least_cost_partition_all(
+                clipped,
+                prices,
+                noise.scales,
+                rng.stream(),
+                step=noise.step,
+                quantile=quantile,
+            )
+        else:
+            edges = least_cost_partition(
+                clipped,
+                prices,
+                noise.scales,
+                rng.stream(),
+                step=noise.step,
+                threads=(os.cpu_count() or 1) if cells >= MANY_CELLS else 1,
+                quantile=quantile,
+            )
         return Buckets(edges)
 
     def noise(self, cells: int, epsilon: Fraction) -> Noise:
@@ -138,12 +148,13 @@ class LeastCost(Partition):
         `epsilon` is the budget when one record is added or removed. On a grid of
         `step`, floored costs change by at most the sensitivity rounded up to it.
         """
-        from ..kernels.interval_partition import partition_grid
+        from ..kernels.count_grid import partition_grid
 
         if self.lengths == "powers":
             sizes = [2**power for power in range(cells.bit_length())]
         else:
-            sizes = list(range(1, cells + 1))
+            # Indexed by length; there is no length 0, its entry is never read.
+            sizes = [1, *range(1, cells + 1)]
         own, other = self._sensitivities(sizes)
         smallest = float(min(own) + other) / float(epsilon)
         step, cap = partition_grid(cells, smallest)

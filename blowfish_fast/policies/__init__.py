@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..domain import Domain
-from ..errors import PolicyError
 from .add_remove import AddRemove
-from .base import ABSENT, Components, Policy
+from .attribute import Attribute
+from .base import ABSENT, POLICIES, Components, Furthest, Policy, from_dict
+from .blocks import Blocks
+from .constrained import Constrained, histogram_sensitivity
+from .constraints import (
+    Constraints,
+    CountConstraints,
+    MarginalConstraints,
+    RectangleConstraints,
+)
 from .full import Full
-
-POLICIES: dict[str, type[Policy]] = {
-    policy.kind: policy for policy in (AddRemove, Full)
-}
-
-
-def from_dict(data: dict[str, Any]) -> Policy:
-    """Rebuild a policy from ``Policy.to_dict``."""
-    kind = data.get("kind")
-    if kind not in POLICIES:
-        raise PolicyError(
-            f"there is no policy of kind {kind!r}; known kinds: {sorted(POLICIES)}"
-        )
-    return POLICIES[kind]._from_parameters(Domain.from_dict(data["domain"]), data)
-
+from .graph import Graph
+from .line import Line
+from .product import Product
+from .projection import Projection, Reach
+from .threshold import Threshold
 
 __all__ = [
     "ABSENT",
     "POLICIES",
     "AddRemove",
+    "Attribute",
+    "Blocks",
     "Components",
+    "Constrained",
+    "Constraints",
+    "CountConstraints",
     "Full",
+    "Furthest",
+    "Graph",
+    "Line",
+    "MarginalConstraints",
     "Policy",
+    "Product",
+    "Projection",
+    "Reach",
+    "RectangleConstraints",
+    "Threshold",
     "from_dict",
+    "histogram_sensitivity",
 ]

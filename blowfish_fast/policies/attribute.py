@@ -90,7 +90,8 @@ class Attribute(Policy):
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         differ = self._coordinates(first) != self._coordinates(second)
-        return differ.sum(axis=-1).astype(np.float64)
+        steps: FloatArray = differ.sum(axis=-1).astype(np.float64)
+        return steps
 
     def _largest_change(self, lines: FloatArray) -> Change:
         grid = lines.reshape(-1, *self.domain.shape)

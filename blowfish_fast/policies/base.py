@@ -5,17 +5,17 @@ presence is itself a secret, one more node "absent". An edge joins two values th
 must stay indistinguishable: neighbouring databases differ in one record that moves
 along one edge. A policy never sees data.
 
-    Line        0 - 1 - 2 - 3          values d edges apart are protected by a factor
-    AddRemove   0   1   2   3          e^(eps * d); without a path, not at all
-                 \\   \\   /   /
-                   - absent -
+    Line       0 -- 1 -- 2 -- 3       values d edges apart are protected by a factor
+                                      e^(eps * d); without a path, not at all
+    AddRemove  0    1    2    3
+               |____|____|____|___ absent
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from .._validation import as_integers
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import DomainError, InputError, PolicyError, SizeError
+
+if TYPE_CHECKING:
+    from .constraints import Constraints
 
 ABSENT = -1
 """The number of the node "absent" in edge lists."""
@@ -47,7 +50,7 @@ class Components(NamedTuple):
     private: BoolArray
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         """Number of components."""
         return self.private.size
 
@@ -288,6 +291,22 @@ class Policy(ABC):
                 f'"absent"; received {numbers.min()} to {numbers.max()}'
             )
         return numbers
+
+    @property
+    def factor(self) -> int:
+        """Most records in which neighbours differ: 1 without constraints."""
+        return 1
+
+    @property
+    def unconstrained(self) -> Policy:
+        """The policy without constraints, along whose edges single records move."""
+        return self
+
+    def with_constraints(self, constraints: Constraints) -> Policy:
+        """Return this policy towards someone who knows the counts of `constraints`."""
+        from .constrained import Constrained
+
+        return Constrained(self, constraints)
 
     def _parameters(self) -> dict[str, Any]:
         """Return what `to_dict` needs beyond the domain."""

@@ -67,7 +67,7 @@ class Full(Policy):
         return self.domain.size - 1
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        return (first != second).astype(np.float64)
+        return np.where(first == second, 0.0, 1.0)
 
     def _largest_change(self, lines: FloatArray) -> Change:
         return Change(float((lines.max(axis=1) - lines.min(axis=1)).max()), True)

@@ -261,7 +261,7 @@ def _checked(edges: Any, cells: int) -> IntArray:
         first = int(np.flatnonzero(loops)[0])
         raise PolicyError(
             f"an edge must join two different values; edge {first} is "
-            f"{tuple(ends[first].tolist())}. Leave it out: a value is never secret from "
-            "itself"
+            f"{tuple(ends[first].tolist())}. Leave it out: a record that stays where "
+            "it is changes nothing"
         )
     return ends

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -38,11 +39,15 @@ class Ball(NamedTuple):
 
     def length(self, steps: IntArray) -> IntArray:
         """Return the length of steps along the last axis, squared for "l2"."""
+        lengths: IntArray
         if self.metric == "l1":
-            return np.abs(steps).sum(axis=-1)
-        if self.metric == "l2":
-            return (steps * steps).sum(axis=-1)
-        return np.abs(steps).max(axis=-1)
+            lengths = np.abs(steps).sum(axis=-1)
+        elif self.metric == "l2":
+            lengths = (steps * steps).sum(axis=-1)
+        else:
+            # A step along no axis at all has length 0.
+            lengths = np.abs(steps).max(axis=-1, initial=0)
+        return lengths
 
     def left_over(self, lengths: IntArray) -> IntArray:
         """Return how far a further axis may go after steps of these lengths."""
@@ -224,7 +229,7 @@ def hull_distances(offsets: IntArray, limit: int) -> IntArray:
             hull.pop()
         hull.append((x, y))
     steps = -(-points[:, 0] // radius)
-    for (x0, y0), (x1, y1) in zip(hull[:-1], hull[1:], strict=True):
+    for (x0, y0), (x1, y1) in pairwise(hull):
         normal = (y0 - y1, x1 - x0)
         if normal[0] < 0:
             continue
@@ -239,16 +244,18 @@ def _left_turn(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bo
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) >= 0
 
 
-def ball_distances(offsets: IntArray, shape: tuple[int, ...], ball: Ball) -> FloatArray:
-    """Return the fewest steps of the ball that make up each offset inside the grid."""
+def ball_distances(offsets: IntArray, ball: Ball) -> FloatArray:
+    """Return the fewest steps of the ball that make up each offset; all stay inside."""
     if ball.metric != "l2":
-        return np.ceil(ball.length(offsets) / ball.limit)
-    if len(shape) == 2:
-        return hull_distances(offsets, ball.limit).astype(np.float64)
-    return _searched(np.abs(offsets), shape, ball)
+        steps = -(-ball.length(offsets) // ball.limit)
+    elif offsets.shape[-1] == 2:
+        steps = hull_distances(offsets, ball.limit)
+    else:
+        steps = _searched(np.abs(offsets), ball)
+    return steps.astype(np.float64, copy=False)
 
 
-def _searched(points: IntArray, shape: tuple[int, ...], ball: Ball) -> FloatArray:
+def _searched(points: IntArray, ball: Ball) -> IntArray:
     from ..kernels.graph_distance import corner_distances
 
     box = tuple(int(side) + 1 for side in points.max(axis=0, initial=0))
@@ -262,4 +269,5 @@ def _searched(points: IntArray, shape: tuple[int, ...], ball: Ball) -> FloatArra
     # Steps that go back along an axis never shorten a walk inside the box.
     forward = steps[(steps >= 0).all(axis=1)]
     found = corner_distances(box, forward)
-    return found[np.ravel_multi_index(tuple(points.T), box)].astype(np.float64)
+    counted: IntArray = found[np.ravel_multi_index(tuple(points.T), box)]
+    return counted

@@ -86,7 +86,8 @@ class Line(Policy):
         return min(1, self.domain.size - 1)
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        return np.abs(first - second).astype(np.float64)
+        steps: FloatArray = np.abs(first - second).astype(np.float64)
+        return steps
 
     def _largest_change(self, lines: FloatArray) -> Change:
         changes = np.abs(np.diff(lines, axis=1))

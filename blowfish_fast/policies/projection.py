@@ -75,18 +75,17 @@ class Reach(Policy):
             self.far = as_integers(far, "far")
         except InputError as problem:
             raise PolicyError(str(problem)) from None
-        cells = np.arange(domain.size)
-        if self.far.shape != cells.shape:
+        if self.far.shape != domain.shape:
             raise PolicyError(
                 f"far must name one cell for each of the {domain.size}; received "
                 f"shape {self.far.shape}"
             )
-        if (self.far < cells).any() or self.far[-1] >= domain.size:
+        if self._lengths.min() < 0 or self.far.max() >= domain.size:
             raise PolicyError(
                 "the furthest cell must not lie before its own and must lie in the "
                 f"domain of {domain.size}; received {self.far[:5]} ..."
             )
-        if (np.diff(self.far) < 0).any():
+        if (self.far[1:] < self.far[:-1]).any():
             raise PolicyError(
                 "the furthest cell must never decrease along the line; received "
                 f"{self.far[:5]} .... policies.Graph takes any edges"
@@ -213,7 +212,7 @@ class Projection(Graph):
         self.bins = buckets
 
     @cached_property
-    def rows(self) -> Rows:  # type: ignore[override]
+    def rows(self) -> Rows:
         """The quotient graph in compressed rows; its last node is "absent"."""
         from ..kernels.quotient_graph import adjacency
 

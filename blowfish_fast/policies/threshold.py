@@ -1,13 +1,12 @@
 """Values close to each other are the secret: cells up to a distance are joined.
 
-    theta = 2       0   1   2   3   4        each cell reaches the next two
-                     \\_______/
+theta = 2     0   1   2   3   4       each cell reaches the next two on a line,
+              |___|___|               or a ball of cells on a grid
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
@@ -16,15 +15,17 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
+from .._validation import as_fraction
 from ..buckets import Buckets
 from ..domain import Domain
-from ..errors import PolicyError, SizeError
+from ..errors import InputError, PolicyError, SizeError
 from .base import (
     MOST_LISTED,
     Change,
     Components,
     Furthest,
     Policy,
+    bin_keys,
     one_component,
     values_name,
 )
@@ -40,6 +41,15 @@ from .grid_steps import (
     step_edges,
 )
 from .projection import Projection, Reach, bins_reached, depends_on_one, labels_along
+
+MOST_STEPS = 2**22
+"""Most steps of a ball that are ever listed."""
+
+METRIC_WORDS = {
+    "l1": "summed over the attributes",
+    "l2": "in a straight line",
+    "linf": "in each attribute",
+}
 
 
 class Threshold(Policy):
@@ -87,11 +97,13 @@ class Threshold(Policy):
         if unit not in ("cells", "value"):
             raise PolicyError(f'unit must be "cells" or "value"; received {unit!r}')
         if metric not in ("l1", "l2", "linf"):
-            raise PolicyError(f'metric must be "l1", "l2" or "linf"; received {metric!r}')
+            raise PolicyError(
+                f'metric must be "l1", "l2" or "linf"; received {metric!r}'
+            )
         if unit == "value" and domain.ndim != 1:
             raise PolicyError(
                 f"value units are those of one attribute; this domain has "
-                f"{domain.ndim}. State theta in cells, or policies.Product of one "
+                f"{domain.ndim}. State theta in cells, or take policies.Product of one "
                 "Threshold per attribute"
             )
         if unit == "value" and domain.attributes[0].edges is None:
@@ -100,42 +112,46 @@ class Threshold(Policy):
                 "none. Build it with Domain.from_edges, or state theta in cells"
             )
         # With one axis to move along, all three metrics are the same.
-        self.metric: Metric = "l1" if max(domain.shape) == domain.size else metric
+        self.metric: Metric = "l1" if self._on_line else metric
         self.unit = unit
-        self.theta = _distance_limit(theta, unit, whole=self.metric != "l2")
+        self.theta = _checked(theta, unit, whole=self.metric != "l2")
 
     @property
-    def _along_line(self) -> bool:
+    def _on_line(self) -> bool:
         return max(self.domain.shape) == self.domain.size
 
     @cached_property
     def _ball(self) -> Ball:
-        longest = sum((side - 1) ** 2 for side in self.domain.shape)
+        """The steps that join cells, cut to the size of the domain."""
         if self.metric == "l2":
-            # A root such as sqrt(3) may be rounded down; the benefit of the doubt
-            # joins the cells.
             square = Fraction(self.theta) ** 2
             if square.denominator > 1:
+                # A root such as sqrt(3) may have been rounded down: when in doubt,
+                # the cells are joined.
                 square *= 1 + Fraction(1, 10**12)
-            return Ball("l2", max(1, min(math.floor(square), longest)))
-        return Ball(self.metric, max(1, min(int(self.theta), self.domain.size - 1)))
+            longest = sum((side - 1) ** 2 for side in self.domain.shape)
+            return Ball("l2", min(math.floor(square), longest))
+        longest = max(1, sum(side - 1 for side in self.domain.shape))
+        return Ball(self.metric, min(int(self.theta), longest))
 
     @cached_property
     def _far(self) -> IntArray:
         """The furthest neighbour of each cell of a line."""
         last = self.domain.size - 1
-        cells = np.arange(self.domain.size)
         if self.unit == "cells":
-            return np.minimum(cells + self._ball.limit, last)
+            return np.minimum(np.arange(self.domain.size) + self._ball.limit, last)
         edges = np.array(self.domain.attributes[0].edges)
-        # Search in rounded sums, then mend the last place with exact differences.
-        far = np.searchsorted(edges[:-1], edges[1:] + self.theta) - 1
-        far = np.clip(far, cells, last)
-        for shift in (-1, 0, 1, 2):
-            there = np.clip(far + shift, cells, last)
-            near = _less_apart(edges[1:], edges[there], self.theta)
-            far = np.where(near & (shift == 1 + 0 * there), there, far)
-        return _mended(far, edges, self.theta)
+        upper, theta = edges[1:], float(self.theta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            limit = upper + theta
+            kept = limit - upper
+            rounded_off = (upper - (limit - kept)) + (theta - kept)
+        # The exact sum lies above its rounding where something was rounded off; an
+        # edge equal to the rounding is then below the sum.
+        before = np.searchsorted(edges[:-1], limit, side="left")
+        upto = np.searchsorted(edges[:-1], limit, side="right")
+        far: IntArray = np.where(rounded_off > 0, upto, before) - 1
+        return np.maximum(far, np.arange(self.domain.size))
 
     @property
     def has_bottom(self) -> bool:
@@ -144,9 +160,226 @@ class Threshold(Policy):
 
     @property
     def has_moves(self) -> bool:
-        """Whether there are two cells; neighbours are always joined."""
+        """Whether there are two cells; adjacent ones are always joined."""
         return self.domain.size > 1
 
     def components(self) -> Components:
         """Return the single component, whose total is public."""
         return one_component(private=False)
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges step by step: for small thetas or domains."""
+        if self.unit == "value":
+            return Reach(self.domain, self._far).edges(chunk)
+        steps = self._steps(self.domain.shape, MOST_STEPS)
+        if steps is None:
+            raise SizeError(
+                f"this policy has {self.edge_count:,} edges, too many to list; "
+                "joins(u, v) and distance(u, v) answer without a list"
+            )
+        return step_edges(self.domain.shape, steps, chunk)
+
+    @property
+    def edge_count(self) -> int:
+        """In closed form."""
+        if self.unit == "value":
+            return Reach(self.domain, self._far).edge_count
+        if self._on_line:
+            cells, reach = self.domain.size, min(self._ball.limit, self.domain.size - 1)
+            return reach * cells - reach * (reach + 1) // 2
+        return pairs_in_ball(self.domain.shape, self._ball)
+
+    @property
+    def max_degree(self) -> int:
+        """Neighbours of the central cell."""
+        if self.unit == "value":
+            return Reach(self.domain, self._far).max_degree
+        if self._on_line:
+            last = self.domain.size - 1
+            return min(self._ball.limit, last // 2) + min(
+                self._ball.limit, last - last // 2
+            )
+        return central_degree(self.domain.shape, self._ball)
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return how far each cell of a line reaches, along the cells' own order."""
+        if order is not None or not self._on_line:
+            return None
+        return Furthest(self._far, True)
+
+    def longest_edge(self) -> int:
+        """Return how many cells the longest edge spans."""
+        if self.unit == "cells" and self.domain.ndim == 1:
+            return min(self._ball.limit, self.domain.size - 1)
+        return super().longest_edge()
+
+    def _offsets(self, first: IntArray, second: IntArray) -> IntArray:
+        if self._on_line:
+            return (first - second)[..., None]
+        one = np.stack(np.unravel_index(first, self.domain.shape), axis=-1)
+        return one - np.stack(np.unravel_index(second, self.domain.shape), axis=-1)
+
+    def joins(self, first: Any, second: Any) -> BoolArray:
+        """Return whether an edge joins two cells."""
+        one, two = np.broadcast_arrays(self._cells(first), self._cells(second))
+        cells = (one >= 0) & (two >= 0) & (one != two)
+        joined = np.zeros(one.shape, dtype=np.bool_)
+        low, high = np.minimum(one, two)[cells], np.maximum(one, two)[cells]
+        if self.unit == "value":
+            joined[cells] = high <= self._far[low]
+        else:
+            steps = self._offsets(low, high)
+            joined[cells] = self._ball.length(steps) <= self._ball.limit
+        return joined
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        if self.unit == "value":
+            from ..kernels.graph_distance import reach_distances
+
+            return reach_distances(self._far, first, second)
+        offsets = self._offsets(first, second)
+        return ball_distances(offsets, self._ball)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        if not self._on_line:
+            return largest_change_in_ball(lines, self.domain.shape, self._ball)
+        from ..kernels.range_sensitivity import largest_change_within
+
+        return Change(largest_change_within(lines, self._far), True)
+
+    def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        # Merged slabs keep the form of the ball only if it goes no further than the
+        # next slab along any axis.
+        if self.unit == "value" or (
+            shape != self.domain.shape and self._ball.radius() > 1
+        ):
+            return None
+        return half_ball(shape, self._ball, most)
+
+    def _covers(self, other: Policy) -> bool:
+        if not self._on_line:
+            steps = other._steps(self.domain.shape, MOST_STEPS)
+            if steps is not None:
+                return bool((self._ball.length(steps) <= self._ball.limit).all())
+        return super()._covers(other)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        if not self._on_line:
+            return self._grid_quotient(buckets, domain)
+        if buckets.order is not None:
+            return Projection(self, buckets)
+        sizes, last = buckets.sizes, buckets.edges[1:] - 1
+        if self.unit == "cells":
+            width = int(sizes[0])
+            if (sizes[:-1] == width).all() and sizes[-1] <= width:
+                return Threshold(domain, -(-int(self.theta) // width))
+            reached = np.minimum(last + self._ball.limit, self.domain.size - 1)
+        else:
+            reached = self._far[last]
+        far = bins_reached(reached, buckets)
+        bins = np.arange(buckets.count)
+        longest = max(1, int((far - bins).max()))
+        if (far == np.minimum(bins + longest, buckets.count - 1)).all():
+            return Threshold(domain, longest)
+        return Reach(domain, far)
+
+    def _grid_quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        shape = self.domain.shape
+        axis = depends_on_one(buckets.labels, shape)
+        if axis is None:
+            return Projection(self, buckets)
+        along = Threshold(Domain(shape[axis]), self._ball.radius())
+        return along._quotient(
+            Buckets.from_labels(labels_along(buckets.labels, shape, axis)), domain
+        )
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        if self.unit == "value" or self.edge_count > MOST_LISTED:
+            yield from super()._bin_pairs(labels, bins)
+        elif self._on_line:
+            for length in range(1, self._ball.limit + 1):
+                yield bin_keys(labels[:-length], labels[length:], bins)
+        else:
+            steps = half_ball(self.domain.shape, self._ball, MOST_LISTED)
+            assert steps is not None, "there are fewer steps than edges"
+            yield from step_bins(self.domain.shape, steps, labels, bins)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        name, width = values_name(self.domain), self._cell_width()
+        if width is not None:
+            size = f"{float(self.theta) * width:,.12g}"
+            close, step = f"differ by at most {size}", f"steps of at most {size}"
+        else:
+            cells = "1 cell" if self.theta == 1 else f"{self.theta:g} cells"
+            how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
+            close, step = f"lie at most {cells} apart{how}", "such steps"
+        return (
+            f"two people whose {name} {close} cannot be told apart beyond e^eps; "
+            f"farther apart, e^(eps*d), with d the number of {step} between them; the "
+            "number of people is public"
+        )
+
+    def _cell_width(self) -> float | None:
+        """Return the value that one unit of theta stands for, where it has one."""
+        if self.unit == "value":
+            return 1.0
+        edges = self.domain.attributes[0].edges if self.domain.ndim == 1 else None
+        if edges is None:
+            return None
+        widths = np.diff(edges)
+        return float(widths[0]) if (widths == widths[0]).all() else None
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        if self.unit == "value":
+            return (
+                "one record moves to a cell with values at most "
+                f"{float(self.theta):,.12g} away"
+            )
+        if self.theta == 1 and self.metric == "l1":
+            return "one record moves to an adjacent cell"
+        how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
+        return f"one record moves to a cell at most {self.theta:g} away{how}"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"theta": self.theta, "unit": self.unit, "metric": self.metric}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain, data["theta"], unit=data["unit"], metric=data["metric"])
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.domain, self.theta, self.unit, self.metric)
+
+    def __repr__(self) -> str:
+        options = "" if self.unit == "cells" else ', unit="value"'
+        if not self._on_line:
+            options += f', metric="{self.metric}"'
+        return f"Threshold({self.domain!r}, theta={self.theta:g}{options})"
+
+
+def _checked(theta: Any, unit: str, *, whole: bool) -> int | float:
+    try:
+        number = as_fraction(theta, "theta")
+    except InputError as problem:
+        raise PolicyError(
+            f"{problem}. Where all values must stay indistinguishable use policies.Full"
+        ) from None
+    if unit == "value":
+        if number <= 0:
+            raise PolicyError(
+                f"theta must be greater than 0 in value units; received {theta!r}. It "
+                "is the largest difference of two values that must stay hidden"
+            )
+        return float(theta)
+    if number < 1:
+        raise PolicyError(
+            f"theta must be at least 1 cell; received {theta!r}. Below that no two "
+            'cells are joined; unit="value" measures by the edges of the domain'
+        )
+    if whole or number.denominator == 1:
+        # Coordinates are whole numbers, so a fraction of a cell joins nothing more.
+        return math.floor(number)
+    return float(theta)

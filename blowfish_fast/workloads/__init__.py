@@ -5,8 +5,10 @@ from __future__ import annotations
 from .base import Form, Fractions, Implicit, Pieces, Workload
 from .identity import Identity, Total
 from .linear import Linear
+from .marginals import Marginals
 from .ranges import AllRanges, Prefixes, Ranges
 from .rectangles import Rectangles
+from .sums import Sum
 
 __all__ = [
     "AllRanges",
@@ -15,10 +17,12 @@ __all__ = [
     "Identity",
     "Implicit",
     "Linear",
+    "Marginals",
     "Pieces",
     "Prefixes",
     "Ranges",
     "Rectangles",
+    "Sum",
     "Total",
     "Workload",
 ]

@@ -82,7 +82,7 @@ class Rectangles(Workload):
     def _answer(self, counts: AnyArray) -> AnyArray:
         from ..kernels import summed_area as tables
 
-        table = tables.summed_area(counts)
+        table = tables.summed_area_table(counts)
         if self.whole_cells:
             lows, highs = self.lows.astype(np.int64), self.highs.astype(np.int64)
             return tables.rectangle_sums(table, lows, highs)
@@ -143,9 +143,7 @@ def rectangle_pieces(
     from ..kernels.interval_pieces import intervals_to_pieces
 
     order = buckets.position if buckets.order is None else buckets.order
-    intervals = rectangle_intervals(
-        order, buckets.position, domain.shape, lows, highs
-    )
+    intervals = rectangle_intervals(order, buckets.position, domain.shape, lows, highs)
     if buckets.are_single_cells:
         return Pieces(*intervals)
     return Pieces(*intervals_to_pieces(*intervals, buckets.edges))

@@ -11,7 +11,6 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.summed_area import (
     fractional_rectangle_sums,
     rectangle_sums,
-    summed_area,
     summed_area_table,
 )
 from tests.reference import summed_area as reference
@@ -116,7 +115,7 @@ def test_small_cells_beside_large_ones_keep_their_digits():
 def test_large_grids_equal_the_definition(shape, generator):
     counts = generator.integers(0, 1000, shape)
     ends = np.sort(generator.integers(0, np.array(shape) + 1, (2, 50, len(shape))), 0)
-    table = summed_area(counts)
+    table = summed_area_table(counts)
     expected = reference.rectangle_sums(counts, *ends)
     np.testing.assert_array_equal(rectangle_sums(table, *ends), expected)
     cuts = np.sort(generator.uniform(0, shape, (2, 50, len(shape))), 0)

@@ -69,9 +69,7 @@ def test_tiles_equal_the_definition(kind, length):
 
 
 @given(
-    st.lists(
-        st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=60
-    ),
+    st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=60),
     st.data(),
 )
 def test_floats_are_summed_without_drift(values, data):

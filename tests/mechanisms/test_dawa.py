@@ -60,9 +60,7 @@ def test_intervals_cover_the_bucketed_truth(policy, partition):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_without_a_partition_the_error_is_predicted(policy, strategy):
-    dawa = bf.Dawa(
-        policy(LINE), RANGES, epsilon=1, partition=None, strategy=strategy
-    )
+    dawa = bf.Dawa(policy(LINE), RANGES, epsilon=1, partition=None, strategy=strategy)
     truth = RANGES.answer(STEPS)
     measured = np.mean(
         [
@@ -100,7 +98,9 @@ def test_public_totals_stay_exact_and_fits_are_free():
     ).release(STEPS, rng=1)
     assert fitted.estimate.min() >= 0
     assert (fitted.unfitted == dawa.release(STEPS, rng=1).estimate).all()
-    assert (fitted.intervals(RANGES) == dawa.release(STEPS, rng=1).intervals(RANGES)).all()
+    assert (
+        fitted.intervals(RANGES) == dawa.release(STEPS, rng=1).intervals(RANGES)
+    ).all()
 
 
 def test_shrinkage_helps_sparse_cells():
@@ -145,9 +145,7 @@ def test_small_and_large_epsilons_work(epsilon):
 
 
 def test_a_large_epsilon_without_partition_gives_back_the_counts():
-    dawa = bf.Dawa(
-        bf.policies.AddRemove(LINE), RANGES, epsilon=1e7, partition=None
-    )
+    dawa = bf.Dawa(bf.policies.AddRemove(LINE), RANGES, epsilon=1e7, partition=None)
     np.testing.assert_allclose(dawa.release(STEPS).estimate, STEPS, atol=1e-3)
 
 

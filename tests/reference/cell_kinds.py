@@ -18,6 +18,17 @@ def jumping_mean(cells, rng, jump=10**9):
     return 2 * jump + np.select([index % 3 == 0, index % 3 == 1], [jump, -jump], inside)
 
 
+def jumping_median(cells, length):
+    """Cells whose windows of an even length have a median that jumps at every slide.
+
+    High and low alternate with a period one longer than the window, so that the cell
+    left out is high and low in turn. The first cells lie in between, all distinct.
+    """
+    index = np.arange(cells)
+    swinging = np.where(index % (length + 1) % 2 == 0, 10**6, 0)
+    return np.where(index < cells // 4, 1 + index, swinging)
+
+
 def whole_cells(kind, cells, rng):
     index = np.arange(cells)
     return {

@@ -49,7 +49,12 @@ def test_totals_of_implicit_workloads_equal_their_list(policy, edges):
     domain, buckets = Domain(7), Buckets(np.array(edges))
     strategy = Cells(buckets.count)
     scales = strategy.scales(policy(domain).project(buckets), Fraction(1))
-    for workload in (Identity(domain), Total(domain), Prefixes(domain), AllRanges(domain)):
+    for workload in (
+        Identity(domain),
+        Total(domain),
+        Prefixes(domain),
+        AllRanges(domain),
+    ):
         total = strategy.total_variance(workload.form(buckets), scales)
         listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
         assert total == pytest.approx(listed, rel=1e-9, abs=1e-12)

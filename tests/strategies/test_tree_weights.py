@@ -31,13 +31,13 @@ def test_tuned_trees_beat_uniform_ones_on_their_workload(policy):
     assert predicted(tuned, over, form) < 0.8 * predicted(uniform, over, form)
 
 
-def test_sweeps_do_not_lose_on_declared_ranges():
-    line = Domain(256)
-    form = Ranges.random(line, 2000, rng=1).form(Buckets.single_cells(256))
-    greedy = tuned_tree(form, 256, root_exact=False, sweeps=False)
-    swept = tuned_tree(form, 256, root_exact=False)
+def test_sweeps_lower_the_error_of_declared_ranges():
+    line = Domain(4096)
+    form = Ranges.random(line, 2000, rng=1).form(Buckets.single_cells(4096))
+    greedy = tuned_tree(form, 4096, root_exact=False, sweeps=False)
+    swept = tuned_tree(form, 4096, root_exact=False)
     over = AddRemove(line)
-    assert predicted(swept, over, form) < predicted(greedy, over, form)
+    assert predicted(swept, over, form) < 0.9 * predicted(greedy, over, form)
 
 
 def test_single_cells_need_no_tree():

@@ -37,7 +37,9 @@ def test_the_cost_is_the_worst_edge_and_close_to_epsilon(
             record[end] -= 1
             change = np.abs(strategy.rows(record[:leaves]))
             assert not change[scales.exact].any()
-            worst = max(worst, Fraction(int((change * scales.rates).sum()), scales.unit))
+            worst = max(
+                worst, Fraction(int((change * scales.rates).sum()), scales.unit)
+            )
     assert strategy.cost(over, scales) == worst
     assert worst <= epsilon
     if leaves > 1 or policy is AddRemove:
@@ -54,7 +56,10 @@ def test_spread_equals_dense_least_squares(policy, generator):
     matrix = generator.integers(-2, 3, (10, 11)).astype(float)
     for workload in (Ranges.random(domain, 30, rng=2), Linear(domain, matrix)):
         form = workload.explicit_form(buckets)
-        got, want = strategy.spread(form, scales), dense_spread(strategy, scales, form, 11)
+        got, want = (
+            strategy.spread(form, scales),
+            dense_spread(strategy, scales, form, 11),
+        )
         np.testing.assert_allclose(got.variance, want.variance, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(got.square, want.square, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(got.largest, want.largest, rtol=1e-4, atol=1e-6)
@@ -65,7 +70,12 @@ def test_totals_of_implicit_workloads_equal_their_list(policy, generator):
     domain, buckets = Domain(13), Buckets(np.array([0, 1, 2, 6, 7, 10, 13]))
     strategy = tree(6, 2, generator)
     scales = strategy.scales(policy(Domain(6)), Fraction(1))
-    for workload in (Identity(domain), Total(domain), Prefixes(domain), AllRanges(domain)):
+    for workload in (
+        Identity(domain),
+        Total(domain),
+        Prefixes(domain),
+        AllRanges(domain),
+    ):
         total = strategy.total_variance(workload.form(buckets), scales)
         listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
         assert total == pytest.approx(listed, rel=1e-9, abs=1e-9)

@@ -20,9 +20,7 @@ def test_answers_equal_the_definition(generator):
     for low, high, answer in zip(
         rectangles.lows, rectangles.highs, rectangles.answer(counts), strict=True
     ):
-        cut = tuple(
-            slice(int(a), int(b)) for a, b in zip(low, high, strict=True)
-        )
+        cut = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
         assert answer == counts[cut].sum()
 
 

@@ -1,0 +1,10 @@
+"""Speed, memory, start-up and accuracy of blowfish_fast, for asv.
+
+kernels         every public kernel, over the data it was made for   CPU time
+workloads       exact answers, projection on buckets                 CPU time
+policies        distances, quotients, the kernels below them         CPU time
+mechanisms      whole releases, and the registry one by one          wall time
+memory          peak of a release, and what it adds to a small one
+cold_start      import and first release in a new process
+accuracy        error on generated data: a speed-up that costs it must show
+"""

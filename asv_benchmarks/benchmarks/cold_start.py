@@ -1,0 +1,112 @@
+"""Start-up, on purpose: import and first release, each in a new process.
+
+Warm means that compiled code lies in the cache on disk; cold that the cache is empty.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any, ClassVar
+
+from .common import SMALL
+
+IMPORT = """
+import sys, time
+start = time.process_time()
+import blowfish_fast
+sys.stdout.write(str(time.process_time() - start))
+"""
+
+FIRST_RELEASE = """
+import sys, time
+start = time.perf_counter()
+import numpy
+import blowfish_fast as bf
+cells = 4096
+if sys.argv[1] == "dawa map":
+    domain = bf.Domain((64, 64))
+    workload = bf.workloads.Rectangles.random(domain, 200, rng=1)
+else:
+    domain = bf.Domain(cells)
+    workload = bf.workloads.Ranges.random(domain, 200, rng=1)
+data = bf.Histogram(domain, (numpy.arange(cells) % 7).reshape(domain.shape))
+policy = bf.policies.AddRemove(domain)
+if sys.argv[1] == "laplace":
+    mechanism = bf.Laplace(policy, workload, epsilon=1)
+elif sys.argv[1] == "dawa least cost":
+    partition = bf.partitions.LeastCost()
+    mechanism = bf.Dawa(policy, workload, epsilon=1, partition=partition)
+else:
+    mechanism = bf.Dawa(policy, workload, epsilon=1)
+mechanism.release(data).answer(workload)
+sys.stdout.write(str(time.perf_counter() - start))
+"""
+
+RELEASES = ["laplace", "dawa", "dawa least cost", "dawa map"]
+
+
+def in_new_process(program: str, *arguments: str, cache: str | None = None) -> float:
+    """Run a program that prints one number, with an empty cache if one is named."""
+    environment = dict(os.environ)
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = cache
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return float(ran.stdout)
+
+
+class Import:
+    """CPU seconds of ``import blowfish_fast``: it loads numpy and nothing heavier."""
+
+    timeout = 120
+
+    def setup(self) -> None:
+        in_new_process(IMPORT)
+
+    def track_import(self) -> float:
+        return min(in_new_process(IMPORT) for _ in range(1 if SMALL else 5))
+
+    track_import.unit = "seconds"  # type: ignore[attr-defined]
+
+
+class FirstRelease:
+    """Wall seconds from before the import to the first answers."""
+
+    timeout = 600
+    params: ClassVar[list[Any]] = [RELEASES]
+    param_names: ClassVar[list[str]] = ["release"]
+
+    def setup(self, release: str) -> None:
+        in_new_process(FIRST_RELEASE, release)
+
+    def track_warm(self, release: str) -> float:
+        times = range(1 if SMALL else 3)
+        return min(in_new_process(FIRST_RELEASE, release) for _ in times)
+
+    track_warm.unit = "seconds"  # type: ignore[attr-defined]
+
+
+class FirstReleaseCold:
+    """The same with an empty cache: every kernel on the way is compiled."""
+
+    timeout = 600
+    params: ClassVar[list[Any]] = [RELEASES]
+    param_names: ClassVar[list[str]] = ["release"]
+
+    def setup(self, release: str) -> None:
+        if SMALL:
+            raise NotImplementedError("compiling everything anew is no quick check")
+
+    def track_cold(self, release: str) -> float:
+        with tempfile.TemporaryDirectory() as cache:
+            return in_new_process(FIRST_RELEASE, release, cache=cache)
+
+    track_cold.unit = "seconds"  # type: ignore[attr-defined]

@@ -1,0 +1,453 @@
+"""Every public kernel by itself, over plain arrays.
+
+Classes stand in the order of the work: costs and partition (DAWA's first stage),
+noise, tree weights and inference (its second stage), grids, post-processing. Each is
+called once in `setup`, so compilation stays outside the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blowfish_fast.kernels.all_intervals import (
+    interval_costs,
+    least_cost_partition_all,
+)
+from blowfish_fast.kernels.curve_intervals import rectangle_intervals
+from blowfish_fast.kernels.discrete_laplace import (
+    geometric,
+    laplace,
+    subtract_geometric,
+)
+from blowfish_fast.kernels.dyadic_costs import dyadic_quantile_costs
+from blowfish_fast.kernels.dyadic_partition import sample_dyadic_partition
+from blowfish_fast.kernels.exponential_choice import choose
+from blowfish_fast.kernels.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.kernels.hilbert import hilbert_order
+from blowfish_fast.kernels.implicit_weights import greedy_scaling_implicit
+from blowfish_fast.kernels.interval_partition import (
+    least_cost_partition,
+    partition_cost,
+    partition_grid,
+)
+from blowfish_fast.kernels.interval_pieces import (
+    interval_answers,
+    intervals_to_pieces,
+    ranges_to_fractions,
+)
+from blowfish_fast.kernels.isotonic import isotonic_between, isotonic_increasing
+from blowfish_fast.kernels.piece_weights import greedy_scaling_pieces
+from blowfish_fast.kernels.posterior_mean import shrink_towards_zero
+from blowfish_fast.kernels.summed_area import (
+    fractional_rectangle_sums,
+    rectangle_sums,
+    summed_area_table,
+)
+from blowfish_fast.kernels.tree_inference import tree_least_squares, tree_totals
+from blowfish_fast.kernels.tree_moments import tree_total_variance
+from blowfish_fast.kernels.tree_paths import heaviest_pair, heaviest_path, path_sums
+from blowfish_fast.kernels.tree_shape import tree_levels
+from blowfish_fast.kernels.tree_spread import tree_spread_pieces, tree_spread_ranges
+from blowfish_fast.kernels.weight_sweeps import refine_scaling
+from blowfish_fast.kernels.window_deviation import window_deviations
+from blowfish_fast.kernels.window_pinball import window_pinball_costs
+from blowfish_fast.partitions import LeastCost
+
+from .common import QUERIES, Timed, counts, side, sizes, words
+
+Call = Callable[[], object]
+KINDS = ["dense", "sparse", "distinct", "fractions"]
+PRICE = 12.0  # of a bucket, in records: what epsilon 0.1 makes of it
+EPSILON_PARTITION = Fraction(1, 40)
+BRANCHINGS = [2, 16]
+
+
+def plain_partition(cells: int) -> tuple[np.ndarray, float]:
+    """Return prices and grid of a partition without noise."""
+    step, _ = partition_grid(cells, PRICE)
+    return np.full(cells.bit_length(), PRICE), step
+
+
+def query_ends(cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return first and last cell of uniform random ranges."""
+    generator = np.random.default_rng(2)
+    ends = np.sort(generator.integers(0, cells, size=(2, QUERIES)), axis=0)
+    return ends[0], ends[1]
+
+
+def cut_ranges(leaves: int) -> tuple[np.ndarray, ...]:
+    """Return ranges of leaves whose two ends are covered in part."""
+    first, last = query_ends(leaves)
+    part = np.random.default_rng(3).random((2, QUERIES))
+    return first, part[0], last, part[1]
+
+
+def curve_pieces(cells: int) -> tuple[np.ndarray, ...]:
+    """Return random rectangles of a square grid as runs along the Hilbert curve."""
+    order = hilbert_order((side(cells), side(cells)))
+    return rectangle_intervals(*_walk(order), *_grid_and_boxes(cells))
+
+
+def tree_noise(leaves: int, branching: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return variances and widths of a tree tuned to random ranges."""
+    weights = greedy_scaling_fractions(
+        *cut_ranges(leaves), None, leaves, branching
+    ).weights
+    widths = np.full(weights.size, np.inf)
+    np.divide(1.0, weights, out=widths, where=weights > 0)
+    return 2 * widths**2, widths
+
+
+def _walk(order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size)
+    return order, position
+
+
+def _grid_and_boxes(
+    cells: int, *, cut: bool = False
+) -> tuple[tuple[int, int], np.ndarray, np.ndarray]:
+    edge = side(cells)
+    generator = np.random.default_rng(4)
+    corners = np.sort(generator.integers(0, edge, size=(2, QUERIES, 2)), axis=0)
+    lows, highs = corners[0].astype(np.float64), corners[1] + 1.0
+    if cut:
+        lows += 0.25
+        highs -= 0.25
+    return (edge, edge), lows, highs
+
+
+class WindowDeviations(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["dense", "distinct"], [16, 1024]]
+    param_names: ClassVar[list[str]] = ["cells", "data", "length"]
+
+    def prepare(self, cells: int, data: str, length: int) -> Call:
+        x = counts(data, cells)
+        return lambda: window_deviations(x, length)
+
+
+class WindowPinballCosts(Timed):
+    params: ClassVar[list[Any]] = [sizes(), [16, 1024]]
+    param_names: ClassVar[list[str]] = ["cells", "length"]
+
+    def prepare(self, cells: int, length: int) -> Call:
+        x = counts("dense", cells)
+        return lambda: window_pinball_costs(x, length, 3, 4)
+
+
+class LeastCostPartition(Timed):
+    params: ClassVar[list[Any]] = [sizes(), KINDS]
+    param_names: ClassVar[list[str]] = ["cells", "data"]
+
+    def prepare(self, cells: int, data: str) -> Call:
+        x = counts(data, cells)
+        prices, step = plain_partition(cells)
+        return lambda: least_cost_partition(x, prices, step=step)
+
+
+class NoisyLeastCostPartition(Timed):
+    params: ClassVar[list[Any]] = [
+        sizes(),
+        ["dense", "sparse", "distinct"],
+        ["deviation", "pinball"],
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "data", "cost"]
+
+    def prepare(self, cells: int, data: str, cost: Any) -> Call:
+        recipe = LeastCost(cost=cost)
+        noise = recipe.noise(cells, EPSILON_PARTITION)
+        x = np.minimum(counts(data, cells), noise.cap)
+        prices = PRICE + recipe.offset * noise.scales
+        quantile = (3, 4) if cost == "pinball" else None
+        source = words()
+        return lambda: least_cost_partition(
+            x, prices, noise.scales, source, step=noise.step, quantile=quantile
+        )
+
+
+class LeastCostPartitionAll(Timed):
+    params: ClassVar[list[Any]] = [sizes(12, smallest=8), [False, True]]
+    param_names: ClassVar[list[str]] = ["cells", "noise"]
+
+    def prepare(self, cells: int, noise: bool) -> Call:
+        x = counts("dense", cells)
+        if not noise:
+            step, _ = partition_grid(cells, PRICE)
+            return lambda: least_cost_partition_all(x, PRICE, step=step)
+        drawn = LeastCost("all").noise(cells, EPSILON_PARTITION)
+        prices = PRICE + 4 * drawn.scales
+        source = words()
+        return lambda: least_cost_partition_all(
+            x, prices, drawn.scales, source, step=drawn.step
+        )
+
+
+class IntervalCosts(Timed):
+    params: ClassVar[list[Any]] = sizes(12, smallest=8)
+
+    def prepare(self, cells: int) -> Call:
+        x = counts("dense", cells)
+        return lambda: interval_costs(x, step=2.0**-8)
+
+
+class PartitionCost(Timed):
+    def prepare(self, cells: int) -> Call:
+        x = counts("dense", cells)
+        boundaries = np.arange(0, cells + 1, 16)
+        return lambda: partition_cost(x, boundaries)
+
+
+class DyadicQuantileCosts(Timed):
+    def prepare(self, cells: int) -> Call:
+        x = counts("dense", cells)
+        return lambda: dyadic_quantile_costs(x, 3, 4)
+
+
+class SampleDyadicPartition(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["dense", "sparse", "distinct"]]
+    param_names: ClassVar[list[str]] = ["cells", "data"]
+
+    def prepare(self, cells: int, data: str) -> Call:
+        x = counts(data, cells)
+        source = words()
+        rate = EPSILON_PARTITION
+        return lambda: sample_dyadic_partition(x, source, rate=rate, penalty=PRICE)
+
+
+class Choose(Timed):
+    param_names: ClassVar[list[str]] = ["rows"]
+
+    def prepare(self, rows: int) -> Call:
+        bits = 32
+        logs = np.random.default_rng(5).normal(scale=2.0, size=(rows, 4))
+        log_weights = np.rint(np.ldexp(logs, bits)).astype(np.int64)
+        source = words()
+        return lambda: choose(source, 0, log_weights, bits)
+
+
+class DiscreteLaplace(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["shared", "own"]]
+    param_names: ClassVar[list[str]] = ["draws", "scales"]
+
+    def prepare(self, draws: int, scales: str) -> Call:
+        source = words()
+        if scales == "shared":
+            return lambda: laplace(source, 0, 40, 3, draws)
+        above = np.random.default_rng(6).integers(1, 1000, size=draws)
+        below = np.full(draws, 3)
+        return lambda: laplace(source, 0, above, below)
+
+
+class Geometric(Timed):
+    param_names: ClassVar[list[str]] = ["draws"]
+
+    def prepare(self, draws: int) -> Call:
+        source = words()
+        return lambda: geometric(source, 0, 40, 3, draws)
+
+
+class SubtractGeometric(Timed):
+    param_names: ClassVar[list[str]] = ["draws"]
+
+    def prepare(self, draws: int) -> Call:
+        source = words()
+        costs = np.zeros(draws, dtype=np.int64)
+        return lambda: subtract_geometric(costs, source, 0, 13.25)
+
+
+class GreedyScalingRanges(Timed):
+    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
+    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    def prepare(self, leaves: int, branching: int) -> Call:
+        queries = cut_ranges(leaves)
+        return lambda: greedy_scaling_fractions(*queries, None, leaves, branching)
+
+
+class GreedyScalingPieces(Timed):
+    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
+    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    def prepare(self, leaves: int, branching: int) -> Call:
+        pieces = curve_pieces(leaves)
+        return lambda: greedy_scaling_pieces(*pieces, None, leaves, branching)
+
+
+class GreedyScalingImplicit(Timed):
+    params: ClassVar[list[Any]] = [
+        sizes(),
+        ["all_ranges", "prefixes", "identity", "total"],
+    ]
+    param_names: ClassVar[list[str]] = ["leaves", "queries"]
+
+    def prepare(self, leaves: int, queries: Any) -> Call:
+        edges = np.arange(leaves + 1)
+        return lambda: greedy_scaling_implicit(queries, edges, 16)
+
+
+class RefineScaling(Timed):
+    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
+    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    def prepare(self, leaves: int, branching: int) -> Call:
+        queries = cut_ranges(leaves)
+        start = greedy_scaling_fractions(*queries, None, leaves, branching).weights
+        return lambda: refine_scaling(*queries, None, leaves, branching, start=start)
+
+
+class TreeTotals(Timed):
+    param_names: ClassVar[list[str]] = ["leaves"]
+
+    def prepare(self, leaves: int) -> Call:
+        x = counts("dense", leaves)
+        return lambda: tree_totals(x, 16)
+
+
+class TreeLeastSquares(Timed):
+    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
+    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    def prepare(self, leaves: int, branching: int) -> Call:
+        variances, widths = tree_noise(leaves, branching)
+        totals = tree_totals(counts("dense", leaves), branching)
+        measured = np.where(np.isfinite(widths), widths, 0.0)
+        noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
+        return lambda: tree_least_squares(noisy, variances, leaves, branching)
+
+
+class TreeSpreadRanges(Timed):
+    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
+    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    def prepare(self, leaves: int, branching: int) -> Call:
+        shape = (*tree_noise(leaves, branching), leaves, branching)
+        queries = cut_ranges(leaves)
+        return lambda: tree_spread_ranges(*shape, *queries)
+
+
+class TreeSpreadPieces(Timed):
+    param_names: ClassVar[list[str]] = ["leaves"]
+
+    def prepare(self, leaves: int) -> Call:
+        shape = (*tree_noise(leaves, 16), leaves, 16)
+        pieces = curve_pieces(leaves)
+        return lambda: tree_spread_pieces(*shape, *pieces)
+
+
+class TreeTotalVariance(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["all_ranges", "identity"]]
+    param_names: ClassVar[list[str]] = ["leaves", "queries"]
+
+    def prepare(self, leaves: int, queries: str) -> Call:
+        variances, _ = tree_noise(leaves, 16)
+        edges = np.arange(leaves + 1)
+        return lambda: tree_total_variance(variances, leaves, 16, queries, edges)
+
+
+class TreePaths(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["path", "pair", "sums"]]
+    param_names: ClassVar[list[str]] = ["leaves", "heaviest"]
+
+    def prepare(self, leaves: int, heaviest: str) -> Call:
+        found: dict[str, Callable[..., object]] = {
+            "path": heaviest_path,
+            "pair": heaviest_pair,
+            "sums": path_sums,
+        }
+        nodes = int(tree_levels(leaves, 16)[1][-1])
+        rates = np.random.default_rng(8).integers(0, 2**31, size=nodes)
+        kernel = found[heaviest]
+        return lambda: kernel(rates, leaves, 16)
+
+
+class RangesToFractions(Timed):
+    def prepare(self, cells: int) -> Call:
+        first, last = query_ends(cells)
+        edges = np.arange(0, cells + 1, 16)
+        return lambda: ranges_to_fractions(first, last + 1, edges)
+
+
+class IntervalsToPieces(Timed):
+    def prepare(self, cells: int) -> Call:
+        intervals = curve_pieces(cells)
+        edges = np.arange(0, cells + 1, 16)
+        return lambda: intervals_to_pieces(*intervals, edges)
+
+
+class IntervalAnswers(Timed):
+    def prepare(self, cells: int) -> Call:
+        intervals = curve_pieces(cells)
+        prefix = np.append(0.0, np.cumsum(counts("fractions", cells)))
+        return lambda: interval_answers(*intervals, prefix)
+
+
+class HilbertOrder(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["square", "oblong", "cube"]]
+    param_names: ClassVar[list[str]] = ["cells", "grid"]
+
+    def prepare(self, cells: int, grid: str) -> Call:
+        edge = side(cells)
+        shapes = {
+            "square": (edge, edge),
+            "oblong": (edge // 3, 3 * edge),
+            "cube": (edge // 4, edge // 4, 16),
+        }
+        shape = shapes[grid]
+        return lambda: hilbert_order(shape)
+
+
+class RectangleIntervals(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["curve", "rows"], [False, True]]
+    param_names: ClassVar[list[str]] = ["cells", "walk", "cut"]
+
+    def prepare(self, cells: int, walk: str, cut: bool) -> Call:
+        shape, lows, highs = _grid_and_boxes(cells, cut=cut)
+        order = hilbert_order(shape) if walk == "curve" else np.arange(cells)
+        arrays = _walk(order)
+        return lambda: rectangle_intervals(*arrays, shape, lows, highs)
+
+
+class SummedAreaTable(Timed):
+    def prepare(self, cells: int) -> Call:
+        x = counts("dense", cells).reshape(side(cells), side(cells))
+        return lambda: summed_area_table(x)
+
+
+class RectangleSums(Timed):
+    params: ClassVar[list[Any]] = [sizes(), [False, True]]
+    param_names: ClassVar[list[str]] = ["cells", "cut"]
+
+    def prepare(self, cells: int, cut: bool) -> Call:
+        shape, lows, highs = _grid_and_boxes(cells, cut=cut)
+        table = summed_area_table(counts("dense", cells).reshape(shape))
+        if cut:
+            return lambda: fractional_rectangle_sums(table, lows, highs)
+        corners = lows.astype(np.int64), highs.astype(np.int64)
+        return lambda: rectangle_sums(table, *corners)
+
+
+class Isotonic(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["increasing", "between"]]
+    param_names: ClassVar[list[str]] = ["cells", "fit"]
+
+    def prepare(self, cells: int, fit: str) -> Call:
+        steps = np.random.default_rng(9).normal(loc=0.1, size=cells)
+        values = np.cumsum(steps)
+        if fit == "increasing":
+            return lambda: isotonic_increasing(values)
+        return lambda: isotonic_between(values, 0.0, float(values[-1]))
+
+
+class ShrinkTowardsZero(Timed):
+    param_names: ClassVar[list[str]] = ["buckets"]
+
+    def prepare(self, buckets: int) -> Call:
+        generator = np.random.default_rng(10)
+        noisy = counts("sparse", buckets) + generator.laplace(scale=10.0, size=buckets)
+        widths = np.full(buckets, 10.0)
+        lengths = 2 ** generator.integers(0, 8, size=buckets)
+        return lambda: shrink_towards_zero(noisy, widths, lengths)

@@ -1,0 +1,137 @@
+"""Whole releases, in wall time: what a user waits for, threads included.
+
+DAWA and Laplace are timed at the sizes they are made for; every mechanism of the
+registry is timed on its own example, so that none can be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, ClassVar
+
+from blowfish_fast import Dawa, Laplace, policies, workloads
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.partitions import DyadicTree, LeastCost
+
+from .common import (
+    EPSILON,
+    SMALL,
+    Timed,
+    grid,
+    line,
+    ranges,
+    rectangles,
+    registered_example,
+    sizes,
+)
+
+Call = Callable[[], object]
+LINE_SIZES = sizes(20, smallest=12) if SMALL else [2**16, 2**20]
+GRID_SIZES = sizes(20, smallest=12) if SMALL else [2**16, 2**20]
+PARTITIONS: dict[str, Any] = {
+    "best": "best",
+    "dyadic_tree": DyadicTree(),
+    "least_cost": LeastCost(),
+    "none": None,
+}
+
+
+class Waited(Timed):
+    """Wall time of one call."""
+
+    timer = staticmethod(perf_counter)
+
+
+class LaplaceRelease(Waited):
+    params: ClassVar[list[Any]] = [sizes(), ["add_remove", "full"]]
+    param_names: ClassVar[list[str]] = ["cells", "policy"]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        domain, data = line(cells)
+        stated = policies.POLICIES[policy](domain)
+        mechanism = Laplace(stated, workloads.Identity(domain), epsilon=EPSILON)
+        return lambda: mechanism.release(data)
+
+
+class DawaRelease(Waited):
+    """2000 ranges of a line, secure noise."""
+
+    params: ClassVar[list[Any]] = [
+        LINE_SIZES,
+        ["dense", "sparse", "distinct"],
+        list(PARTITIONS),
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "data", "partition"]
+
+    def prepare(self, cells: int, data: str, partition: str) -> Call:
+        domain, histogram = line(cells, data)
+        mechanism = Dawa(
+            policies.AddRemove(domain),
+            ranges(domain),
+            epsilon=EPSILON,
+            partition=PARTITIONS[partition],
+        )
+        return lambda: mechanism.release(histogram)
+
+
+class DawaGridRelease(Waited):
+    """2000 rectangles of a square map, secure noise."""
+
+    params: ClassVar[list[Any]] = [GRID_SIZES, ["best", "least_cost"]]
+    param_names: ClassVar[list[str]] = ["cells", "partition"]
+
+    def prepare(self, cells: int, partition: str) -> Call:
+        domain, histogram = grid(cells)
+        mechanism = Dawa(
+            policies.AddRemove(domain),
+            rectangles(domain),
+            epsilon=EPSILON,
+            partition=PARTITIONS[partition],
+        )
+        return lambda: mechanism.release(histogram)
+
+
+class DawaAllRanges(Waited):
+    """A workload that is never listed, and weights without a workload."""
+
+    params: ClassVar[list[Any]] = [LINE_SIZES, ["greedy", "geometric", "cells"]]
+    param_names: ClassVar[list[str]] = ["cells", "strategy"]
+
+    def prepare(self, cells: int, strategy: Any) -> Call:
+        domain, histogram = line(cells)
+        mechanism = Dawa(
+            policies.Full(domain),
+            workloads.AllRanges(domain),
+            epsilon=EPSILON,
+            strategy=strategy,
+        )
+        return lambda: mechanism.release(histogram)
+
+
+class ReleaseReading(Waited):
+    """What can be asked of a release afterwards, free of epsilon."""
+
+    params: ClassVar[list[Any]] = [
+        LINE_SIZES,
+        ["answer", "intervals", "standard_errors"],
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "question"]
+
+    def prepare(self, cells: int, question: str) -> Call:
+        domain, histogram = line(cells)
+        asked = ranges(domain)
+        mechanism = Dawa(policies.AddRemove(domain), asked, epsilon=EPSILON)
+        ask = getattr(mechanism.release(histogram, rng=1), question)
+        return lambda: ask(asked)
+
+
+class Registered(Waited):
+    """Every mechanism of the registry, on its own example."""
+
+    params: ClassVar[list[Any]] = [sorted(MECHANISMS), sizes(16)]
+    param_names: ClassVar[list[str]] = ["mechanism", "cells"]
+
+    def prepare(self, mechanism: str, cells: int) -> Call:
+        recipe, data = registered_example(mechanism, cells)
+        return lambda: recipe.release(data)

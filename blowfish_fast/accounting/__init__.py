@@ -1,0 +1,16 @@
+"""Accounting: what was promised, what was spent, what several releases cost."""
+
+from __future__ import annotations
+
+from .composition import parallel_by_ids, parallel_by_regions, sequential
+from .ledger import Ledger
+from .statements import Entry, Preview
+
+__all__ = [
+    "Entry",
+    "Ledger",
+    "Preview",
+    "parallel_by_ids",
+    "parallel_by_regions",
+    "sequential",
+]

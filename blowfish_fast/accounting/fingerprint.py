@@ -1,0 +1,124 @@
+"""A fingerprint of a question: mechanism, parameters, policy, never data.
+
+A request id stands for one question. When it comes back, the ledger compares
+fingerprints, so that an old answer is not handed out for a new question. Data plays no
+part: whether an answer is replayed must not depend on it.
+
+    mechanism -> class, public attributes -> ... -> arrays, numbers, texts -> SHA-256
+
+Attributes that start with an underscore, and cached properties, are by-products of the
+others and are left out.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import types
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import LedgerError
+from ..policies import Policy
+
+DEEPEST = 40
+"""Objects within objects, at most: a cycle would never end."""
+
+
+def question_digest(*question: Any) -> str:
+    """Return the fingerprint of a question as hexadecimal text.
+
+    Raises `LedgerError` where some part has no lasting description.
+    """
+    return _digest(question, 0).hex()
+
+
+def _digest(value: Any, depth: int) -> bytes:
+    if depth > DEEPEST:
+        raise LedgerError(
+            "the mechanism holds objects within objects without end, so it has no "
+            "fingerprint; break the cycle"
+        )
+    kind, parts = _described(value, depth)
+    total = hashlib.sha256(kind.encode())
+    for part in parts:
+        inner = part if isinstance(part, bytes) else _digest(part, depth + 1)
+        total.update(len(inner).to_bytes(8, "little"))
+        total.update(inner)
+    return total.digest()
+
+
+def _described(value: Any, depth: int) -> tuple[str, list[Any]]:
+    """Return the kind of a value and its parts: bytes, or values in turn."""
+    if isinstance(value, enum.Enum):
+        return f"enum {_class_name(value)}", [value.name.encode()]
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return type(value).__name__, [repr(value).encode()]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "bytes", [bytes(value)]
+    if isinstance(value, np.ndarray | np.generic):
+        return _described_array(np.asarray(value))
+    if isinstance(value, tuple | list):
+        return type(value).__name__, list(value)
+    if isinstance(value, Mapping):
+        pairs = [_digest(pair, depth + 1) for pair in value.items()]
+        return "mapping", sorted(pairs)
+    if isinstance(value, set | frozenset):
+        return "set", sorted(_digest(one, depth + 1) for one in value)
+    if isinstance(value, Policy):
+        # Equal policies over bins may stand for different bins of the parent.
+        identity = [value.kind, value._identity(), value.parent, value.buckets]
+        return "policy", identity
+    return _described_object(value)
+
+
+def _described_array(array: np.ndarray[Any, Any]) -> tuple[str, list[Any]]:
+    shape = repr((array.dtype.str, array.shape)).encode()
+    if array.dtype.hasobject:
+        return "array", [shape, array.reshape(-1).tolist()]
+    return "array", [shape, np.ascontiguousarray(array).tobytes()]
+
+
+def _described_object(value: Any) -> tuple[str, list[Any]]:
+    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+        name = f"{value.__module__}.{value.__qualname__}"
+        if "<" in name:
+            raise LedgerError(
+                f"{name} has no name of its own, so the question has no fingerprint; "
+                "define it at the top of a module"
+            )
+        return "named", [name.encode()]
+    attributes = _attributes(value)
+    if attributes is not None:
+        return f"object {_class_name(value)}", [attributes]
+    text = repr(value)
+    if " at 0x" in text:
+        raise LedgerError(
+            f"the question holds a {_class_name(value)}, which does not say what it "
+            "is, so it has no fingerprint; leave it out of the mechanism"
+        )
+    return f"object {_class_name(value)}", [text.encode()]
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """Return what an object consists of; None if only its repr can tell."""
+    found: dict[str, Any] = {}
+    for owner in type(value).__mro__:
+        slots = owner.__dict__.get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else tuple(slots)
+        found |= {name: getattr(value, name) for name in names if hasattr(value, name)}
+    found |= getattr(value, "__dict__", {})
+    public = {
+        name: one
+        for name, one in found.items()
+        if not name.startswith("_")
+        and not isinstance(getattr(type(value), name, None), cached_property)
+    }
+    return public if public or hasattr(value, "__dict__") else None
+
+
+def _class_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,562 @@
+"""A budget of epsilon for one body of data, and everything it was spent on.
+
+    reserve     check and charge, committed          a crash from here on never refunds
+    draw        measure with noise                   nothing has left yet
+    store       keep the noisy answer, committed     from here on it is replayed, free
+    return      hand it over
+
+A request id stands for one question. Asked again with the same id, a stored answer is
+replayed; a reserved one is drawn under the charge that was made, which is safe because
+nothing left before the answer was stored. What can fail on public grounds, or because
+data is malformed, fails before the reserve.
+
+Pieces: entries and transactions in ``journal``, prices in ``composition``, the
+comparison of questions in ``fingerprint``, disjoint regions in ``regions``.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import uuid
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from .._validation import as_epsilon
+from ..errors import (
+    BlowfishError,
+    DataDependentError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    PrivacyError,
+    RandomnessError,
+    SizeError,
+)
+from ..handle import Progress
+from ..mechanisms import Mechanism
+from ..policies import Policy, from_dict
+from ..release import Release
+from .composition import (
+    UNITS,
+    parallel_by_ids,
+    protects,
+    units_charged,
+    units_granted,
+    units_text,
+)
+from .fingerprint import question_digest
+from .journal import Charge, Journal
+from .regions import Region, check_regions
+from .statements import Entry, Preview
+
+RandomLike = int | np.random.Generator
+
+LONGEST_REQUEST = 200
+"""Characters of a request id."""
+
+BYTES_PER_CELL = 640
+"""Memory per cell of the hungriest mechanism whose size depends on data, at worst."""
+
+
+class _Part(NamedTuple):
+    """A mechanism, its data, and the region of the domain where that is stated."""
+
+    mechanism: Mechanism
+    data: Any
+    cells: Any = None
+
+
+class _Terms(NamedTuple):
+    """The policy that was agreed, and the entry of the log that says so."""
+
+    entry: int
+    policy: Policy
+
+
+class Ledger:
+    """A budget that is charged before anything is measured.
+
+    Parameters
+    ----------
+    path : path or None
+        An SQLite file, made if there is none and never overwritten; None keeps the
+        ledger in memory, for experiments.
+    epsilon : number
+        The whole budget. When an existing file is opened it may be left out, and must
+        be the same if given.
+    policy : Policy
+        What must stay indistinguishable, over the whole domain; as for `epsilon`.
+
+    Notes
+    -----
+    The guarantee: everything ever released through one ledger is, together,
+    epsilon-Blowfish for its policy, if the ledger's data is about one set of people
+    and all releases about them go through it.
+
+    Threads, processes and several `Ledger` objects may share a file. Putting back an
+    old copy of the file would forget charges; `verify` shows it if the `head` was
+    noted elsewhere. The file holds noisy answers, never true counts.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> policy = bf.policies.Full(line)
+    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> laplace = bf.Laplace(policy, bf.workloads.Identity(line), epsilon=0.3)
+    >>> print(ledger.preview(laplace))
+    laplace would cost eps = 0.3 of the 1 that remains; 0.7 would be left
+    >>> release = ledger.release(laplace, [3, 0, 2, 5])
+    >>> ledger.spent
+    Fraction(3, 10)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        *,
+        epsilon: Any = None,
+        policy: Policy | None = None,
+    ) -> None:
+        total = None if epsilon is None else units_granted(as_epsilon(epsilon))
+        if policy is not None and not isinstance(policy, Policy):
+            raise PolicyError(
+                f"state the policy of the ledger, such as policies.Full(domain); "
+                f"received {policy!r}"
+            )
+        where = None if path is None else Path(os.path.abspath(os.fspath(path)))
+        if (where is None or not where.exists()) and (total is None or policy is None):
+            raise InputError(
+                "a new ledger needs a budget and a policy: Ledger(path, epsilon=1.0, "
+                f"policy=...); received {epsilon!r} and {policy!r}"
+                + ("" if where is None else f". There is no ledger at {where} yet")
+            )
+        terms = None if policy is None else {"policy": policy.to_dict()}
+        self._journal = Journal(where, total, terms)
+        self._kept: dict[str, list[Release]] = {}
+        self._lock = threading.Lock()
+        self._agreed = self._read_terms()
+        self._compare(total, policy)
+
+    def _read_terms(self) -> _Terms:
+        entry, terms = self._journal.terms()
+        try:
+            return _Terms(entry, from_dict(terms["policy"]))
+        except (BlowfishError, KeyError, TypeError, ValueError) as problem:
+            raise LedgerError(
+                f"the policy of {self._journal.name} cannot be read ({problem}); was "
+                "it written by a newer version?"
+            ) from None
+
+    def _terms(self) -> _Terms:
+        """Return the terms in force; another process may have amended them."""
+        agreed = self._agreed
+        if self._journal.standing().terms != agreed.entry:
+            agreed = self._agreed = self._read_terms()
+        return agreed
+
+    def _compare(self, total: int | None, policy: Policy | None) -> None:
+        """Refuse to reopen under other terms."""
+        known = self._journal.standing().total
+        if total is not None and total != known:
+            raise LedgerError(
+                f"{self._journal.name} has a budget of {units_text(known)}; received "
+                f"epsilon={units_text(total)}. Leave epsilon out, or give the same"
+            )
+        if policy is not None and policy != self._agreed.policy:
+            raise LedgerError(
+                f"{self._journal.name} is kept under {self._agreed.policy!r}; received "
+                f"{policy!r}. Leave the policy out, or give the same"
+            )
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None in memory."""
+        return self._journal.path
+
+    @property
+    def policy(self) -> Policy:
+        """What stays indistinguishable; frozen after the first charge."""
+        return self._terms().policy
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The whole budget."""
+        return Fraction(self._journal.standing().total, UNITS)
+
+    @property
+    def spent(self) -> Fraction:
+        """What has been charged so far, exactly."""
+        return Fraction(self._journal.standing().spent, UNITS)
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left, exactly."""
+        standing = self._journal.standing()
+        return Fraction(standing.total - standing.spent, UNITS)
+
+    def preview(self, mechanism: Mechanism) -> Preview:
+        """Say what a release would cost and what would remain. Free; no data."""
+        _check_mechanism(mechanism)
+        reason = _refusal(mechanism, self.policy)
+        cost = units_charged(mechanism.epsilon)
+        return Preview.of(mechanism.name, cost, self._journal.standing(), reason)
+
+    def release(
+        self,
+        mechanism: Mechanism,
+        data: Any,
+        request: str | None = None,
+        rng: RandomLike | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Charge, measure, keep the answer, return it.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            Under the ledger's policy, a projection of it, or one with more edges.
+        data : Histogram or array_like of counts
+            Over the mechanism's domain.
+        request : str, optional
+            Name of this question. Asked again under the same name, the stored answer
+            comes back, whatever the data is by then; if the first attempt broke off,
+            it is finished under the same charge. Left out, a name is made up, which
+            `history` shows. A ledger in memory keeps answers of named requests only.
+        rng : int or numpy Generator, optional
+            A seed, for experiments: refused by a ledger on disk.
+        progress : callable, optional
+            Called with a short text before each long step.
+
+        Raises
+        ------
+        BudgetError, PolicyError, LedgerError, InputError
+            Before anything is charged. An error after the charge says so in a note,
+            with the request that finishes it.
+        """
+        _check_mechanism(mechanism)
+        terms = self._terms()
+        _check_policy(mechanism, terms.policy)
+        parts = [_Part(mechanism, data)]
+        (answer,) = self._settle(parts, terms, request, rng, progress)
+        return answer
+
+    def release_disjoint(
+        self,
+        parts: Sequence[tuple[Any, ...]],
+        by: Literal["ids", "regions"] = "ids",
+        *,
+        scoped: bool = False,
+        request: str | None = None,
+        rng: RandomLike | None = None,
+        progress: Progress | None = None,
+    ) -> list[Release]:
+        """Release several parts for the price of the largest.
+
+        Parameters
+        ----------
+        parts : sequence
+            ``(mechanism, data)`` with ``by="ids"``, ``(mechanism, data, cells)`` with
+            ``by="regions"``.
+        by : {"ids", "regions"}
+            Why no neighbouring database changes two parts. "ids": the parts hold
+            different people, assigned without looking at the values that the policy
+            protects (that is your promise; a table split by such a value does not
+            keep it). "regions": the parts hold different values, `cells` of the
+            ledger's domain in the order of the mechanism's own cells, and no edge of
+            the policy joins two of them (this is checked).
+        scoped : bool
+            Under a policy with count constraints: your promise that each constraint
+            counts people of one part only. Only with ``by="ids"``.
+        request, rng, progress
+            See `release`; the parts are charged, kept and replayed together.
+        """
+        if by not in ("ids", "regions"):
+            raise InputError(f'by must be "ids" or "regions"; received {by!r}')
+        columns = 2 if by == "ids" else 3
+        if not parts or any(len(one) != columns for one in parts):
+            shape = "(mechanism, data)" if by == "ids" else "(mechanism, data, cells)"
+            raise InputError(
+                f'by="{by}" takes a list of {shape}, at least one; received '
+                f"{len(parts)} parts of lengths {sorted({len(one) for one in parts})}"
+            )
+        checked = [_Part(*one) for one in parts]
+        for one in checked:
+            _check_mechanism(one.mechanism)
+        terms = self._terms()
+        if by == "ids":
+            for one in checked:
+                _check_policy(one.mechanism, terms.policy)
+            costs = [one.mechanism.epsilon for one in checked]
+            parallel_by_ids(costs, terms.policy, scoped=scoped)
+        else:
+            check_regions(
+                [
+                    Region(one.cells, one.mechanism.policy, one.mechanism.epsilon)
+                    for one in checked
+                ],
+                terms.policy,
+            )
+        return self._settle(checked, terms, request, rng, progress, by)
+
+    def history(self) -> list[Entry]:
+        """Return every charge, oldest first. O(n)."""
+        return [Entry.of(charge) for charge in self._journal.history()]
+
+    def amend(self, *, epsilon: Any = None, policy: Policy | None = None) -> None:
+        """Change the budget or the policy; refused after the first charge."""
+        total = self._journal.standing().total
+        if epsilon is not None:
+            total = units_granted(as_epsilon(epsilon))
+        chosen = self.policy if policy is None else policy
+        if not isinstance(chosen, Policy):
+            raise PolicyError(
+                f"state a policy, such as policies.Full(domain); received {policy!r}"
+            )
+        self._journal.amend(total, {"policy": chosen.to_dict()})
+        self._agreed = self._read_terms()
+
+    def verify(self, head: str | None = None) -> str:
+        """Check the chain of entries, the sum and every stored answer.
+
+        Parameters
+        ----------
+        head : str, optional
+            What an earlier `verify` returned. It must still be in the chain, which
+            shows that no newer entries were cut off since.
+
+        Returns
+        -------
+        str
+            Digest of the last entry; note it where the ledger's owner cannot write.
+
+        Raises
+        ------
+        LedgerError
+            If anything does not fit. Linear in the size of the file.
+        """
+        return self._journal.verify(head)
+
+    def close(self) -> None:
+        """Close the file. Everything is on disk already."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise LedgerError(
+                "a ledger in memory cannot be copied: both copies would spend the same "
+                "budget. Give it a file"
+            )
+        return Ledger, (self.path,)
+
+    def __repr__(self) -> str:
+        standing = self._journal.standing()
+        return (
+            f"Ledger({str(self.path) if self.path else None!r}, "
+            f"eps = {units_text(standing.total)}, spent {units_text(standing.spent)})"
+        )
+
+    def _settle(
+        self,
+        parts: list[_Part],
+        terms: _Terms,
+        request: str | None,
+        rng: RandomLike | None,
+        progress: Progress | None,
+        together: str | None = None,
+    ) -> list[Release]:
+        """Reserve, draw, store, return: see the head of this file."""
+        name = _as_request(request)
+        if rng is not None and self.path is not None:
+            raise RandomnessError(
+                "a ledger on disk keeps real releases, whose noise must be secret; "
+                f"received the seed {rng!r}. Leave rng out, or experiment with "
+                "Ledger(None, ...). Nothing was charged"
+            )
+        content = _content(parts, together)
+        charge = self._journal.find(name)
+        if charge is not None:
+            _check_same(charge, content)
+            if charge.state != "reserved":
+                return self._replay(charge)
+        else:
+            _check_room(parts)
+        for one in parts:
+            one.mechanism._counts(one.data)
+        cost = units_charged(max(one.mechanism.epsilon for one in parts))
+        charge = self._journal.reserve(name, cost, terms.entry, content)
+        _check_same(charge, content)
+        if charge.state != "reserved":
+            return self._replay(charge)
+        try:
+            answers = _drawn(parts, rng, progress)
+            return self._keep(charge, answers, named=request is not None)
+        except BaseException as problem:
+            problem.add_note(
+                f"eps = {units_text(charge.cost)} is charged and no answer has left; "
+                f"the same question with request={name!r} finishes under this charge"
+            )
+            raise
+
+    def _keep(
+        self, charge: Charge, answers: list[Release], *, named: bool
+    ) -> list[Release]:
+        """Store what was drawn; if another attempt was faster, return its answers."""
+        packed = None
+        if self.path is not None:
+            packed = [_packed(one) for one in answers]
+        elif named:
+            # In memory the releases themselves are kept; the journal notes only that.
+            packed = [b""] * len(answers)
+        with self._lock:
+            first = self._journal.store(charge.request, packed)
+            if first and self.path is None and named:
+                self._kept[charge.request] = answers
+        if first:
+            return answers
+        return self._replay(charge)
+
+    def _replay(self, charge: Charge) -> list[Release]:
+        if self.path is not None:
+            return [_unpacked(one) for one in self._journal.answers(charge.request)]
+        with self._lock:
+            kept = self._kept.get(charge.request)
+        if kept is None:
+            raise LedgerError(
+                f"the request {charge.request!r} was answered, and a ledger in memory "
+                "keeps only answers to requests that were named by the caller"
+            )
+        return list(kept)
+
+
+def _refusal(mechanism: Mechanism, policy: Policy) -> str:
+    """Say why a ledger under `policy` cannot charge a mechanism; "" if it can."""
+    if protects(mechanism.policy, policy):
+        return ""
+    return (
+        f"the ledger promises {policy!r}, and {mechanism.name} runs under "
+        f"{mechanism.policy!r}, which is neither the same, nor a projection of it "
+        "(policy.project), nor known to have all its edges"
+    )
+
+
+def _check_policy(mechanism: Mechanism, policy: Policy) -> None:
+    reason = _refusal(mechanism, policy)
+    if reason:
+        raise PolicyError(f"{reason}. Nothing was charged")
+
+
+def _check_room(parts: list[_Part]) -> None:
+    """Fail here, before the charge, if sizes alone make a release fail."""
+    for one in parts:
+        mechanism = one.mechanism
+        try:
+            try:
+                _ = mechanism._rehearsal
+            except DataDependentError:
+                np.empty(mechanism.domain.size * BYTES_PER_CELL, dtype=np.uint8)
+        except MemoryError:
+            raise SizeError(
+                f"{mechanism.name} on {mechanism.domain.size:,} cells needs more memory "
+                "than there is; nothing was charged. Use fewer cells"
+            ) from None
+
+
+def _drawn(
+    parts: list[_Part], rng: RandomLike | None, progress: Progress | None
+) -> list[Release]:
+    """Draw every part, each with noise of its own."""
+    granted = [one.mechanism.epsilon for one in parts]
+    source = rng
+    if len(parts) > 1 and rng is not None:
+        source = np.random.default_rng(rng)
+    answers = [
+        one.mechanism.release(one.data, source, progress=progress) for one in parts
+    ]
+    for one, epsilon in zip(answers, granted, strict=True):
+        if one.guarantee.epsilon > epsilon or one.private != (rng is None):
+            raise PrivacyError(
+                f"{one.mechanism} spent eps = {float(one.guarantee.epsilon):g} where "
+                f"{float(epsilon):g} was granted, or drew other noise than asked; its "
+                "answer was dropped"
+            )
+    return answers
+
+
+def _content(parts: list[_Part], together: str | None) -> dict[str, Any]:
+    """Describe a request for the log, without a word about its data."""
+    asked = [(one.mechanism, one.cells) for one in parts]
+    return {
+        "fingerprint": question_digest(together, asked),
+        "together": together,
+        "parts": [
+            {
+                "mechanism": one.mechanism.name,
+                "epsilon": str(one.mechanism.epsilon),
+                "policy": one.mechanism.policy.describe(),
+            }
+            for one in parts
+        ],
+    }
+
+
+def _check_same(charge: Charge, content: dict[str, Any]) -> None:
+    if charge.content.get("fingerprint") != content["fingerprint"]:
+        raise LedgerError(
+            f"the request {charge.request!r} was made for another question "
+            f"({Entry.of(charge).mechanism}, eps = {units_text(charge.cost)}); a request "
+            "stands for one mechanism with its parameters. Choose another name"
+        )
+
+
+def _check_mechanism(mechanism: Any) -> None:
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(
+            f"a ledger releases mechanisms, such as Laplace(...); received "
+            f"{mechanism!r}"
+        )
+
+
+def _as_request(request: Any) -> str:
+    if request is None:
+        return uuid.uuid4().hex
+    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST:
+        raise InputError(
+            f"a request is named by a text of 1 to {LONGEST_REQUEST} characters; "
+            f"received {request!r}"
+        )
+    return request
+
+
+def _packed(release: Release) -> bytes:
+    """Return the bytes of a release file."""
+    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
+        file = Path(folder, "answer.release")
+        release.save(file)
+        return file.read_bytes()
+
+
+def _unpacked(answer: bytes) -> Release:
+    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
+        file = Path(folder, "answer.release")
+        file.write_bytes(answer)
+        return Release.load(file)

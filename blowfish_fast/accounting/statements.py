@@ -1,0 +1,109 @@
+"""What a ledger says: a price beforehand, a line of its history afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from .composition import UNITS, units_text
+from .journal import Charge, Standing, State
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a release would cost; ``str()`` gives it as a sentence.
+
+    Attributes
+    ----------
+    cost : Fraction
+        Epsilon that would be charged.
+    before, after : Fraction
+        What remains now, and what would remain.
+    accepted : bool
+        Whether the ledger would release it.
+    reason : str
+        Why not; empty if accepted.
+    """
+
+    mechanism: str
+    cost: Fraction
+    before: Fraction
+    after: Fraction
+    accepted: bool
+    reason: str
+
+    @classmethod
+    def of(cls, mechanism: str, cost: int, standing: Standing, refusal: str) -> Preview:
+        """Weigh a cost against the budget, unless the ledger refuses anyway."""
+        left = standing.total - standing.spent
+        if not refusal and cost > left:
+            refusal = (
+                f"it costs eps = {units_text(cost)}, and {units_text(left)} of "
+                f"{units_text(standing.total)} remains"
+            )
+        after = left if refusal else left - cost
+        amounts = [Fraction(units, UNITS) for units in (cost, left, after)]
+        return cls(mechanism, *amounts, not refusal, refusal)
+
+    def __str__(self) -> str:
+        if not self.accepted:
+            return f"{self.mechanism} would be refused: {self.reason}"
+        return (
+            f"{self.mechanism} would cost eps = {_text(self.cost)} of the "
+            f"{_text(self.before)} that remains; {_text(self.after)} would be left"
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge, as `Ledger.history` lists it.
+
+    Attributes
+    ----------
+    number : int
+        Place in the log.
+    request : str
+        Id under which the answer is replayed.
+    time : datetime
+        When it was charged, by this machine's clock; nothing depends on it.
+    mechanism : str
+        Name, or names of parts that were charged together.
+    epsilon : Fraction
+        Charged in all.
+    policy : str
+        What the mechanism keeps indistinguishable, in words.
+    state : {"reserved", "stored", "returned"}
+        Charged and not answered yet; answered and kept; answered and not kept.
+    together : {None, "ids", "regions"}
+        Why the parts cost no more than the largest, for `Ledger.release_disjoint`.
+    """
+
+    number: int
+    request: str
+    time: datetime
+    mechanism: str
+    epsilon: Fraction
+    policy: str
+    state: State
+    together: str | None = None
+
+    @classmethod
+    def of(cls, charge: Charge) -> Entry:
+        """Read a charge of the journal."""
+        parts = charge.content.get("parts", [])
+        policies = dict.fromkeys(str(one["policy"]) for one in parts)
+        return cls(
+            number=charge.number,
+            request=charge.request,
+            time=datetime.fromisoformat(charge.content["time"]),
+            mechanism=", ".join(str(one["mechanism"]) for one in parts),
+            epsilon=Fraction(charge.cost, UNITS),
+            policy="; ".join(policies),
+            state=charge.state,
+            together=charge.content.get("together"),
+        )
+
+
+def _text(epsilon: Fraction) -> str:
+    return units_text(int(epsilon * UNITS))

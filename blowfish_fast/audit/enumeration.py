@@ -1,0 +1,150 @@
+"""The least-cost choice on a tiny domain, from its definition and many times at once.
+
+A plain twin of ``partitions.least_cost``: every candidate and every partition is
+written out, costs come from exact fractions, and noise of the scales that the partition
+declares is drawn in one batch. Tests hold the compiled kernel equal to such a twin, so
+sampling the twin audits the law of the choice a thousand times faster.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._typing import IntArray
+from .._validation import as_epsilon
+from ..errors import SizeError
+from ..partitions.base import record_distance
+from ..partitions.least_cost import QUANTILE, LeastCost
+from ..policies import Policy
+from ..randomness import Randomness
+from .confidence import strongest_evidence
+from .selections import Finding
+
+MOST_CELLS = 8
+CHUNK = 2**16
+
+
+def audit_least_cost(
+    partition: LeastCost,
+    policy: Policy,
+    pair: tuple[IntArray, IntArray],
+    *,
+    epsilon: Any,
+    samples: int,
+    seed: int = 0,
+    confidence: float = 0.999,
+    clamp: bool = False,
+) -> Finding:
+    """Compare the choices on two neighbouring vectors of at most eight cells.
+
+    `clamp` cuts noisy costs off at the price of a bucket, as public code does: a
+    planted bug that the audit must catch.
+    """
+    exact = as_epsilon(epsilon)
+    sides = [
+        least_cost_choices(
+            partition,
+            counts,
+            policy=policy,
+            epsilon=exact,
+            samples=samples,
+            rng=Randomness(seed + side),
+            clamp=clamp,
+        ).tolist()
+        for side, counts in enumerate(pair)
+    ]
+    evidence = strongest_evidence(*sides, confidence=confidence)
+    return Finding(partition.name, exact, evidence, samples)
+
+
+def least_cost_choices(
+    partition: LeastCost,
+    counts: IntArray,
+    *,
+    policy: Policy,
+    epsilon: Fraction,
+    samples: int,
+    rng: Randomness,
+    clamp: bool = False,
+) -> IntArray:
+    """Return the number of the partition chosen in each of `samples` runs."""
+    cells = counts.size
+    if cells > MOST_CELLS:
+        raise SizeError(
+            f"there are 2^{cells - 1} partitions of {cells} cells; the audit writes "
+            f"them all out and takes at most {MOST_CELLS}"
+        )
+    noise = partition.noise(cells, epsilon / record_distance(policy))
+    step = Fraction(noise.step)
+    windows = _windows(partition, cells)
+    member = _members(windows, cells)
+    exact_costs, prices, scales = [], [], []
+    for start, end in windows:
+        length = end - start
+        index = length if partition.lengths == "all" else length.bit_length() - 1
+        scale = float(noise.scales[index])
+        price = round((partition.bucket_cost + partition.offset * scale) / noise.step)
+        cost = _cost(partition, [int(one) for one in counts[start:end]])
+        exact_costs.append(math.floor(cost / step) + price)
+        prices.append(price)
+        scales.append(Fraction(scale) / step)
+    chosen = np.empty(samples, dtype=np.int64)
+    for begin in range(0, samples, CHUNK):
+        size = min(CHUNK, samples - begin)
+        noisy = np.empty((size, len(windows)), dtype=np.int64)
+        for column, scale_on_grid in enumerate(scales):
+            drawn = rng.geometric(
+                scale_on_grid.numerator, scale_on_grid.denominator, size=size
+            )
+            noisy[:, column] = exact_costs[column] - drawn
+        if clamp:
+            noisy = np.maximum(noisy, np.array(prices))
+        chosen[begin : begin + size] = (noisy @ member.T).argmin(axis=1)
+    return chosen
+
+
+def _windows(partition: LeastCost, cells: int) -> list[tuple[int, int]]:
+    lengths = list(range(1, cells + 1))
+    if partition.lengths == "powers":
+        lengths = [2**power for power in range(cells.bit_length())]
+    return [
+        (start, start + length)
+        for length in lengths
+        for start in range(cells - length + 1)
+    ]
+
+
+def _members(windows: list[tuple[int, int]], cells: int) -> IntArray:
+    """Return a row of zeros and ones per partition: the windows it is made of."""
+    column = {window: number for number, window in enumerate(windows)}
+    rows = []
+    for cuts in range(2 ** (cells - 1)):
+        edges = [0, *(i + 1 for i in range(cells - 1) if cuts >> i & 1), cells]
+        buckets = list(pairwise(edges))
+        if all(bucket in column for bucket in buckets):
+            row = np.zeros(len(windows), dtype=np.int64)
+            row[[column[bucket] for bucket in buckets]] = 1
+            rows.append(row)
+    return np.array(rows)
+
+
+def _cost(partition: LeastCost, cells: list[int]) -> Fraction:
+    if partition.cost == "deviation":
+        mean = Fraction(sum(cells), len(cells))
+        return sum((abs(one - mean) for one in cells), Fraction(0))
+    quantile = Fraction(*QUANTILE)
+    return min(
+        sum(
+            (
+                quantile * max(one - centre, 0) + (1 - quantile) * max(centre - one, 0)
+                for one in cells
+            ),
+            Fraction(0),
+        )
+        for centre in cells
+    )

@@ -1,0 +1,210 @@
+"""Values inside one block are the secret; the block itself may be known.
+
+labels   0 0 1 1 1 0        cells 0, 1, 5 are joined to each other; so are 2, 3, 4
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .._validation import as_integers
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import InputError, PolicyError
+from .base import Change, Components, Furthest, Policy, one_component, values_name
+from .projection import Projection, Reach, bins_reached, clique_bins
+
+
+class Blocks(Policy):
+    """Cells of one block are joined to each other, and to no others.
+
+    The number of records in each block is public: no edge leaves a block.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    labels : array_like of int
+        The block of each cell, 0 or more, of the domain's shape or flat in C order.
+        Only which cells share a label matters.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> halves = Blocks(Domain(6), [0, 0, 0, 1, 1, 1])
+    >>> halves.components().count
+    2
+    >>> halves.distance(0, [1, 3])
+    array([ 1., inf])
+    """
+
+    kind = "blocks"
+
+    def __init__(self, domain: Domain, labels: Any) -> None:
+        super().__init__(domain)
+        try:
+            given = as_integers(labels, "labels")
+        except (InputError, ValueError) as problem:
+            raise PolicyError(
+                f"{problem}. numpy.unique(labels, return_inverse=True)[1] numbers any "
+                "labels"
+            ) from None
+        if given.shape not in (domain.shape, (domain.size,)):
+            raise PolicyError(
+                f"labels must cover the domain: shape {domain.shape}, or "
+                f"({domain.size},) in C order; received {given.shape}"
+            )
+        self._given = given.reshape(-1)
+        if self._given.min() < 0:
+            raise PolicyError(
+                f"each cell needs a block, 0 or more; received {self._given.min()}. A "
+                "cell that is joined to no other gets a label of its own"
+            )
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """The block of each cell, numbered by first cell."""
+        given, cells = self._given, self.domain.size
+        if given.max() >= 4 * cells:
+            given = np.unique(given, return_inverse=True)[1].astype(np.int64)
+        first = np.full(int(given.max()) + 1, cells, dtype=np.int64)
+        # Written from the end, so the first cell of each block stays.
+        first[given[::-1]] = np.arange(cells - 1, -1, -1)
+        used = np.flatnonzero(first < cells)
+        number = np.empty(first.size, dtype=np.int64)
+        number[used[np.argsort(first[used])]] = np.arange(used.size)
+        labels = number[given]
+        labels.flags.writeable = False
+        return labels
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of cells of each block."""
+        return np.bincount(self.labels)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """Cells, block after block."""
+        return np.argsort(self.labels, kind="stable")
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        """For each position along `order`, the last position of its block."""
+        return np.repeat(np.cumsum(self.sizes) - 1, self.sizes)
+
+    @property
+    def are_contiguous(self) -> bool:
+        """Whether every block is a run of cells."""
+        # Blocks are numbered by first cell, so runs never step down.
+        return bool((np.diff(self.labels) >= 0).all())
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is no secret: the number of records of each block is public."""
+        return False
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some block holds two cells."""
+        return self.sizes.size < self.domain.size
+
+    def components(self) -> Components:
+        """Return the blocks, whose totals are public."""
+        if self.sizes.size == 1:
+            return one_component(private=False)
+        return Components(self.labels, np.zeros(self.sizes.size, dtype=np.bool_))
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the pairs of cells of each block: for small blocks."""
+        order, ends = self.order, self._ends
+        positions = np.arange(order.size)
+        for length in range(1, int(self.sizes.max())):
+            low = np.flatnonzero(positions + length <= ends)
+            for start in range(0, low.size, chunk):
+                part = low[start : start + chunk]
+                yield np.column_stack([order[part], order[part + length]])
+
+    @property
+    def edge_count(self) -> int:
+        """Summed over blocks, the pairs of cells."""
+        return int((self.sizes * (self.sizes - 1) // 2).sum())
+
+    @property
+    def max_degree(self) -> int:
+        """One less than the largest block."""
+        return int(self.sizes.max()) - 1
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return the last cell of each block along any order."""
+        along = self.labels if order is None else self.labels[order]
+        last = np.empty(self.sizes.size, dtype=np.int64)
+        last[along] = np.arange(along.size)
+        runs = int((np.diff(along) != 0).sum()) + 1
+        return Furthest(last[along], runs == self.sizes.size)
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        same = self.labels[first] == self.labels[second]
+        return np.where(first == second, 0.0, np.where(same, 1.0, np.inf))
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        along = lines[:, self.order]
+        starts = np.cumsum(self.sizes) - self.sizes
+        highest = np.maximum.reduceat(along, starts, axis=1)
+        lowest = np.minimum.reduceat(along, starts, axis=1)
+        return Change(float((highest - lowest).max()), True)
+
+    def _covers(self, other: Policy) -> bool:
+        if other.has_bottom:
+            return False
+        parts = other.components().labels
+        if parts is None:
+            return self.sizes.size == 1
+        # Every connected part of the other graph must stay inside one block.
+        block = np.empty(int(parts.max()) + 1, dtype=np.int64)
+        block[parts] = self.labels
+        return bool((block[parts] == self.labels).all())
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        if buckets.order is None and self.are_contiguous:
+            reached = self._ends[buckets.edges[1:] - 1]
+            return Reach(domain, bins_reached(reached, buckets))
+        return Projection(self, buckets)
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        yield from clique_bins(self.labels, labels, bins)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            f"two people whose {values_name(self.domain)} lie in one block cannot be "
+            f"told apart beyond e^eps; which of the {self.sizes.size:,} blocks holds a "
+            "person is not protected, and the number of people in each is public"
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return "one record changes its value inside its block"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"labels": self.labels.tolist()}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain, data["labels"])
+
+    @cached_property
+    def _digest(self) -> bytes:
+        return hashlib.sha256(self.labels.tobytes()).digest()
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.domain, self._digest)
+
+    def __repr__(self) -> str:
+        return f"Blocks({self.domain!r}, {self.sizes.size:,} blocks)"

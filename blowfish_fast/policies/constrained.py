@@ -1,0 +1,247 @@
+"""A policy together with counts that everybody knows.
+
+Neighbouring databases keep the known counts, so several records move at once, each
+along an edge of the policy without constraints:
+
+    database 1    a  b  c        known: one record in {a}, one in {b}, one in {c}
+    database 2    b  c  a        three moves, none of which alone keeps the counts
+
+A mechanism that is private at eps / factor without the constraints is private at eps
+with them, `factor` being the most moves that neighbours can need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Self
+
+from .._typing import BoolArray, FloatArray, IntArray
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import PolicyError
+from .base import Change, Components, Furthest, Policy, from_dict
+from .constraints import Constraints
+from .query_graph import Chains, chains
+
+
+class Constrained(Policy):
+    """The edges of a policy, and public counts that neighbours must agree on.
+
+    Made by `Policy.with_constraints`. Edges, components and distances are those of
+    the policy without constraints; only neighbours differ.
+
+    Parameters
+    ----------
+    base : Policy
+        The policy without constraints.
+    constraints : Constraints
+        What everybody knows; sparse for `base`, that is, no move along an edge lowers
+        or lifts more than one of the counts.
+
+    Notes
+    -----
+    Neighbours are edge-closed: both databases have the known counts, every record that
+    differs moves along an edge of `base`, and no smaller non-empty set of these moves
+    keeps the counts. This is weaker than the printed Definition 4.1, where records may
+    also move along non-edges and for which the printed bound fails; under `Full` the
+    two agree. Proof in ``docs/proofs/constraints.md``.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain, MarginalConstraints
+    >>> from blowfish_fast.policies import Full
+    >>> grid = Domain((2, 3))
+    >>> policy = Full(grid).with_constraints(MarginalConstraints(grid, 0))
+    >>> policy.factor, histogram_sensitivity(policy)
+    (2, 4)
+    """
+
+    kind = "constrained"
+    has_constraints = True
+
+    def __init__(self, base: Policy, constraints: Constraints) -> None:
+        if not isinstance(constraints, Constraints):
+            raise PolicyError(
+                "constraints are CountConstraints, MarginalConstraints or "
+                f"RectangleConstraints; received {constraints!r}"
+            )
+        if base.has_constraints:
+            raise PolicyError(
+                f"{base!r} has constraints already; state all counts that are known "
+                "at once, as one CountConstraints"
+            )
+        if base.domain != constraints.domain:
+            raise PolicyError(
+                f"policy and constraints must share one domain; received "
+                f"{base.domain!r} and {constraints.domain!r}"
+            )
+        super().__init__(base.domain)
+        self.base = base
+        self.constraints = constraints
+        self.chains: Chains = chains(constraints, base)
+        self._whole = self
+        self._bins: Buckets | None = None
+
+    @classmethod
+    def _seen_through(cls, whole: Constrained, buckets: Buckets) -> Constrained:
+        """Return `whole` on bins: its moves between bins, its chains."""
+        seen = cls.__new__(cls)
+        seen.base = whole.base.project(buckets)
+        Policy.__init__(seen, seen.base.domain)
+        seen.constraints = whole.constraints
+        seen.chains = whole.chains
+        seen._whole = whole
+        seen._bins = buckets
+        return seen
+
+    @property
+    def factor(self) -> int:
+        """Most records in which neighbours differ, or a bound above; at least 1."""
+        return self.chains.factor
+
+    @property
+    def unconstrained(self) -> Policy:
+        """The policy without constraints."""
+        return self.base
+
+    @property
+    def has_bottom(self) -> bool:
+        """Whether some edge reaches "absent"."""
+        return self.base.has_bottom
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some edge joins two cells."""
+        return self.base.has_moves
+
+    def components(self) -> Components:
+        """Return the connected parts; totals that no edge changes stay public."""
+        return self.base.components()
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges along which single records move."""
+        return self.base.edges(chunk)
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+        return self.base.edge_count
+
+    @property
+    def max_degree(self) -> int:
+        """Largest number of edges at one cell."""
+        return self.base.max_degree
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark the cells that are joined to "absent"."""
+        return self.base.bottom_cells()
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return how far along a line the neighbours of each cell go."""
+        return self.base.reach(order)
+
+    def longest_edge(self) -> int:
+        """Return how many cells the longest edge spans along one attribute."""
+        return self.base.longest_edge()
+
+    def joins(self, first: Any, second: Any) -> BoolArray:
+        """Return whether an edge joins two cells."""
+        return self.base.joins(first, second)
+
+    def covers(self, other: Policy) -> bool:
+        """Return whether a release under this policy keeps the promise of `other`.
+
+        Releases here are private at eps / factor without the constraints, so they
+        keep the promise of every policy with no more edges and no larger factor.
+        """
+        if self.parent is not None and self.parent.covers(other):
+            return True
+        if other.has_constraints and other.factor > self.factor:
+            return self == other
+        return self.base.covers(other.unconstrained)
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        return self.base._distance(first, second)
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        return self.base._largest_change(lines)
+
+    def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        return self.base._steps(shape, most)
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        return self.base._bin_pairs(labels, bins)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        inner = buckets if self._bins is None else self._bins.then(buckets)
+        return Constrained._seen_through(self._whole, inner)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        bound = "" if self.chains.exact else "at most "
+        together = (
+            "no other record has to move along"
+            if self.factor == 1
+            else f"up to {bound}{self.factor:,} records then move together"
+        )
+        return (
+            f"{self.base.describe()}; all this also towards someone who knows "
+            f"{self.constraints.describe()}: {together}, and every release spends "
+            f"eps / {self.factor:,} on the policy without that knowledge"
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return (
+            f"both have the known counts ({self.constraints.describe()}), every record "
+            f"that differs does so along an edge of the policy ({self.base.neighbours})"
+            ", and no fewer of these changes keep the counts (edge-closed neighbours, "
+            "weaker than the printed Blowfish Definition 4.1, where other records may "
+            "change along non-edges)"
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        bins = self._bins
+        return {
+            "base": self._whole.base.to_dict(),
+            "constraints": self.constraints.to_dict(),
+            "labels": None if bins is None else bins.labels.tolist(),
+        }
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        known = Constraints.from_dict(data["constraints"])
+        policy = cls(from_dict(data["base"]), known)
+        if data["labels"] is None:
+            return policy
+        seen = policy.project(data["labels"])
+        assert isinstance(seen, cls), "a projection keeps its constraints"
+        return seen
+
+    def _identity(self) -> tuple[Any, ...]:
+        bins = None
+        if self._bins is not None:
+            bins = hashlib.sha256(self._bins.labels.tobytes()).digest()
+        return (self._whole.base, self.constraints, bins)
+
+    def __repr__(self) -> str:
+        seen = "" if self._bins is None else f", seen through {self._bins!r}"
+        return f"Constrained({self._whole.base!r}, {self.constraints!r}{seen})"
+
+
+def histogram_sensitivity(policy: Policy) -> int:
+    """Return how far the histograms of two neighbours lie apart in L1, at most.
+
+    Exact without constraints; with them 2 * max(alpha, xi), the bound of Theorem 8.2.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> from blowfish_fast.policies import AddRemove, Line
+    >>> [histogram_sensitivity(one(Domain(9))) for one in (AddRemove, Line)]
+    [1, 2]
+    """
+    one_record = 2 if policy.has_moves else int(policy.has_bottom)
+    return one_record * policy.factor

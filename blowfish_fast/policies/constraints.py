@@ -1,0 +1,459 @@
+"""Counts that everybody knows: single counts, marginals, rectangles.
+
+Someone who knows such counts can rule out most databases, so records that would
+otherwise be independent move together. The answers do not matter, only the questions.
+Cells that lie in the same questions are of one kind:
+
+    cells      0   1   2   3   4        kinds        0      1      2      3
+    query 0   [_______]                 queries     {0}   {0,1}   {1}    { }
+    query 1       [_______]
+    kind       0   1   2   3   3        moving 0 -> 2 lowers query 0 and lifts query 1
+
+``policy.with_constraints(constraints)`` puts them on a policy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from .._typing import AnyArray, BoolArray, IntArray
+from .._validation import as_integers
+from ..domain import Domain
+from ..errors import DomainError, InputError, PolicyError
+from .base import ABSENT
+
+
+class CellKinds(NamedTuple):
+    """Cells grouped by the queries that hold them.
+
+    `labels` gives the kind of each cell; the queries of kind i, in increasing order,
+    are ``members[pointers[i] : pointers[i + 1]]``. The kind after the last is "absent",
+    which no query holds.
+    """
+
+    labels: IntArray
+    pointers: IntArray
+    members: IntArray
+
+    @property
+    def absent(self) -> int:
+        """The kind of "absent"; the kinds of cells come before it."""
+        return self.pointers.size - 2
+
+
+class Constraints(ABC):
+    """Count queries over a domain whose answers are public."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, domain: Domain) -> None:
+        if not isinstance(domain, Domain):
+            raise DomainError(
+                f"constraints are stated over a Domain; received {domain!r}"
+            )
+        self.domain = domain
+
+    @property
+    @abstractmethod
+    def queries(self) -> int:
+        """Number of count queries."""
+
+    @cached_property
+    @abstractmethod
+    def cell_kinds(self) -> CellKinds:
+        """Cells grouped by the queries that hold them."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in plain words what everybody knows."""
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """Return what `to_dict` needs beyond the domain."""
+
+    @classmethod
+    @abstractmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        """Rebuild from `_parameters`."""
+
+    @property
+    def are_disjoint(self) -> bool:
+        """Whether no cell lies in two queries; then every policy finds them sparse."""
+        return bool((np.diff(self.cell_kinds.pointers) <= 1).all())
+
+    @property
+    def cover(self) -> bool:
+        """Whether every cell lies in some query."""
+        return bool((np.diff(self.cell_kinds.pointers)[:-1] > 0).all())
+
+    def lifts(self, start: int, end: int) -> IntArray:
+        """Return the queries that gain the record when it moves (-1: "absent")."""
+        return np.setdiff1d(self._holding(end), self._holding(start))
+
+    def lowers(self, start: int, end: int) -> IntArray:
+        """Return the queries that lose the record when it moves (-1: "absent")."""
+        return self.lifts(end, start)
+
+    def _holding(self, cell: int) -> IntArray:
+        kinds = self.cell_kinds
+        if not ABSENT <= cell < self.domain.size:
+            raise PolicyError(
+                f"cells are numbered from 0 to {self.domain.size - 1}, and -1 is "
+                f'"absent"; received {cell}'
+            )
+        kind = kinds.absent if cell == ABSENT else kinds.labels[cell]
+        return kinds.members[kinds.pointers[kind] : kinds.pointers[kind + 1]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {
+            "kind": self.kind,
+            "domain": self.domain.to_dict(),
+            **self._parameters(),
+        }
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Constraints:
+        """Rebuild constraints from `to_dict`."""
+        kind = data.get("kind")
+        if kind not in CONSTRAINTS:
+            raise PolicyError(
+                f"there are no constraints of kind {kind!r}; known kinds: "
+                f"{sorted(CONSTRAINTS)}"
+            )
+        domain = Domain.from_dict(data["domain"])
+        return CONSTRAINTS[kind]._from_parameters(domain, data)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        return hashlib.sha256(repr(self._parameters()).encode()).digest()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        return (self.kind, self.domain, self._digest) == (
+            other.kind,
+            other.domain,
+            other._digest,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.domain, self._digest))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r}, {self.queries:,} queries)"
+
+
+class CountConstraints(Constraints):
+    """The number of records in each of some sets of cells is known.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    masks : (queries, cells) array_like of bool
+        The cells of each set, flat in C order or of the domain's shape.
+
+    Examples
+    --------
+    >>> known = CountConstraints(Domain(4), [[1, 1, 0, 0], [0, 1, 1, 0]])
+    >>> known.lifts(0, 2), known.lowers(0, 2)
+    (array([1]), array([0]))
+    """
+
+    kind = "counts"
+
+    def __init__(self, domain: Domain, masks: Any) -> None:
+        super().__init__(domain)
+        try:
+            given: AnyArray = np.asarray(masks)
+        except ValueError:
+            given = np.zeros(0)
+        shapes = ((domain.size,), domain.shape)
+        if given.ndim < 2 or given.shape[0] == 0 or given.shape[1:] not in shapes:
+            raise PolicyError(
+                f"masks must have shape (queries, {domain.size}), or one mask of shape "
+                f"{domain.shape} per query; received {given.shape}"
+            )
+        whole = given.dtype.kind in "iu" and bool(((given == 0) | (given == 1)).all())
+        if given.dtype.kind != "b" and not whole:
+            raise PolicyError(
+                "masks must mark cells with True and False; received dtype "
+                f"{given.dtype}. Write mask = values >= 10, or the like"
+            )
+        self.masks: BoolArray = given.reshape(given.shape[0], -1).astype(np.bool_)
+        self.masks.flags.writeable = False
+
+    @property
+    def queries(self) -> int:
+        """One per mask."""
+        return len(self.masks)
+
+    @cached_property
+    def cell_kinds(self) -> CellKinds:
+        """Cells grouped by the masks that mark them. O(marked cells)."""
+        flat = np.zeros(self.domain.size, dtype=np.int64)
+        return _refined(flat, iter(self.masks))
+
+    def describe(self) -> str:
+        """Say in plain words what everybody knows."""
+        counts = "1 count" if self.queries == 1 else f"{self.queries:,} counts"
+        return f"{counts} of the records in sets of cells"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"runs": [_runs(mask) for mask in self.masks]}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        masks = np.zeros((len(data["runs"]), domain.size), dtype=np.bool_)
+        for mask, runs in zip(masks, data["runs"], strict=True):
+            for start, end in runs:
+                mask[start:end] = True
+        return cls(domain, masks)
+
+
+class MarginalConstraints(Constraints):
+    """Every count of one or more marginals is known.
+
+    Parameters
+    ----------
+    domain : Domain
+        Two or more attributes, as a rule.
+    axes : int, str, or sequence
+        The attributes of the marginal, by number or name; or a sequence of several
+        marginals, each a sequence: ``[(0, 1), (2,)]``.
+
+    Examples
+    --------
+    >>> MarginalConstraints(Domain((2, 2, 3)), (0, 1)).queries
+    4
+    >>> MarginalConstraints(Domain((2, 2, 3)), [(0, 1), (2,)]).queries
+    7
+    """
+
+    kind = "marginals"
+
+    def __init__(self, domain: Domain, axes: Any) -> None:
+        super().__init__(domain)
+        self.marginals = tuple(_axes(domain, one) for one in _listed(axes))
+        if not self.marginals or not all(self.marginals):
+            raise PolicyError(
+                f"a marginal needs at least one attribute; received {axes!r}"
+            )
+
+    def marginal_sizes(self) -> tuple[int, ...]:
+        """Return the number of counts of each marginal."""
+        shape = self.domain.shape
+        return tuple(math.prod(shape[axis] for axis in one) for one in self.marginals)
+
+    @property
+    def share_no_attribute(self) -> bool:
+        """Whether each attribute belongs to at most one marginal."""
+        used = [axis for one in self.marginals for axis in one]
+        return len(set(used)) == len(used)
+
+    @property
+    def queries(self) -> int:
+        """One per count, marginal after marginal, each in C order."""
+        return sum(self.marginal_sizes())
+
+    @property
+    def are_disjoint(self) -> bool:
+        """Whether there is one marginal."""
+        return len(self.marginals) == 1
+
+    @property
+    def cover(self) -> bool:
+        """A marginal counts every record."""
+        return True
+
+    @cached_property
+    def cell_kinds(self) -> CellKinds:
+        """Cells grouped by the attributes that occur in a marginal. O(cells)."""
+        shape = self.domain.shape
+        used = sorted({axis for one in self.marginals for axis in one})
+        kinds = np.arange(math.prod(shape[axis] for axis in used), dtype=np.int64)
+        values = dict(
+            zip(used, np.unravel_index(kinds, [shape[a] for a in used]), strict=True)
+        )
+        firsts = np.cumsum((0, *self.marginal_sizes()))
+        members = [
+            first
+            + np.ravel_multi_index([values[a] for a in one], [shape[a] for a in one])
+            for first, one in zip(firsts, self.marginals, strict=False)
+        ]
+        grid = kinds.reshape([n if a in used else 1 for a, n in enumerate(shape)])
+        pointers = np.arange(kinds.size + 2, dtype=np.int64) * len(members)
+        pointers[-1] = pointers[-2]
+        return CellKinds(
+            np.broadcast_to(grid, shape).reshape(-1),
+            pointers,
+            np.stack(members, axis=1).reshape(-1),
+        )
+
+    def describe(self) -> str:
+        """Say in plain words what everybody knows."""
+        named = ", ".join(
+            " x ".join(self.domain.names[axis] or f"attribute {axis}" for axis in one)
+            for one in self.marginals
+        )
+        word = "marginal" if len(self.marginals) == 1 else "marginals"
+        return f"the exact {word} over {named} ({self.queries:,} counts)"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"axes": [list(one) for one in self.marginals]}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain, data["axes"])
+
+
+class RectangleConstraints(Constraints):
+    """The number of records in each of some rectangles is known.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    lows, highs : (queries, ndim) array_like of int
+        Corners in cells, half-open; on one attribute (queries,) will do.
+
+    Examples
+    --------
+    >>> RectangleConstraints(Domain((8, 8)), [[0, 0], [4, 0]], [[4, 4], [8, 8]])
+    RectangleConstraints(Domain(8 cells x 8 cells), 2 queries)
+    """
+
+    kind = "rectangles"
+
+    def __init__(self, domain: Domain, lows: Any, highs: Any) -> None:
+        super().__init__(domain)
+        self.lows = _corners(domain, lows, "lows")
+        self.highs = _corners(domain, highs, "highs")
+        if self.lows.shape != self.highs.shape or self.lows.shape[0] == 0:
+            raise PolicyError(
+                "give one low and one high corner per rectangle; received "
+                f"{self.lows.shape[0]} lows and {self.highs.shape[0]} highs"
+            )
+        inside = (self.lows >= 0) & (self.highs <= domain.shape)
+        bad = ~(inside & (self.lows < self.highs)).all(axis=1)
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            raise PolicyError(
+                "each rectangle must hold a cell and lie in the domain of shape "
+                f"{domain.shape}; rectangle {first} goes from "
+                f"{tuple(self.lows[first].tolist())} to "
+                f"{tuple(self.highs[first].tolist())}"
+            )
+
+    @property
+    def queries(self) -> int:
+        """One per rectangle."""
+        return len(self.lows)
+
+    @cached_property
+    def cell_kinds(self) -> CellKinds:
+        """Cells grouped by the rectangles over them. O(cells in rectangles)."""
+        grid = np.zeros(self.domain.shape, dtype=np.int64)
+        boxes = (
+            tuple(slice(*side) for side in zip(low, high, strict=True))
+            for low, high in zip(self.lows.tolist(), self.highs.tolist(), strict=True)
+        )
+        return _refined(grid, boxes)
+
+    def describe(self) -> str:
+        """Say in plain words what everybody knows."""
+        word = "rectangle" if self.queries == 1 else "rectangles"
+        return f"the exact number of records in {self.queries:,} {word}"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"lows": self.lows.tolist(), "highs": self.highs.tolist()}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain, data["lows"], data["highs"])
+
+
+CONSTRAINTS: dict[str, type[Constraints]] = {
+    one.kind: one
+    for one in (CountConstraints, MarginalConstraints, RectangleConstraints)
+}
+
+
+def _refined(labels: IntArray, regions: Iterator[Any]) -> CellKinds:
+    """Split kinds region by region: the cells inside become kinds of their own.
+
+    Each region costs its own cells, so many small ones on a large grid are cheap.
+    """
+    queries_of: list[tuple[int, ...]] = [()]
+    for query, region in enumerate(regions):
+        inside = labels[region]
+        split = np.unique(inside)
+        labels[region] = len(queries_of) + np.searchsorted(split, inside)
+        queries_of.extend((*queries_of[old], query) for old in split.tolist())
+    # Kinds that were split up entirely have no cells left.
+    used, final = np.unique(labels.reshape(-1), return_inverse=True)
+    lists: Iterable[tuple[int, ...]] = [queries_of[old] for old in used.tolist()]
+    lengths = [len(one) for one in lists]
+    pointers = np.cumsum([0, *lengths, 0])
+    members = np.array([query for one in lists for query in one], dtype=np.int64)
+    return CellKinds(final.reshape(-1).astype(np.int64), pointers, members)
+
+
+def _runs(mask: BoolArray) -> list[list[int]]:
+    """Return the stretches of marked cells, half-open."""
+    steps = np.diff(mask.astype(np.int8), prepend=0, append=0)
+    starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    return [list(run) for run in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _listed(axes: Any) -> list[Any]:
+    """Return several marginals as given, a single one as a list of one."""
+    if _is_single(axes):
+        return [(axes,)]
+    given = list(axes)
+    return [given] if all(_is_single(one) for one in given) else given
+
+
+def _is_single(axis: Any) -> bool:
+    return isinstance(axis, str) or not isinstance(axis, Iterable)
+
+
+def _axes(domain: Domain, given: Any) -> tuple[int, ...]:
+    if _is_single(given):
+        given = (given,)
+    axes = []
+    for one in given:
+        axis = domain.axis(one) if isinstance(one, str) else one
+        if not isinstance(axis, int | np.integer) or not 0 <= axis < domain.ndim:
+            raise PolicyError(
+                f"attributes are named, or numbered from 0 to {domain.ndim - 1}; "
+                f"received {one!r}"
+            )
+        axes.append(int(axis))
+    if len(set(axes)) != len(axes):
+        raise PolicyError(f"a marginal names an attribute once; received {given!r}")
+    return tuple(axes)
+
+
+def _corners(domain: Domain, given: Any, name: str) -> IntArray:
+    try:
+        corners = as_integers(given, name)
+    except (InputError, ValueError) as problem:
+        raise PolicyError(str(problem)) from None
+    if domain.ndim == 1 and corners.ndim == 1:
+        corners = corners[:, None]
+    if corners.ndim != 2 or corners.shape[1] != domain.ndim:
+        raise PolicyError(
+            f"{name} must have shape (rectangles, {domain.ndim}); received "
+            f"{corners.shape}"
+        )
+    corners.flags.writeable = False
+    return corners

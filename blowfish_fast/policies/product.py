@@ -1,0 +1,242 @@
+"""One policy per attribute, composed: one attribute moves along one of its edges.
+
+Line(3) x Full(2)       (0,0) - (1,0) - (2,0)
+                          |       |       |
+                        (0,1) - (1,1) - (2,1)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import PolicyError, SizeError
+from .attribute import Attribute
+from .base import (
+    MOST_LISTED,
+    Change,
+    Components,
+    Furthest,
+    Policy,
+    bin_keys,
+    from_dict,
+    one_component,
+)
+from .full import Full
+from .projection import Projection, clique_bins, depends_on_one, labels_along
+
+
+class Product(Policy):
+    """Cells are joined when exactly one factor moves, along one of its edges.
+
+    Distances add up over the factors. The product of `Full` policies is `Attribute`,
+    not `Full`: state `Full` over the product domain where whole records are secret.
+
+    Parameters
+    ----------
+    *factors : Policy
+        One per group of attributes, in their order; none with "absent".
+    domain : Domain, optional
+        The product domain; by default that of the factors' domains.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> from blowfish_fast.policies import Line
+    >>> Product(Line(Domain(3)), Full(Domain(4))).edge_count
+    26
+    """
+
+    kind = "product"
+
+    def __init__(self, *factors: Policy, domain: Domain | None = None) -> None:
+        if not factors:
+            raise PolicyError("a product needs at least one policy; received none")
+        for number, one in enumerate(factors):
+            if not isinstance(one, Policy):
+                raise PolicyError(
+                    f"each factor must be a policy; factor {number} is {one!r}"
+                )
+            if one.has_constraints:
+                raise PolicyError(
+                    f"factor {number} carries constraints, which speak about whole "
+                    "records; put them on the product"
+                )
+            if one.has_bottom:
+                raise PolicyError(
+                    f'factor {number} joins values to "absent", but a person is absent '
+                    "as a whole, not in one attribute. Use a factor without it, or "
+                    "policies.AddRemove over the product domain"
+                )
+        joint = Domain.product(*(one.domain for one in factors))
+        if domain is not None and joint.shape != domain.shape:
+            raise PolicyError(
+                f"the factors span a domain of shape {joint.shape}; received a domain "
+                f"of shape {domain.shape}. Give one factor per attribute, in order"
+            )
+        super().__init__(joint if domain is None else domain)
+        self.factors = factors
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """Cells of each factor."""
+        return tuple(one.domain.size for one in self.factors)
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is no secret."""
+        return False
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some factor can move."""
+        return any(one.has_moves for one in self.factors)
+
+    def components(self) -> Components:
+        """Return the products of the factors' components."""
+        parts = [one.components() for one in self.factors]
+        count = math.prod(one.count for one in parts)
+        if count == 1:
+            return one_component(private=False)
+        labels = np.zeros(1, dtype=np.int64)
+        for one, size in zip(parts, self._shape, strict=True):
+            along = np.zeros(size, np.int64) if one.labels is None else one.labels
+            labels = (labels[:, None] * one.count + along).reshape(-1)
+        return Components(labels, np.zeros(count, dtype=np.bool_))
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges factor by factor."""
+        for axis, one in enumerate(self.factors):
+            after = math.prod(self._shape[axis + 1 :])
+            size = one.domain.size
+            others = np.arange(self.domain.size // size)
+            corners = others // after * (after * size) + others % after
+            for low in range(0, corners.size, chunk):
+                part = corners[low : low + chunk]
+                for moves in one.edges(max(1, chunk // part.size)):
+                    ends = part[:, None, None] + moves * after
+                    yield ends.reshape(-1, 2)
+
+    @property
+    def edge_count(self) -> int:
+        """Summed over factors, their edges times the cells of the others."""
+        cells = self.domain.size
+        return sum(one.edge_count * (cells // one.domain.size) for one in self.factors)
+
+    @property
+    def max_degree(self) -> int:
+        """Summed over the factors."""
+        return sum(one.max_degree for one in self.factors)
+
+    def reach(self, order: IntArray | None = None) -> Furthest | None:
+        """Return the reach of the only factor that has several cells, or None."""
+        if max(self._shape) < self.domain.size:
+            return None
+        return self.factors[self._shape.index(self.domain.size)].reach(order)
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        ones = np.unravel_index(first, self._shape)
+        others = np.unravel_index(second, self._shape)
+        steps = np.zeros(first.shape)
+        for factor, one, other in zip(self.factors, ones, others, strict=True):
+            steps += factor._distance(one.astype(np.int64), other.astype(np.int64))
+        return steps
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        grid = lines.reshape(-1, *self._shape)
+        changes = []
+        for axis, one in enumerate(self.factors):
+            along = np.moveaxis(grid, axis + 1, -1).reshape(-1, one.domain.size)
+            changes.append(one._largest_change(np.ascontiguousarray(along)))
+        value = max(one.value for one in changes)
+        # A bound from one factor may hide behind the exact change of another.
+        return Change(value, any(one.exact and one.value == value for one in changes))
+
+    def _covers(self, other: Policy) -> bool:
+        if isinstance(other, Product) and other._shape == self._shape:
+            pairs = zip(self.factors, other.factors, strict=True)
+            return all(
+                one.domain.shape == two.domain.shape and _at_least(one, two)
+                for one, two in pairs
+            )
+        if isinstance(other, Attribute):
+            return all(_at_least(one, Attribute(one.domain)) for one in self.factors)
+        if isinstance(other, Full) and max(self._shape) < self.domain.size:
+            return False
+        return super()._covers(other)
+
+    def _is_within(self, other: Policy) -> bool:
+        return isinstance(other, Attribute) and all(
+            Attribute(one.domain).covers(one) for one in self.factors
+        )
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        axis = depends_on_one(buckets.labels, self._shape)
+        if axis is None:
+            return Projection(self, buckets)
+        labels = labels_along(buckets.labels, self._shape, axis)
+        return self.factors[axis]._quotient(Buckets.from_labels(labels), domain)
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        grid = labels.reshape(self._shape)
+        for axis, one in enumerate(self.factors):
+            size = one.domain.size
+            lines = np.moveaxis(grid, axis, -1).reshape(-1, size)
+            if isinstance(one, Full):
+                groups = np.arange(lines.size) // size
+                yield from clique_bins(groups, lines.reshape(-1), bins)
+                continue
+            work = one.edge_count * lines.shape[0]
+            if work > MOST_LISTED:
+                raise SizeError(
+                    f"the bins inherit their edges from {work:,} edges of one factor; "
+                    f"at most 2^27 = {MOST_LISTED:,} are walked. policies.Full over "
+                    "the bins has more edges and protects at least as much"
+                )
+            for moves in one.edges(max(1, 2**22 // lines.shape[0])):
+                first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]
+                yield bin_keys(first.reshape(-1), second.reshape(-1), bins)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        parts: list[str] = []
+        for one in self.factors:
+            names = [name for name in one.domain.names if name is not None]
+            who = " and ".join(names) or f"attribute {len(parts) + 1}"
+            parts.append(f"in {who}, {one.describe()}")
+        return (
+            "two people who differ in one attribute along one edge of its policy "
+            "cannot be told apart beyond e^eps; with d edges in all, e^(eps*d). By "
+            "attribute: " + "; ".join(parts)
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return "one record moves in one attribute, along one edge of its policy"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"factors": [one.to_dict() for one in self.factors]}
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(*(from_dict(one) for one in data["factors"]), domain=domain)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.domain, self.factors)
+
+    def __repr__(self) -> str:
+        return f"Product({', '.join(repr(one) for one in self.factors)})"
+
+
+def _at_least(one: Policy, other: Policy) -> bool:
+    """Compare factors by their edges alone: names do not matter inside a product."""
+    if one.domain == other.domain:
+        return one.covers(other)
+    return one == other or not other.has_moves
