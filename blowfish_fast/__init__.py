@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import (
+        accounting,
         audit,
         errors,
         kernels,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         strategies,
         workloads,
     )
+    from .accounting.ledger import Ledger
     from .domain import Domain
     from .errors import BlowfishError
     from .histogram import Histogram
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from .release import Release
 
 _MODULES = (
+    "accounting",
     "audit",
     "errors",
     "kernels",
@@ -54,6 +57,7 @@ _HOMES = {
     "Domain": "domain",
     "Histogram": "histogram",
     "Laplace": "mechanisms.laplace",
+    "Ledger": "accounting.ledger",
     "MarginalConstraints": "policies.constraints",
     "RectangleConstraints": "policies.constraints",
     "Release": "release",
@@ -86,9 +90,11 @@ __all__ = [
     "Domain",
     "Histogram",
     "Laplace",
+    "Ledger",
     "MarginalConstraints",
     "RectangleConstraints",
     "Release",
+    "accounting",
     "audit",
     "errors",
     "kernels",

@@ -1,4 +1,4 @@
-"""What several releases cost together, and when a ledger may pay for one.
+"""What several releases cost together.
 
 One after the other, costs add up. Side by side only the largest counts, provided that
 one record that moves along one edge of the policy changes one part only:
@@ -14,12 +14,15 @@ so rounding never favours the spender. Proofs: ``docs/proofs/composition.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
+
 from ..errors import PolicyError
 from ..policies import Policy
+from ..policies.constrained import Constrained
 
 UNITS = 10**9
 """Units of a ledger in one epsilon: a unit is a nano-epsilon."""
@@ -65,12 +68,12 @@ def parallel_by_ids(
     costs : sequence of Fraction
         Of each part under `policy`.
     policy : Policy
-        A count constraint ties people of different parts to each other, so a policy
-        with constraints is refused, unless
+        Count constraints tie people of different parts to each other. They are
+        refused, unless no edge of the policy changes a known count, or
     scoped : bool
         states that every constraint counts people of one part only.
     """
-    if policy.has_constraints and not scoped:
+    if not scoped and constraints_bind(policy):
         raise PolicyError(
             "this policy has count constraints, which tie the people of different "
             "parts to each other, so their costs add up. Release the parts one after "
@@ -78,6 +81,23 @@ def parallel_by_ids(
             "part only"
         )
     return max(costs)
+
+
+def constraints_bind(policy: Policy) -> bool:
+    """Return whether a record that moves along some edge changes a known count.
+
+    If none does, neighbours differ in one record, as without constraints.
+    """
+    if not isinstance(policy, Constrained):
+        return False
+    if policy.constraints.domain != policy.domain:
+        return True
+    kinds = policy.constraints.cell_kinds
+    # Cells of different kinds lie in different queries, so a move between them counts.
+    if policy.unconstrained.project(kinds.labels).has_moves:
+        return True
+    held = np.diff(kinds.pointers)[kinds.labels] > 0
+    return bool(policy.bottom_cells()[held].any())
 
 
 def parallel_by_regions(
@@ -103,23 +123,3 @@ def parallel_by_regions(
     """
     moves = [presence[one] + presence[two] for one, two in crossings]
     return max([*inside, *(presence[one] for one in bottom), *moves], default=0.0)
-
-
-def ancestry(policy: Policy) -> Iterator[Policy]:
-    """Yield a policy, the one it was projected from, and so on."""
-    link: Policy | None = policy
-    while link is not None:
-        yield link
-        link = link.parent
-
-
-def protects(policy: Policy, demanded: Policy) -> bool:
-    """Return whether a mechanism under `policy` may be charged to `demanded`.
-
-    So it is for the same policy, for one with at least its edges, and for a projection
-    of either. Under count constraints neighbours differ in several records, so the
-    constraints must be the same ones; more edges do not make up for them.
-    """
-    if not (policy.has_constraints or demanded.has_constraints):
-        return policy.covers(demanded)
-    return policy.has_constraints and any(one == demanded for one in ancestry(policy))

@@ -1,14 +1,12 @@
 """The durable half of the ledger: one SQLite file, one chain of entries.
 
-    budget   total, spent, terms         one row; CHECK (spent <= total)
-    log      1 open  <- 2 charge <- 3 charge <- 4 answer ...     only ever grows
-    answer   the bytes of stored answers, in pieces
+    open <- charge <- charge <- answer <- charge ...      each entry knows the last
 
 Each entry of the log holds the SHA-256 of the entry before it and of its own content,
 so no past entry can change unnoticed. A charge is checked, written and counted in one
 ``BEGIN IMMEDIATE`` transaction, which is on disk (WAL, synchronous=FULL) before
-anything is drawn; the answer follows in a second one. Triggers refuse to change or
-delete entries and to lower `spent`. Entries are ordered by number, never by the clock.
+anything is drawn; the answer follows in a second one. Entries are ordered by number,
+never by the clock. ``journal_file`` holds the tables.
 
 Costs are whole units (``composition.UNITS``), never floats. Nothing here knows
 policies, mechanisms or data: it keeps texts and bytes.
@@ -20,87 +18,21 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import BudgetError, LedgerError
 from .composition import units_text
-
-APPLICATION = 0x626C6F77
-"""Marks our files among SQLite files: "blow"."""
-
-FORMAT = 1
-"""Raised whenever the tables change."""
-
-BUSY_SECONDS = 60.0
-"""How long to wait while another process writes."""
+from .journal_file import append, connect, create_file, lay_out, open_file, plain_errors
 
 PIECE_BYTES = 2**26
 """Answers are cut: SQLite holds at most 10^9 bytes in one value."""
 
-FIRST_LINK = hashlib.sha256(b"blowfish_fast ledger").digest()
-"""What the first entry is chained to."""
-
 State = Literal["reserved", "stored", "returned"]
-
-_TABLES = """
-CREATE TABLE budget (
-    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-    total INTEGER NOT NULL CHECK (typeof(total) = 'integer'),
-    spent INTEGER NOT NULL CHECK (typeof(spent) = 'integer' AND spent >= 0),
-    terms INTEGER NOT NULL,
-    CHECK (spent <= total)
-);
-CREATE TABLE log (
-    number INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('open', 'amend', 'charge', 'answer')),
-    request TEXT,
-    cost INTEGER NOT NULL CHECK (typeof(cost) = 'integer' AND cost >= 0),
-    content TEXT NOT NULL,
-    digest BLOB NOT NULL CHECK (length(digest) = 32)
-);
-CREATE UNIQUE INDEX one_charge ON log (request) WHERE kind = 'charge';
-CREATE UNIQUE INDEX one_answer ON log (request) WHERE kind = 'answer';
-CREATE TABLE answer (
-    entry INTEGER NOT NULL REFERENCES log (number),
-    part INTEGER NOT NULL,
-    piece INTEGER NOT NULL,
-    bytes BLOB NOT NULL,
-    PRIMARY KEY (entry, part, piece)
-);
-CREATE TRIGGER log_is_fixed BEFORE UPDATE ON log
-BEGIN SELECT RAISE (ABORT, 'entries never change'); END;
-CREATE TRIGGER log_is_kept BEFORE DELETE ON log
-BEGIN SELECT RAISE (ABORT, 'entries are never deleted'); END;
-CREATE TRIGGER answer_is_fixed BEFORE UPDATE ON answer
-BEGIN SELECT RAISE (ABORT, 'answers never change'); END;
-CREATE TRIGGER answer_is_kept BEFORE DELETE ON answer
-BEGIN SELECT RAISE (ABORT, 'answers are never deleted'); END;
-CREATE TRIGGER budget_is_kept BEFORE DELETE ON budget
-BEGIN SELECT RAISE (ABORT, 'the budget is never deleted'); END;
-CREATE TRIGGER nothing_is_refunded BEFORE UPDATE ON budget WHEN NEW.spent < OLD.spent
-BEGIN SELECT RAISE (ABORT, 'nothing is ever refunded'); END;
-CREATE TRIGGER terms_are_frozen BEFORE UPDATE ON budget
-WHEN (NEW.total <> OLD.total OR NEW.terms <> OLD.terms)
-AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
-BEGIN SELECT RAISE (ABORT, 'terms are frozen after the first charge'); END;
-"""
-
-_PROBLEMS = {
-    "SQLITE_BUSY": "another process keeps it busy; try again",
-    "SQLITE_FULL": "the disk is full; free some room and try again",
-    "SQLITE_READONLY": "it can only be read; allow writing to the file and its folder",
-    "SQLITE_CANTOPEN": "it cannot be opened; check the path and its permissions",
-    "SQLITE_NOTADB": "it is no ledger: it is damaged, or another kind of file",
-    "SQLITE_CORRUPT": "it is damaged; restore nothing older than the last charge",
-    "SQLITE_IOERR": "the disk reports an error; check it and try again",
-}
 
 
 class Standing(NamedTuple):
@@ -146,16 +78,17 @@ class Journal:
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
-        with self._errors():
+        with plain_errors(self.name):
             if path is None:
                 assert total is not None
                 assert terms is not None
-                self._connection = self._opened(":memory:")
-                _lay_out(self._connection, total, terms)
+                self._connection = connect(":memory:")
+                lay_out(self._connection, total, terms)
             else:
                 if not path.exists() and total is not None and terms is not None:
-                    _create(path, total, terms)
-                self._connection = self._on_disk(path)
+                    create_file(path, total, terms)
+                self._connection = open_file(path)
+        weakref.finalize(self, _close_in, os.getpid(), self._connection)
         _JOURNALS.add(self)
 
     def close(self) -> None:
@@ -211,7 +144,7 @@ class Journal:
                     "nothing was charged. Ask for a smaller epsilon"
                 )
             connection.execute("UPDATE budget SET spent = spent + ?", (cost,))
-            number = _append(connection, "charge", request, cost, content)
+            number = append(connection, "charge", request, cost, content)
             return Charge(number, request, cost, content, "reserved")
 
     def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
@@ -225,14 +158,16 @@ class Journal:
             assert known is not None, "an answer without a charge"
             if known.state != "reserved":
                 return False
-            digests = answers and [hashlib.sha256(one).hexdigest() for one in answers]
-            entry = _append(connection, "answer", request, 0, {"sha256": digests})
+            digests = None
+            if answers is not None:
+                digests = [hashlib.sha256(one).hexdigest() for one in answers]
+            entry = append(connection, "answer", request, 0, {"sha256": digests})
             connection.executemany(
                 "INSERT INTO answer VALUES (?, ?, ?, ?)",
                 (
-                    (entry, part, start // PIECE_BYTES, one[start:][:PIECE_BYTES])
-                    for part, one in enumerate(map(memoryview, answers or ()))
-                    for start in range(0, max(len(one), 1), PIECE_BYTES)
+                    (entry, part, piece, content)
+                    for part, answer in enumerate(answers or ())
+                    for piece, content in enumerate(_pieces(answer))
                 ),
             )
             return True
@@ -257,7 +192,7 @@ class Journal:
                     "frozen: charges under different policies do not add up. Open a "
                     "new ledger for other data"
                 )
-            number = _append(
+            number = append(
                 connection, "amend", None, 0, {"total": total, "terms": terms}
             )
             connection.execute(
@@ -291,38 +226,6 @@ class Journal:
         with self._transaction(write=False) as connection:
             return checked_head(connection, self.name, head)
 
-    def _opened(self, target: str, *, uri: bool = False) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            target,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=uri,
-        )
-        weakref.finalize(self, _close_in, os.getpid(), connection)
-        return connection
-
-    def _on_disk(self, path: Path) -> sqlite3.Connection:
-        if path.is_file() and path.stat().st_size == 0:
-            raise LedgerError(
-                f"{path} is empty, and a ledger never is: it was damaged, or made by "
-                "something else. Choose another path"
-            )
-        connection = self._opened(f"{path.as_uri()}?mode=rw", uri=True)
-        (mark,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if mark != APPLICATION:
-            raise LedgerError(
-                f"{path} is an SQLite file and no ledger; choose another path"
-            )
-        if version != FORMAT:
-            raise LedgerError(
-                f"{path} is a ledger of format {version}, and this version reads "
-                f"format {FORMAT}. Update blowfish_fast"
-            )
-        _durable(connection)
-        return connection
-
     def _connected(self) -> sqlite3.Connection:
         if self._closed:
             raise LedgerError(f"{self.name} was closed; open it again")
@@ -332,14 +235,15 @@ class Journal:
                     "a ledger in memory belongs to the process that made it: in a "
                     "forked one it would be spent twice. Give it a file"
                 )
-            self._connection = self._on_disk(self.path)
+            self._connection = open_file(self.path)
+            weakref.finalize(self, _close_in, os.getpid(), self._connection)
             self._process = os.getpid()
         assert self._connection is not None
         return self._connection
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._errors():
+        with self._lock, plain_errors(self.name):
             connection = self._connected()
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
@@ -349,18 +253,6 @@ class Journal:
                 if connection.in_transaction:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn SQLite's errors into sentences."""
-        try:
-            yield
-        except sqlite3.Error as problem:
-            code = getattr(problem, "sqlite_errorname", "") or ""
-            kind = "_".join(code.split("_")[:2])
-            raise LedgerError(
-                f"{self.name} could not be used: {_PROBLEMS.get(kind, problem)}"
-            ) from problem
 
 
 _JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
@@ -384,81 +276,6 @@ def _close_in(process: int, connection: sqlite3.Connection) -> None:
         connection.close()
 
 
-def _durable(connection: sqlite3.Connection) -> None:
-    """Ask that a committed transaction survives the loss of power."""
-    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    if mode != "wal":
-        raise LedgerError(
-            "the folder of the ledger does not support SQLite's write-ahead log "
-            f"(it answers {mode!r}); use a local disk"
-        )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA fullfsync = ON")
-
-
-def _lay_out(connection: sqlite3.Connection, total: int, terms: dict[str, Any]) -> None:
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.executescript(f"BEGIN;{_TABLES}")
-    number = _append(connection, "open", None, 0, {"total": total, "terms": terms})
-    connection.execute("INSERT INTO budget VALUES (1, ?, 0, ?)", (total, number))
-    connection.execute("COMMIT")
-
-
-def _create(path: Path, total: int, terms: dict[str, Any]) -> None:
-    """Make a ledger in one step: it is there with its first entry, or not at all."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    except OSError as problem:
-        raise LedgerError(
-            f"no ledger can be made at {path}: {problem.strerror or problem}"
-        ) from None
-    os.close(handle)
-    try:
-        connection = sqlite3.connect(temporary, isolation_level=None)
-        try:
-            _durable(connection)
-            _lay_out(connection, total, terms)
-        finally:
-            connection.close()
-        # Unlike a rename, a link never replaces what another process made meanwhile.
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-    finally:
-        for ending in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                os.unlink(temporary + ending)
-
-
-def entry_digest(
-    before: bytes, number: int, kind: str, request: str | None, cost: int, content: str
-) -> bytes:
-    """Return the digest of an entry, chained to the one before it."""
-    text = json.dumps([number, kind, request, cost, content])
-    return hashlib.sha256(before + text.encode()).digest()
-
-
-def _append(
-    connection: sqlite3.Connection,
-    kind: str,
-    request: str | None,
-    cost: int,
-    content: dict[str, Any],
-) -> int:
-    last = connection.execute(
-        "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
-    ).fetchone()
-    number, before = (last[0] + 1, last[1]) if last else (1, FIRST_LINK)
-    now = datetime.now(UTC).isoformat(timespec="microseconds")
-    text = json.dumps({"time": now, **content}, sort_keys=True)
-    digest = entry_digest(before, number, kind, request, cost, text)
-    connection.execute(
-        "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
-        (number, kind, request, cost, text, digest),
-    )
-    return number
-
-
 def _standing(connection: sqlite3.Connection) -> Standing:
     row = connection.execute("SELECT total, spent, terms FROM budget").fetchone()
     if row is None:
@@ -478,6 +295,13 @@ def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
     ).fetchone()
     number, cost, content = row
     return Charge(number, request, cost, parsed(content), _state(answer and answer[0]))
+
+
+def _pieces(answer: bytes) -> Iterator[memoryview]:
+    """Cut an answer; the empty one has one empty piece."""
+    view = memoryview(answer)
+    for start in range(0, max(len(answer), 1), PIECE_BYTES):
+        yield view[start : start + PIECE_BYTES]
 
 
 def _state(answer: str | None) -> State:

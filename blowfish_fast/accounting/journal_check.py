@@ -12,7 +12,8 @@ import sqlite3
 from typing import NoReturn
 
 from ..errors import LedgerError
-from .journal import FIRST_LINK, entry_digest, parsed, stored
+from .journal import parsed, stored
+from .journal_file import FIRST_LINK, entry_digest
 
 
 def checked_head(connection: sqlite3.Connection, name: str, head: str | None) -> str:
@@ -28,14 +29,12 @@ def checked_head(connection: sqlite3.Connection, name: str, head: str | None) ->
     if state != "ok":
         damaged(str(state))
     before, spent, parts, terms, total = FIRST_LINK, 0, 0, 0, -1
-    number = 0
     seen = head is None
     rows = connection.execute(
         "SELECT number, kind, request, cost, content, digest FROM log ORDER BY number"
     )
     charged: set[str] = set()
-    for at, kind, request, cost, content, digest in rows:
-        number += 1
+    for number, (at, kind, request, cost, content, digest) in enumerate(rows, 1):
         expected = entry_digest(before, at, kind, request, cost, content)
         if at != number or expected != digest:
             damaged(f"entry {number} does not continue the chain")

@@ -10,34 +10,26 @@ replayed; a reserved one is drawn under the charge that was made, which is safe 
 nothing left before the answer was stored. What can fail on public grounds, or because
 data is malformed, fails before the reserve.
 
-Pieces: entries and transactions in ``journal``, prices in ``composition``, the
-comparison of questions in ``fingerprint``, disjoint regions in ``regions``.
+Pieces: entries and transactions in ``journal``, prices in ``composition``,
+checks and the draw in ``request``, disjoint regions in ``regions``.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
-import uuid
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-import numpy as np
-
 from .._validation import as_epsilon
 from ..errors import (
     BlowfishError,
-    DataDependentError,
     InputError,
     LedgerError,
     PolicyError,
-    PrivacyError,
-    RandomnessError,
-    SizeError,
 )
 from ..handle import Progress
 from ..mechanisms import Mechanism
@@ -46,31 +38,28 @@ from ..release import Release
 from .composition import (
     UNITS,
     parallel_by_ids,
-    protects,
     units_charged,
     units_granted,
     units_text,
 )
-from .fingerprint import question_digest
 from .journal import Charge, Journal
 from .regions import Region, check_regions
+from .request import (
+    Part,
+    RandomLike,
+    as_request,
+    check_mechanism,
+    check_policy,
+    check_room,
+    check_same,
+    check_seed,
+    described,
+    drawn,
+    packed,
+    refusal,
+    unpacked,
+)
 from .statements import Entry, Preview
-
-RandomLike = int | np.random.Generator
-
-LONGEST_REQUEST = 200
-"""Characters of a request id."""
-
-BYTES_PER_CELL = 640
-"""Memory per cell of the hungriest mechanism whose size depends on data, at worst."""
-
-
-class _Part(NamedTuple):
-    """A mechanism, its data, and the region of the domain where that is stated."""
-
-    mechanism: Mechanism
-    data: Any
-    cells: Any = None
 
 
 class _Terms(NamedTuple):
@@ -204,8 +193,8 @@ class Ledger:
 
     def preview(self, mechanism: Mechanism) -> Preview:
         """Say what a release would cost and what would remain. Free; no data."""
-        _check_mechanism(mechanism)
-        reason = _refusal(mechanism, self.policy)
+        check_mechanism(mechanism)
+        reason = refusal(mechanism, self.policy)
         cost = units_charged(mechanism.epsilon)
         return Preview.of(mechanism.name, cost, self._journal.standing(), reason)
 
@@ -242,10 +231,10 @@ class Ledger:
             Before anything is charged. An error after the charge says so in a note,
             with the request that finishes it.
         """
-        _check_mechanism(mechanism)
+        check_mechanism(mechanism)
         terms = self._terms()
-        _check_policy(mechanism, terms.policy)
-        parts = [_Part(mechanism, data)]
+        check_policy(mechanism, terms.policy)
+        parts = [Part(mechanism, data)]
         (answer,) = self._settle(parts, terms, request, rng, progress)
         return answer
 
@@ -288,13 +277,13 @@ class Ledger:
                 f'by="{by}" takes a list of {shape}, at least one; received '
                 f"{len(parts)} parts of lengths {sorted({len(one) for one in parts})}"
             )
-        checked = [_Part(*one) for one in parts]
+        checked = [Part(*one) for one in parts]
         for one in checked:
-            _check_mechanism(one.mechanism)
+            check_mechanism(one.mechanism)
         terms = self._terms()
         if by == "ids":
             for one in checked:
-                _check_policy(one.mechanism, terms.policy)
+                check_policy(one.mechanism, terms.policy)
             costs = [one.mechanism.epsilon for one in checked]
             parallel_by_ids(costs, terms.policy, scoped=scoped)
         else:
@@ -377,7 +366,7 @@ class Ledger:
 
     def _settle(
         self,
-        parts: list[_Part],
+        parts: list[Part],
         terms: _Terms,
         request: str | None,
         rng: RandomLike | None,
@@ -385,30 +374,25 @@ class Ledger:
         together: str | None = None,
     ) -> list[Release]:
         """Reserve, draw, store, return: see the head of this file."""
-        name = _as_request(request)
-        if rng is not None and self.path is not None:
-            raise RandomnessError(
-                "a ledger on disk keeps real releases, whose noise must be secret; "
-                f"received the seed {rng!r}. Leave rng out, or experiment with "
-                "Ledger(None, ...). Nothing was charged"
-            )
-        content = _content(parts, together)
+        name = as_request(request)
+        check_seed(rng, on_disk=self.path is not None)
+        content = described(parts, together)
         charge = self._journal.find(name)
         if charge is not None:
-            _check_same(charge, content)
+            check_same(charge, content)
             if charge.state != "reserved":
                 return self._replay(charge)
         else:
-            _check_room(parts)
+            check_room(parts)
         for one in parts:
             one.mechanism._counts(one.data)
         cost = units_charged(max(one.mechanism.epsilon for one in parts))
         charge = self._journal.reserve(name, cost, terms.entry, content)
-        _check_same(charge, content)
+        check_same(charge, content)
         if charge.state != "reserved":
             return self._replay(charge)
         try:
-            answers = _drawn(parts, rng, progress)
+            answers = drawn(parts, rng, progress)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:
             problem.add_note(
@@ -421,14 +405,14 @@ class Ledger:
         self, charge: Charge, answers: list[Release], *, named: bool
     ) -> list[Release]:
         """Store what was drawn; if another attempt was faster, return its answers."""
-        packed = None
+        files: list[bytes] | None = None
         if self.path is not None:
-            packed = [_packed(one) for one in answers]
+            files = [packed(one) for one in answers]
         elif named:
             # In memory the releases themselves are kept; the journal notes only that.
-            packed = [b""] * len(answers)
+            files = [b""] * len(answers)
         with self._lock:
-            first = self._journal.store(charge.request, packed)
+            first = self._journal.store(charge.request, files)
             if first and self.path is None and named:
                 self._kept[charge.request] = answers
         if first:
@@ -437,7 +421,7 @@ class Ledger:
 
     def _replay(self, charge: Charge) -> list[Release]:
         if self.path is not None:
-            return [_unpacked(one) for one in self._journal.answers(charge.request)]
+            return [unpacked(one) for one in self._journal.answers(charge.request)]
         with self._lock:
             kept = self._kept.get(charge.request)
         if kept is None:
@@ -446,117 +430,3 @@ class Ledger:
                 "keeps only answers to requests that were named by the caller"
             )
         return list(kept)
-
-
-def _refusal(mechanism: Mechanism, policy: Policy) -> str:
-    """Say why a ledger under `policy` cannot charge a mechanism; "" if it can."""
-    if protects(mechanism.policy, policy):
-        return ""
-    return (
-        f"the ledger promises {policy!r}, and {mechanism.name} runs under "
-        f"{mechanism.policy!r}, which is neither the same, nor a projection of it "
-        "(policy.project), nor known to have all its edges"
-    )
-
-
-def _check_policy(mechanism: Mechanism, policy: Policy) -> None:
-    reason = _refusal(mechanism, policy)
-    if reason:
-        raise PolicyError(f"{reason}. Nothing was charged")
-
-
-def _check_room(parts: list[_Part]) -> None:
-    """Fail here, before the charge, if sizes alone make a release fail."""
-    for one in parts:
-        mechanism = one.mechanism
-        try:
-            try:
-                _ = mechanism._rehearsal
-            except DataDependentError:
-                np.empty(mechanism.domain.size * BYTES_PER_CELL, dtype=np.uint8)
-        except MemoryError:
-            raise SizeError(
-                f"{mechanism.name} on {mechanism.domain.size:,} cells needs more memory "
-                "than there is; nothing was charged. Use fewer cells"
-            ) from None
-
-
-def _drawn(
-    parts: list[_Part], rng: RandomLike | None, progress: Progress | None
-) -> list[Release]:
-    """Draw every part, each with noise of its own."""
-    granted = [one.mechanism.epsilon for one in parts]
-    source = rng
-    if len(parts) > 1 and rng is not None:
-        source = np.random.default_rng(rng)
-    answers = [
-        one.mechanism.release(one.data, source, progress=progress) for one in parts
-    ]
-    for one, epsilon in zip(answers, granted, strict=True):
-        if one.guarantee.epsilon > epsilon or one.private != (rng is None):
-            raise PrivacyError(
-                f"{one.mechanism} spent eps = {float(one.guarantee.epsilon):g} where "
-                f"{float(epsilon):g} was granted, or drew other noise than asked; its "
-                "answer was dropped"
-            )
-    return answers
-
-
-def _content(parts: list[_Part], together: str | None) -> dict[str, Any]:
-    """Describe a request for the log, without a word about its data."""
-    asked = [(one.mechanism, one.cells) for one in parts]
-    return {
-        "fingerprint": question_digest(together, asked),
-        "together": together,
-        "parts": [
-            {
-                "mechanism": one.mechanism.name,
-                "epsilon": str(one.mechanism.epsilon),
-                "policy": one.mechanism.policy.describe(),
-            }
-            for one in parts
-        ],
-    }
-
-
-def _check_same(charge: Charge, content: dict[str, Any]) -> None:
-    if charge.content.get("fingerprint") != content["fingerprint"]:
-        raise LedgerError(
-            f"the request {charge.request!r} was made for another question "
-            f"({Entry.of(charge).mechanism}, eps = {units_text(charge.cost)}); a request "
-            "stands for one mechanism with its parameters. Choose another name"
-        )
-
-
-def _check_mechanism(mechanism: Any) -> None:
-    if not isinstance(mechanism, Mechanism):
-        raise InputError(
-            f"a ledger releases mechanisms, such as Laplace(...); received "
-            f"{mechanism!r}"
-        )
-
-
-def _as_request(request: Any) -> str:
-    if request is None:
-        return uuid.uuid4().hex
-    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST:
-        raise InputError(
-            f"a request is named by a text of 1 to {LONGEST_REQUEST} characters; "
-            f"received {request!r}"
-        )
-    return request
-
-
-def _packed(release: Release) -> bytes:
-    """Return the bytes of a release file."""
-    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
-        file = Path(folder, "answer.release")
-        release.save(file)
-        return file.read_bytes()
-
-
-def _unpacked(answer: bytes) -> Release:
-    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
-        file = Path(folder, "answer.release")
-        file.write_bytes(answer)
-        return Release.load(file)

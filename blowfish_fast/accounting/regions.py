@@ -1,4 +1,4 @@
-"""Disjoint regions of one domain: does an edge join two of them?
+"""Disjoint regions of one domain, and the edges that join two of them.
 
     cells     0 1 2 3 | 4 5 6 7 | 8 9      regions 0 and 1, and the rest
     policy    0-1-2-3   4-5-6-7   8-9      no edge crosses: the largest cost counts
@@ -12,7 +12,7 @@ parts together cost no more than the largest. Proof: ``docs/proofs/composition.m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from .._typing import AnyArray, IntArray
 from .._validation import as_integers
 from ..errors import DomainError, InputError, PolicyError, SizeError
 from ..policies import ABSENT, Full, Policy
-from .composition import Cost, ancestry, parallel_by_regions
+from .composition import Cost, constraints_bind, parallel_by_regions
 
 MOST_WALKED = 2**24
 """Most edges that are compared one by one, for a region."""
@@ -41,7 +41,7 @@ def check_regions(regions: Sequence[Region], whole: Policy) -> None:
 
     Afterwards the regions together cost the largest of their epsilons under `whole`.
     """
-    if whole.has_constraints:
+    if constraints_bind(whole):
         raise PolicyError(
             "this policy has count constraints, so a neighbouring database may change "
             "several regions at once. Release them one after the other"
@@ -150,15 +150,22 @@ def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
         Over as many cells as the region has, in the order of `cells`; or a projection
         of such a policy.
     whole : Policy
-        Over the whole domain, without constraints.
+        Over the whole domain; its constraints, if any, do not bind.
     cells : int64
         The region.
     """
     return any(
         one.domain.size == cells.size and _has_edges_inside(one, whole, cells)
-        for one in ancestry(policy)
-        if not one.has_constraints
+        for one in _ancestry(policy.unconstrained)
     )
+
+
+def _ancestry(policy: Policy) -> Iterator[Policy]:
+    """Yield a policy, the one it was projected from, and so on."""
+    link: Policy | None = policy
+    while link is not None:
+        yield link
+        link = link.parent
 
 
 def _has_edges_inside(policy: Policy, whole: Policy, cells: IntArray) -> bool:

@@ -43,8 +43,8 @@ class Preview:
                 f"{units_text(standing.total)} remains"
             )
         after = left if refusal else left - cost
-        amounts = [Fraction(units, UNITS) for units in (cost, left, after)]
-        return cls(mechanism, *amounts, not refusal, refusal)
+        price, before, later = (Fraction(one, UNITS) for one in (cost, left, after))
+        return cls(mechanism, price, before, later, not refusal, refusal)
 
     def __str__(self) -> str:
         if not self.accepted:

@@ -52,7 +52,7 @@ if COMPILED:
     from numba import types
     from numba.extending import intrinsic
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def popcount(typing_context: Any, word: Any) -> Any:
         """Return the number of ones in a 64-bit word, as int64."""
 
@@ -62,7 +62,7 @@ if COMPILED:
 
         return types.int64(types.uint64), generate
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def high_product(typing_context: Any, left: Any, right: Any) -> Any:
         """Return the upper 64 bits of the 128-bit product of two words."""
 
@@ -76,7 +76,7 @@ if COMPILED:
 
         return types.uint64(types.uint64, types.uint64), generate
 
-    @intrinsic
+    @intrinsic  # type: ignore[untyped-decorator]
     def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         """Ask the processor to bring ``array[index]`` near, for writing."""
 

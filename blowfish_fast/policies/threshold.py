@@ -308,10 +308,10 @@ class Threshold(Policy):
         """Say in plain words what stays indistinguishable."""
         name, width = values_name(self.domain), self._cell_width()
         if width is not None:
-            size = f"{float(self.theta) * width:,.12g}"
+            size = _words(float(self.theta) * width)
             close, step = f"differ by at most {size}", f"steps of at most {size}"
         else:
-            cells = "1 cell" if self.theta == 1 else f"{self.theta:g} cells"
+            cells = "1 cell" if self.theta == 1 else f"{_words(self.theta)} cells"
             how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
             close, step = f"lie at most {cells} apart{how}", "such steps"
         return (
@@ -334,14 +334,12 @@ class Threshold(Policy):
     def neighbours(self) -> str:
         """Say how two neighbouring databases differ."""
         if self.unit == "value":
-            return (
-                "one record moves to a cell with values at most "
-                f"{float(self.theta):,.12g} away"
-            )
+            size = _words(self.theta)
+            return f"one record moves to a cell with values at most {size} away"
         if self.theta == 1 and self.metric == "l1":
             return "one record moves to an adjacent cell"
         how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
-        return f"one record moves to a cell at most {self.theta:g} away{how}"
+        return f"one record moves to a cell at most {_words(self.theta)} away{how}"
 
     def _parameters(self) -> dict[str, Any]:
         return {"theta": self.theta, "unit": self.unit, "metric": self.metric}
@@ -357,7 +355,11 @@ class Threshold(Policy):
         options = "" if self.unit == "cells" else ', unit="value"'
         if not self._on_line:
             options += f', metric="{self.metric}"'
-        return f"Threshold({self.domain!r}, theta={self.theta:g}{options})"
+        return f"Threshold({self.domain!r}, theta={self.theta!r}{options})"
+
+
+def _words(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.12g}"
 
 
 def _checked(theta: Any, unit: str, *, whole: bool) -> int | float:

@@ -176,12 +176,11 @@ def row_moments(form: Fractions | Pieces, buckets: int) -> RowMoments:
     least = np.where(blank, 0.0, np.inf)
     np.maximum.at(largest, rows, form.values)
     np.minimum.at(least, rows, form.values)
-    return RowMoments(
-        np.bincount(rows, form.values * lengths, minlength=queries),
-        np.bincount(rows, form.values**2 * lengths, minlength=queries),
-        largest,
-        least,
-    )
+    total = np.zeros(queries)
+    squares = np.zeros(queries)
+    np.add.at(total, rows, form.values * lengths)
+    np.add.at(squares, rows, form.values**2 * lengths)
+    return RowMoments(total, squares, largest, least)
 
 
 def _range_moments(form: Fractions, buckets: int) -> RowMoments:

@@ -64,7 +64,7 @@ class Rectangles(Workload):
     @property
     def queries(self) -> int:
         """As listed."""
-        return self.lows.shape[0]
+        return len(self.lows)
 
     @property
     def whole_cells(self) -> bool:

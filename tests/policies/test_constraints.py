@@ -28,7 +28,9 @@ def sets_of(constraints):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=5))
+@given(
+    st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=5)
+)
 def test_kinds_of_cells_hold_exactly_the_marked_cells(masks):
     known = bf.CountConstraints(LINE, masks)
     assert sets_of(known) == [set(np.flatnonzero(mask)) for mask in masks]

@@ -1,4 +1,4 @@
-"""Grey box: the noise declared, against every edge of every policy, from definitions."""
+"""Grey box: the noise declared, against every edge of the policy, by definition."""
 
 from __future__ import annotations
 

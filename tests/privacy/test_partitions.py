@@ -99,9 +99,7 @@ def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
 
     monkeypatch.setattr(enumeration, "record_distance", lambda policy: 1)
     findings = [
-        audit_least_cost(
-            least_cost(price), FULL, pair, epsilon=1, samples=4 * SAMPLES
-        )
+        audit_least_cost(least_cost(price), FULL, pair, epsilon=1, samples=4 * SAMPLES)
         for price in (4, HEIGHT)
         for pair in (MOVED, (np.array([1, 0, 8, 8]), np.array([0, 1, 8, 8])))
     ]
@@ -147,7 +145,9 @@ def test_sampled_partitions_stay_within_epsilon(query_cells, price, policy, pair
 def test_a_doubled_rate_is_caught(monkeypatch):
     original = DyadicTree.rate
     monkeypatch.setattr(
-        DyadicTree, "rate", lambda self, cells, epsilon: 2 * original(self, cells, epsilon)
+        DyadicTree,
+        "rate",
+        lambda self, cells, epsilon: 2 * original(self, cells, epsilon),
     )
     ratios = [
         exact_ratio(DyadicTree().priced(price), ADD_REMOVE, pair, Fraction(1))

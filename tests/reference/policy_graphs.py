@@ -76,7 +76,9 @@ def _one_moves(policy, low, high):
 def listed(policy):
     """Return the edges that the policy lists, each seen once."""
     pairs = [tuple(pair) for chunk in policy.edges() for pair in chunk.tolist()]
-    ordered = {(max(u, v), -1) if -1 in (u, v) else (min(u, v), max(u, v)) for u, v in pairs}
+    ordered = {
+        (max(u, v), -1) if -1 in (u, v) else (min(u, v), max(u, v)) for u, v in pairs
+    }
     assert len(ordered) == len(pairs), "an edge was listed twice"
     return ordered
 

@@ -53,9 +53,7 @@ def sensitivity(edges, matrix):
     """Return the largest sum of absolute changes over the edges, as a fraction."""
     worst = Fraction(0)
     for low, high in edges:
-        change = sum(
-            abs(row[low] - (0 if high == -1 else row[high])) for row in matrix
-        )
+        change = sum(abs(row[low] - (0 if high == -1 else row[high])) for row in matrix)
         worst = max(worst, change)
     return worst
 

@@ -1,0 +1,216 @@
+"""The file of a journal: its tables, how it is made, why it may not open.
+
+    budget   total, spent, terms         one row; CHECK (spent <= total)
+    log      1 open  <- 2 charge <- 3 charge <- 4 answer ...     only ever grows
+    answer   the bytes of stored answers, in pieces
+
+Triggers refuse to change or delete entries and to lower `spent`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import LedgerError
+
+APPLICATION = 0x626C6F77
+"""Marks our files among SQLite files: "blow"."""
+
+FORMAT = 1
+"""Raised whenever the tables change."""
+
+BUSY_SECONDS = 60.0
+"""How long to wait while another process writes."""
+
+FIRST_LINK = hashlib.sha256(b"blowfish_fast ledger").digest()
+"""What the first entry is chained to."""
+
+_TABLES = """
+CREATE TABLE budget (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    total INTEGER NOT NULL CHECK (typeof(total) = 'integer'),
+    spent INTEGER NOT NULL CHECK (typeof(spent) = 'integer' AND spent >= 0),
+    terms INTEGER NOT NULL,
+    CHECK (spent <= total)
+);
+CREATE TABLE log (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('open', 'amend', 'charge', 'answer')),
+    request TEXT,
+    cost INTEGER NOT NULL CHECK (typeof(cost) = 'integer' AND cost >= 0),
+    content TEXT NOT NULL,
+    digest BLOB NOT NULL CHECK (length(digest) = 32)
+);
+CREATE UNIQUE INDEX one_charge ON log (request) WHERE kind = 'charge';
+CREATE UNIQUE INDEX one_answer ON log (request) WHERE kind = 'answer';
+CREATE TABLE answer (
+    entry INTEGER NOT NULL REFERENCES log (number),
+    part INTEGER NOT NULL,
+    piece INTEGER NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (entry, part, piece)
+);
+CREATE TRIGGER log_is_fixed BEFORE UPDATE ON log
+BEGIN SELECT RAISE (ABORT, 'entries never change'); END;
+CREATE TRIGGER log_is_kept BEFORE DELETE ON log
+BEGIN SELECT RAISE (ABORT, 'entries are never deleted'); END;
+CREATE TRIGGER answer_is_fixed BEFORE UPDATE ON answer
+BEGIN SELECT RAISE (ABORT, 'answers never change'); END;
+CREATE TRIGGER answer_is_kept BEFORE DELETE ON answer
+BEGIN SELECT RAISE (ABORT, 'answers are never deleted'); END;
+CREATE TRIGGER budget_is_kept BEFORE DELETE ON budget
+BEGIN SELECT RAISE (ABORT, 'the budget is never deleted'); END;
+CREATE TRIGGER nothing_is_refunded BEFORE UPDATE ON budget WHEN NEW.spent < OLD.spent
+BEGIN SELECT RAISE (ABORT, 'nothing is ever refunded'); END;
+CREATE TRIGGER terms_are_frozen BEFORE UPDATE ON budget
+WHEN (NEW.total <> OLD.total OR NEW.terms <> OLD.terms)
+AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
+BEGIN SELECT RAISE (ABORT, 'terms are frozen after the first charge'); END;
+"""
+
+_PROBLEMS = {
+    "SQLITE_BUSY": "another process keeps it busy; try again",
+    "SQLITE_FULL": "the disk is full; free some room and try again",
+    "SQLITE_READONLY": "it can only be read; allow writing to the file and its folder",
+    "SQLITE_CANTOPEN": "it cannot be opened; check the path and its permissions",
+    "SQLITE_NOTADB": "it is no ledger: it is damaged, or another kind of file",
+    "SQLITE_CORRUPT": "it is damaged; restore nothing older than the last charge",
+    "SQLITE_IOERR": "the disk reports an error; check it and try again",
+}
+
+
+def connect(target: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Open a database whose transactions are begun and ended by hand."""
+    return sqlite3.connect(
+        target,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=uri,
+    )
+
+
+def open_file(path: Path) -> sqlite3.Connection:
+    """Open the file of a journal; refuse whatever is none."""
+    if path.is_file() and path.stat().st_size == 0:
+        raise LedgerError(
+            f"{path} is empty, and a ledger never is: it was damaged, or made by "
+            "something else. Choose another path"
+        )
+    connection = connect(f"{path.as_uri()}?mode=rw", uri=True)
+    try:
+        (mark,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if mark != APPLICATION:
+            raise LedgerError(
+                f"{path} is an SQLite file and no ledger; choose another path"
+            )
+        if version != FORMAT:
+            raise LedgerError(
+                f"{path} is a ledger of format {version}, and this version reads "
+                f"format {FORMAT}. Update blowfish_fast"
+            )
+        _make_durable(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
+    """Make a ledger in one step: it is there with its first entry, or not at all."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    except OSError as problem:
+        raise LedgerError(
+            f"no ledger can be made at {path}: {problem.strerror or problem}"
+        ) from None
+    os.close(handle)
+    try:
+        connection = connect(temporary)
+        try:
+            _make_durable(connection)
+            lay_out(connection, total, terms)
+        finally:
+            connection.close()
+        # Unlike a rename, a link never replaces what another process made meanwhile.
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(temporary + ending)
+
+
+def lay_out(connection: sqlite3.Connection, total: int, terms: dict[str, Any]) -> None:
+    """Make the tables and the first entry."""
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    connection.executescript(f"BEGIN;{_TABLES}")
+    number = append(connection, "open", None, 0, {"total": total, "terms": terms})
+    connection.execute("INSERT INTO budget VALUES (1, ?, 0, ?)", (total, number))
+    connection.execute("COMMIT")
+
+
+def _make_durable(connection: sqlite3.Connection) -> None:
+    """Ask that a committed transaction survives the loss of power."""
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise LedgerError(
+            "the folder of the ledger does not support SQLite's write-ahead log "
+            f"(it answers {mode!r}); use a local disk"
+        )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA fullfsync = ON")
+
+
+def entry_digest(
+    before: bytes, number: int, kind: str, request: str | None, cost: int, content: str
+) -> bytes:
+    """Return the digest of an entry, chained to the one before it."""
+    text = json.dumps([number, kind, request, cost, content])
+    return hashlib.sha256(before + text.encode()).digest()
+
+
+def append(
+    connection: sqlite3.Connection,
+    kind: str,
+    request: str | None,
+    cost: int,
+    content: dict[str, Any],
+) -> int:
+    """Add an entry to the log, chained to the last one; return its number."""
+    last = connection.execute(
+        "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    number, before = (last[0] + 1, last[1]) if last else (1, FIRST_LINK)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    text = json.dumps({"time": now, **content}, sort_keys=True)
+    digest = entry_digest(before, number, kind, request, cost, text)
+    connection.execute(
+        "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
+        (number, kind, request, cost, text, digest),
+    )
+    return number
+
+
+@contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """Turn SQLite's errors into sentences about the ledger called `name`."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        code = getattr(problem, "sqlite_errorname", "") or ""
+        kind = "_".join(code.split("_")[:2])
+        raise LedgerError(
+            f"{name} could not be used: {_PROBLEMS.get(kind, problem)}"
+        ) from problem

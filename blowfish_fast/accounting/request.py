@@ -1,0 +1,183 @@
+"""One request to a ledger: its checks, its description, its draw, its bytes.
+
+Everything before the draw looks at public values only, except that malformed data is
+refused; everything after it holds noisy values only.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import (
+    DataDependentError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    PrivacyError,
+    RandomnessError,
+    SizeError,
+)
+from ..handle import Progress
+from ..mechanisms import Mechanism
+from ..policies import Policy
+from ..release import Release
+from .composition import units_text
+from .fingerprint import question_digest
+from .journal import Charge
+from .statements import Entry
+
+RandomLike = int | np.random.Generator
+
+LONGEST_REQUEST = 200
+"""Characters of a request id."""
+
+BYTES_PER_CELL = 640
+"""Memory per cell of the hungriest mechanism whose size depends on data, at worst."""
+
+
+class Part(NamedTuple):
+    """A mechanism, its data, and the region of the domain where that is stated."""
+
+    mechanism: Mechanism
+    data: Any
+    cells: Any = None
+
+
+def refusal(mechanism: Mechanism, policy: Policy) -> str:
+    """Say why a ledger under `policy` cannot charge a mechanism; "" if it can."""
+    if mechanism.policy.covers(policy):
+        return ""
+    return (
+        f"the ledger promises {policy!r}, and {mechanism.name} runs under "
+        f"{mechanism.policy!r}, which is neither the same, nor a projection of it "
+        "(policy.project), nor known to have all its edges"
+    )
+
+
+def check_policy(mechanism: Mechanism, policy: Policy) -> None:
+    """Refuse a mechanism that a ledger under `policy` cannot charge."""
+    reason = refusal(mechanism, policy)
+    if reason:
+        raise PolicyError(f"{reason}. Nothing was charged")
+
+
+def check_room(parts: list[Part]) -> None:
+    """Fail here, before the charge, if sizes alone make a release fail."""
+    for one in parts:
+        mechanism = one.mechanism
+        try:
+            try:
+                _ = mechanism._rehearsal
+            except DataDependentError:
+                np.empty(mechanism.domain.size * BYTES_PER_CELL, dtype=np.uint8)
+        except MemoryError:
+            raise SizeError(
+                f"{mechanism.name} on {mechanism.domain.size:,} cells needs more "
+                "memory than there is; nothing was charged. Use fewer cells"
+            ) from None
+
+
+def drawn(
+    parts: list[Part], rng: RandomLike | None, progress: Progress | None
+) -> list[Release]:
+    """Draw every part, each with noise of its own."""
+    granted = [one.mechanism.epsilon for one in parts]
+    source = rng
+    if len(parts) > 1 and rng is not None:
+        source = np.random.default_rng(rng)
+    answers = [
+        one.mechanism.release(one.data, source, progress=progress) for one in parts
+    ]
+    for one, epsilon in zip(answers, granted, strict=True):
+        if one.guarantee.epsilon > epsilon or one.private != (rng is None):
+            raise PrivacyError(
+                f"{one.mechanism} spent eps = {float(one.guarantee.epsilon):g} where "
+                f"{float(epsilon):g} was granted, or drew other noise than asked; its "
+                "answer was dropped"
+            )
+    return answers
+
+
+def described(parts: list[Part], together: str | None) -> dict[str, Any]:
+    """Describe a request for the log, without a word about its data."""
+    asked = [(one.mechanism, one.cells) for one in parts]
+    return {
+        "fingerprint": question_digest(together, asked),
+        "together": together,
+        "parts": [
+            {
+                "mechanism": one.mechanism.name,
+                "epsilon": str(one.mechanism.epsilon),
+                "policy": one.mechanism.policy.describe(),
+            }
+            for one in parts
+        ],
+    }
+
+
+def check_same(charge: Charge, content: dict[str, Any]) -> None:
+    """Refuse a request that was charged for another question."""
+    if charge.content.get("fingerprint") != content["fingerprint"]:
+        raise LedgerError(
+            f"the request {charge.request!r} was made for another question "
+            f"({Entry.of(charge).mechanism}, eps = {units_text(charge.cost)}); a "
+            "request stands for one mechanism with its parameters. Choose another name"
+        )
+
+
+def check_mechanism(mechanism: Any) -> None:
+    """Refuse what is no mechanism."""
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(
+            f"a ledger releases mechanisms, such as Laplace(...); received "
+            f"{mechanism!r}"
+        )
+
+
+def check_seed(rng: RandomLike | None, *, on_disk: bool) -> None:
+    """Refuse seeds where releases are real, and seeds that are none."""
+    if rng is None:
+        return
+    if on_disk:
+        raise RandomnessError(
+            "a ledger on disk keeps real releases, whose noise must be secret; "
+            f"received the seed {rng!r}. Leave rng out, or experiment with "
+            "Ledger(None, ...). Nothing was charged"
+        )
+    if not isinstance(rng, np.random.Generator):
+        from ..randomness import Randomness
+
+        Randomness(rng)
+
+
+def as_request(request: Any) -> str:
+    """Read the name of a request, or make one up."""
+    if request is None:
+        return uuid.uuid4().hex
+    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST:
+        raise InputError(
+            f"a request is named by a text of 1 to {LONGEST_REQUEST} characters; "
+            f"received {request!r}"
+        )
+    return request
+
+
+def packed(release: Release) -> bytes:
+    """Return the bytes of a release file."""
+    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
+        file = Path(folder, "answer.release")
+        release.save(file)
+        return file.read_bytes()
+
+
+def unpacked(answer: bytes) -> Release:
+    """Read the bytes of a release file."""
+    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
+        file = Path(folder, "answer.release")
+        file.write_bytes(answer)
+        return Release.load(file)

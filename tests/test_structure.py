@@ -1,0 +1,152 @@
+"""The tree keeps the promises of its own style."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "blowfish_fast"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+LABELS = ("Guarantee", "Neighbours", "Sensitivity", "Error", "Complexity", "Source")
+
+
+def test_file_names_are_unique():
+    names = Counter(
+        path.name for path in SOURCES if path.name not in ("__init__.py", "base.py")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_file_exceeds_500_lines():
+    long = [
+        str(path.relative_to(ROOT))
+        for folder in (PACKAGE, ROOT / "tests")
+        for path in folder.rglob("*.py")
+        if len(path.read_text().splitlines()) > 500
+    ]
+    assert long == []
+
+
+def test_every_kernel_has_its_test():
+    kernels = {path.stem for path in (PACKAGE / "kernels").glob("[a-z]*.py")}
+    tested = {
+        path.stem.removeprefix("test_")
+        for path in (ROOT / "tests" / "kernels").glob("test_*.py")
+    }
+    assert kernels - tested == set()
+
+
+@pytest.mark.parametrize(
+    "folder", ["mechanisms", "partitions", "policies", "strategies", "workloads"]
+)
+def test_every_module_is_mirrored_by_a_test(folder):
+    words = " ".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    for path in (PACKAGE / folder).glob("[a-z]*.py"):
+        if path.stem in ("base", "registry"):
+            continue
+        mirrored = (ROOT / "tests" / folder / f"test_{path.stem}.py").exists()
+        assert mirrored or f"{folder}.{path.stem}" in words or _classes_in(path, words)
+
+
+def _classes_in(path, words):
+    tree = ast.parse(path.read_text())
+    public = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        and not node.name.startswith("_")
+    ]
+    return bool(public) and all(re.search(rf"\b{name}\b", words) for name in public)
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_mechanisms_state_the_six_labels_and_have_a_proof(name):
+    mechanism = MECHANISMS[name]
+    for label in LABELS:
+        assert f"{label}:" in mechanism.__doc__, f"{name} lacks {label}"
+    assert ">>>" in mechanism.__doc__
+    assert mechanism.name == name
+    assert mechanism.__module__.endswith(name)
+    assert (ROOT / "docs" / "proofs" / f"{name}.md").exists()
+
+
+def test_proofs_name_functions_that_exist():
+    defined = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                defined.add(node.name)
+    for page in (ROOT / "docs" / "proofs").glob("*.md"):
+        for quoted in re.findall(r"`([\w.]+)`", page.read_text()):
+            last = quoted.split(".")[-1]
+            if (
+                "." in quoted
+                and last.islower()
+                and quoted.split(".")[0]
+                in (
+                    "handle",
+                    "noise",
+                    "kernels",
+                    "strategies",
+                    "partitions",
+                    "mechanisms",
+                    "policies",
+                    "audit",
+                )
+            ):
+                known = last in defined or any(path.stem == last for path in SOURCES)
+                assert known, f"{page.name} names {quoted}"
+
+
+def test_importing_the_package_loads_numpy_and_nothing_heavier():
+    code = (
+        "import sys, blowfish_fast; "
+        "print([m for m in ('numba','scipy','matplotlib','cryptography','typer',"
+        "'pandas','rustworkx','ibis') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_public_function_carries_the_name_of_a_module_beside_it():
+    for folder in {path.parent for path in SOURCES}:
+        modules = {path.stem for path in folder.glob("*.py")}
+        for path in folder.glob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.FunctionDef) and node.name in modules:
+                    pytest.fail(f"{path.name}: {node.name} is also a module")
+
+
+def test_the_map_of_the_readme_is_true():
+    for path in re.findall(
+        r"`((?:blowfish_fast|docs|tests|examples)/[\w./]+)`",
+        (ROOT / "README.md").read_text(),
+    ):
+        assert (ROOT / path).exists(), path
+
+
+def test_every_lazy_name_can_be_reached():
+    import blowfish_fast as bf
+
+    for name in bf.__all__:
+        assert getattr(bf, name) is not None
+    for name in bf.kernels.__all__:
+        assert callable(getattr(bf.kernels, name))
+    with pytest.raises(AttributeError):
+        _ = bf.nothing_of_the_kind
+    with pytest.raises(AttributeError):
+        _ = bf.kernels.nothing_of_the_kind
+    assert "Dawa" in dir(bf)
+    assert "greedy_scaling" in dir(bf.kernels)
+    assert re.match(r"\d+\.\d+", bf.__version__)
