@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .histogram import Histogram
     from .mechanisms.dawa import Dawa
     from .mechanisms.laplace import Laplace
+    from .mechanisms.ordered import Ordered
+    from .mechanisms.ordered_hierarchical import OrderedHierarchical
     from .policies.constraints import (
         CountConstraints,
         MarginalConstraints,
@@ -59,6 +61,8 @@ _HOMES = {
     "Laplace": "mechanisms.laplace",
     "Ledger": "accounting.ledger",
     "MarginalConstraints": "policies.constraints",
+    "Ordered": "mechanisms.ordered",
+    "OrderedHierarchical": "mechanisms.ordered_hierarchical",
     "RectangleConstraints": "policies.constraints",
     "Release": "release",
 }
@@ -92,6 +96,8 @@ __all__ = [
     "Laplace",
     "Ledger",
     "MarginalConstraints",
+    "Ordered",
+    "OrderedHierarchical",
     "RectangleConstraints",
     "Release",
     "accounting",

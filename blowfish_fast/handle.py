@@ -77,6 +77,10 @@ class Strategy(Protocol):
         """Return the exact cost of the worst policy edge (or a bound above it)."""
         ...
 
+    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
+        """Return what leaves the handle: rows with one independent draw per scale."""
+        ...
+
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the best linear estimate of the cells."""
         ...
@@ -218,9 +222,12 @@ class Handle:
         self._report(f"measuring: {strategy.kind}")
         self._account.charge(Call("measure", strategy.kind, epsilon, scales))
         if self._counts is None or self._rng is None:
-            noisy = np.zeros(scales.rates.size, dtype=np.int64)
+            counts = np.zeros(self.policy.domain.size, dtype=np.int64)
+            noise = np.zeros(scales.rates.size, dtype=np.int64)
         else:
-            noisy = _with_noise(strategy.rows(self._counts), scales, self._rng)
+            counts = self._counts
+            noise = _draw(scales, self._rng)
+        noisy = strategy.published(strategy.rows(counts), noise, scales)
         return Measurement(strategy, scales, noisy, self.buckets)
 
     def on(self, buckets: Buckets) -> Handle:
@@ -240,19 +247,18 @@ class Handle:
             self._progress(step)
 
 
-def _with_noise(rows: IntArray, scales: Scales, rng: Randomness) -> IntArray:
-    """Add exact discrete Laplace noise to the measured rows; blank unmeasured ones."""
+def _draw(scales: Scales, rng: Randomness) -> IntArray:
+    """Return one exact discrete Laplace draw per measured scale, 0 elsewhere."""
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
     measured = scales.measured
-    noisy = np.where(scales.exact, rows, 0)
     rates = scales.rates[measured]
     if rates.size == 0:
-        return noisy
+        return noise
     # One shared scale is the faster path of the sampler.
     shared = bool((rates == rates[0]).all())
-    drawn = (
+    noise[measured] = (
         rng.laplace(scales.unit, int(rates[0]), size=rates.size)
         if shared
         else rng.laplace(scales.unit, rates)
     )
-    noisy[measured] = rows[measured] + drawn
-    return noisy
+    return noise

@@ -358,10 +358,14 @@ class Ledger:
         return Ledger, (self.path,)
 
     def __repr__(self) -> str:
-        standing = self._journal.standing()
+        name = repr(str(self.path)) if self.path else "None"
+        try:
+            standing = self._journal.standing()
+        except LedgerError:
+            return f"Ledger({name}, closed or out of reach)"
         return (
-            f"Ledger({str(self.path) if self.path else None!r}, "
-            f"eps = {units_text(standing.total)}, spent {units_text(standing.spent)})"
+            f"Ledger({name}, eps = {units_text(standing.total)}, "
+            f"spent {units_text(standing.spent)})"
         )
 
     def _settle(

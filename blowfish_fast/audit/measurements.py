@@ -69,15 +69,49 @@ def _price(
 def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     """Return the exact price of moving one record from `start` to `end` (-1: absent).
 
-    Infinite prices cannot be paid: a row published exactly that the edge moves
-    raises, because no epsilon covers it.
+    The price is that of the cheapest shift of the draws that turns what one database
+    publishes into what the other does: each draw by itself where rows have their own,
+    found by trying them all where one draw reaches several rows. Infinite prices cannot
+    be paid: a row published exactly that the edge moves raises, because no epsilon
+    covers it.
     """
     change = _rows_of(measurement, start) - _rows_of(measurement, end)
     scales = measurement.scales
+    if change.size != scales.rates.size or _reaches_several(measurement):
+        return _price_of_one_draw(measurement, change)
     if change[scales.exact].any():
         raise AssertionError(f"edge ({start}, {end}) moves a row published exactly")
     moved = np.abs(change).astype(object) * scales.rates.astype(object)
     return Fraction(int(moved.sum()), scales.unit)
+
+
+def _reaches_several(measurement: Measurement) -> bool:
+    unit = np.zeros(measurement.scales.rates.size, dtype=np.int64)
+    if unit.size:
+        unit[0] = 1
+    return bool(np.abs(_shift(measurement, unit)).sum() > 1)
+
+
+def _shift(measurement: Measurement, noise: IntArray) -> IntArray:
+    """Return how draws change what is published, rows being zero."""
+    rows = measurement.strategy.rows(np.zeros(measurement.buckets.count, np.int64))
+    return measurement.strategy.published(rows, noise, measurement.scales)
+
+
+def _price_of_one_draw(measurement: Measurement, change: IntArray) -> Fraction:
+    if not change.any():
+        return Fraction(0)
+    scales = measurement.scales
+    prices = []
+    for draw in np.flatnonzero(scales.measured):
+        unit = np.zeros(scales.rates.size, dtype=np.int64)
+        unit[draw] = 1
+        moved = _shift(measurement, unit)
+        if (moved == change).all() or (moved == -change).all():
+            prices.append(Fraction(int(scales.rates[draw]), scales.unit))
+    if not prices:
+        raise AssertionError("no single draw pays for this edge")
+    return min(prices)
 
 
 def _rows_of(measurement: Measurement, cell: int) -> IntArray:

@@ -173,7 +173,7 @@ def _fit(
     return fit[leaves]
 
 
-def _checked_variances(variances: FloatArray, trees: BlockTrees) -> FloatArray:
+def usable_variances(variances: FloatArray, trees: BlockTrees) -> FloatArray:
     """Return usable variances: borders may be exact, nothing is infinite."""
     array = np.ascontiguousarray(variances, dtype=np.float64)
     if array.shape != (trees.rows,) or not (array >= 0.0).all():
@@ -197,7 +197,7 @@ def tree_variances(variances: FloatArray, trees: BlockTrees) -> TreeVariances:
     trees : BlockTrees
         The shape.
     """
-    bounded = _checked_variances(variances, trees)
+    bounded = usable_variances(variances, trees)
     return TreeVariances(*_tree_variances(bounded, trees.roots, trees.parents))
 
 
@@ -213,7 +213,7 @@ def chain_variances(
     inside : TreeVariances
         What it returned.
     """
-    borders = _checked_variances(variances, trees)[: trees.blocks]
+    borders = usable_variances(variances, trees)[: trees.blocks]
     return ChainVariances(*_chain_variances(borders, inside.known[trees.roots[:-1]]))
 
 
@@ -248,7 +248,7 @@ def hierarchy_least_squares(
     array([1., 2., 4., 3.])
     """
     noisy = np.ascontiguousarray(noisy, dtype=np.float64)
-    bounded = _checked_variances(variances, trees)
+    bounded = usable_variances(variances, trees)
     if noisy.shape != bounded.shape:
         raise InputError(
             f"noisy holds one number for each of the {trees.rows} rows of these trees; "

@@ -31,6 +31,7 @@ from blowfish_fast.kernels.block_trees import BlockTrees
 from blowfish_fast.kernels.ordered_hierarchy_inference import (
     chain_variances,
     tree_variances,
+    usable_variances,
 )
 
 
@@ -312,6 +313,71 @@ def _variances(
             cut = past
         result[query] = max(variance, 0.0)
     return result
+
+
+@kernel
+def _leverages(
+    variances: FloatArray,
+    known: FloatArray,
+    family: FloatArray,
+    smoothed: FloatArray,
+    follow: FloatArray,
+    roots: IntArray,
+    parents: IntArray,
+) -> FloatArray:
+    blocks = roots.size - 1
+    leverage = np.zeros(parents.size)
+    # Variance of each node's estimated total.
+    total = np.empty(parents.size)
+    for block in range(blocks):
+        root = roots[block]
+        shift = blocks - block - 1
+        right = smoothed[block + 1]
+        if variances[block] > 0.0:
+            leverage[block] = min(right / variances[block], 1.0)
+        step = 1.0 - follow[block]
+        rest = smoothed[block] - follow[block] * follow[block] * right
+        total[root] = max(rest, 0.0) + step * step * right
+        for node in range(root + 1, roots[block + 1]):
+            parent = parents[node]
+            share = known[node] / family[parent]
+            total[node] = known[node] * (1.0 - share) + share * share * total[parent]
+            leverage[node + shift] = min(total[node] / variances[node + shift], 1.0)
+    return leverage
+
+
+def row_leverages(variances: FloatArray, trees: BlockTrees) -> FloatArray:
+    """Return how far the estimate of each row follows its own measurement.
+
+    It is the variance of the row's estimate over that of its measurement, and the
+    largest coefficient that the row's noise can have in the answer to a query whose
+    coefficients lie in [0, 1]: the noise lifts the cells that the row counts, lowers
+    all others, and lifts by no more than this in all. O(nodes).
+
+    Parameters
+    ----------
+    variances : (rows,) float64
+        Variance of each row, borders first; infinity: not measured, 0: exact.
+    trees : BlockTrees
+        The shape.
+
+    Returns
+    -------
+    (rows,) float64
+        Between 0 and 1; 0 for exact borders.
+    """
+    bounded = usable_variances(variances, trees)
+    inside = tree_variances(bounded, trees)
+    chain = chain_variances(bounded, trees, inside)
+    return _leverages(
+        bounded,
+        inside.known,
+        inside.family,
+        chain.smoothed,
+        chain.follow,
+        trees.roots,
+        trees.parents,
+    )
 
 
 def hierarchy_variances(

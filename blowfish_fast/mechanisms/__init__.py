@@ -5,5 +5,14 @@ from __future__ import annotations
 from .base import Mechanism, Outcome
 from .dawa import Dawa
 from .laplace import Laplace
+from .ordered import Ordered
+from .ordered_hierarchical import OrderedHierarchical
 
-__all__ = ["Dawa", "Laplace", "Mechanism", "Outcome"]
+__all__ = [
+    "Dawa",
+    "Laplace",
+    "Mechanism",
+    "Ordered",
+    "OrderedHierarchical",
+    "Outcome",
+]

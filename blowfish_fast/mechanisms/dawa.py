@@ -165,7 +165,7 @@ class Dawa(Mechanism):
         leaves = bucketed.policy.domain.size
         root_exact = not bucketed.policy.has_bottom
         if self.strategy == "cells":
-            return Cells(leaves)
+            return Cells.under(bucketed.policy)
         if self.strategy in ("uniform", "geometric"):
             geometric = self.strategy == "geometric"
             return level_tree(leaves, 2, root_exact=root_exact, geometric=geometric)

@@ -1,6 +1,7 @@
-"""Laplace mechanism: independent noise on every cell.
+"""Laplace mechanism: independent noise on every cell, policy edge or answer.
 
-Pieces: strategy ``strategies.cells``, noise from ``kernels.discrete_laplace``.
+Pieces: strategies ``strategies.cells``, ``strategies.edge_noise`` and
+``strategies.answers``, noise from ``kernels.discrete_laplace``.
 """
 
 from __future__ import annotations
@@ -14,31 +15,36 @@ from ..errors import InputError
 from ..handle import Handle
 from ..histogram import Histogram
 from ..policies import Policy
-from ..strategies import Cells
+from ..strategies import Answers, Cells, EdgeNoise, LinearStrategy
 from ..workloads import Identity, Workload
 from .base import Mechanism, Outcome
 
 
 class Laplace(Mechanism):
-    """Release every cell with discrete Laplace noise.
+    """Release a histogram with discrete Laplace noise.
 
     Parameters
     ----------
     policy, workload, epsilon
-        See `Mechanism`. The workload does not change the noise.
-    on : {"cells"}
-        Where the noise goes: on the cells of the histogram.
+        See `Mechanism`. The workload changes the noise only with ``on="queries"``.
+    on : {"cells", "edges", "queries"}
+        Where the noise goes: on the cells of the histogram; on the edges of the
+        policy graph, each draw added to one end and taken from the other; or on each
+        answer, with intervals for the declared queries alone.
 
     Notes
     -----
     Guarantee: epsilon-Blowfish for `policy`; differential privacy under `AddRemove`
         (unbounded) and `Full` (bounded).
     Neighbours: one record moves along one edge of `policy`.
-    Sensitivity: 1 when a record is added or removed, 2 when it moves; the total is
-        exact where the policy makes it public.
-    Error: the variance of the noise, times the number of cells of a range; less the
-        part that the public total removes.
-    Complexity: O(n) time and memory.
+    Sensitivity: on cells 1 when a record is added or removed, 2 when it moves; on
+        edges 1, since a policy edge is undone by a shift of its own draw; on queries
+        the policy-specific sensitivity of the workload. Public totals are exact.
+    Error: on cells the variance of the noise times the number of cells of a range, less
+        the part that public totals remove; on edges times the number of edges it cuts;
+        on queries the variance itself.
+    Complexity: O(n) time and memory; O(n + edges) on edges, the coefficients of the
+        workload on queries.
     Source: [1]_, with noise on the integers; proof in ``docs/proofs/laplace.md``.
 
     References
@@ -65,13 +71,23 @@ class Laplace(Mechanism):
         self, policy: Policy, workload: Workload, *, epsilon: Any, on: str = "cells"
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if on != "cells":
-            raise InputError(f'on must be "cells"; received {on!r}')
+        if on not in ("cells", "edges", "queries"):
+            raise InputError(
+                f'on must be "cells", "edges" or "queries"; received {on!r}'
+            )
         self.on = on
 
     def _run(self, private: Handle) -> Outcome:
-        cells = private.measure(Cells(self.domain.size), epsilon=private.remaining)
-        return Outcome(cells.estimate(), [cells])
+        strategy = self._strategy(private.policy)
+        measurement = private.measure(strategy, epsilon=private.remaining)
+        return Outcome(measurement.estimate(), [measurement])
+
+    def _strategy(self, policy: Policy) -> LinearStrategy:
+        if self.on == "edges":
+            return EdgeNoise.under(policy)
+        if self.on == "queries":
+            return Answers.under(policy, self.workload)
+        return Cells.under(policy)
 
     @classmethod
     def example(

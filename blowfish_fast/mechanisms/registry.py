@@ -5,7 +5,10 @@ from __future__ import annotations
 from .base import Mechanism
 from .dawa import Dawa
 from .laplace import Laplace
+from .ordered import Ordered
+from .ordered_hierarchical import OrderedHierarchical
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    mechanism.name: mechanism for mechanism in (Dawa, Laplace)
+    mechanism.name: mechanism
+    for mechanism in (Dawa, Laplace, Ordered, OrderedHierarchical)
 }

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from .._typing import BoolArray, FloatArray, IntArray
 from ..noise import Scales, Spread, scales_within
 from ..policies import Policy
@@ -58,6 +60,14 @@ class LinearStrategy(ABC):
     @abstractmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild a strategy from `pack`."""
+
+    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
+        """Return what leaves the handle.
+
+        Each measured row with its own draw, exact rows as they are, and 0 in place of
+        rows that are not measured.
+        """
+        return np.where(scales.exact, rows, np.where(scales.measured, rows + noise, 0))
 
     def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
         """Return scales whose worst policy edge costs at most `epsilon`."""

@@ -1,9 +1,10 @@
 """Measure every cell by itself, all with the same noise.
 
-    rows   x_0  x_1  ...  x_{k-1}  total
+    rows   x_0  x_1  ...  x_{k-1}  |  total of each connected part of the policy
 
-The total is published exactly where the policy makes it public, and the cells are then
-shifted evenly to add up to it; otherwise it is not measured.
+The total of a part is published exactly where the policy makes it public, and its
+cells are then shifted evenly to add up to it; otherwise it is not measured. A part of
+one cell is its own total.
 """
 
 from __future__ import annotations
@@ -13,100 +14,189 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..errors import IntervalError
+from ..errors import IntervalError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import Policy
-from ..workloads import Form, Implicit
-from ..workloads.base import RowMoments, row_moments
+from ..workloads import Form, Fractions, Implicit, Pieces
+from ..workloads.base import form_matrix, row_moments
 from .base import LinearStrategy
+
+MOST_COEFFICIENTS = 2**26
 
 
 class Cells(LinearStrategy):
-    """Independent noise of one scale on each of `cells` cells."""
+    """Independent noise of one scale on each of `cells` cells.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    parts : (cells,) int64, optional
+        Connected part of the policy that each cell belongs to, numbered from 0; None
+        when there is just one.
+    """
 
     kind = "cells"
 
-    def __init__(self, cells: int) -> None:
+    def __init__(self, cells: int, parts: IntArray | None = None) -> None:
         self.cells = cells
+        self.parts = parts
+        self.part_sizes = np.array([cells]) if parts is None else np.bincount(parts)
+
+    @classmethod
+    def under(cls, policy: Policy) -> Self:
+        """Return the strategy with the connected parts of `policy`."""
+        components = policy.components()
+        labels = components.labels if components.count > 1 else None
+        return cls(policy.domain.size, labels)
 
     def rows(self, counts: IntArray) -> IntArray:
-        """Return the cells, then their total."""
-        return np.append(counts, counts.sum())
+        """Return the cells, then the total of each part."""
+        if self.parts is None:
+            return np.append(counts, counts.sum())
+        totals = np.zeros(self.part_sizes.size, dtype=np.int64)
+        np.add.at(totals, self.parts, counts)
+        return np.concatenate([counts, totals])
 
     def weights(self) -> IntArray:
-        """Give every cell the same weight, the total none."""
-        weights = np.full(self.cells + 1, 2**WEIGHT_BITS, dtype=np.int64)
-        weights[-1] = 0
+        """Give every cell the same weight, the totals none."""
+        weights = np.zeros(self.cells + self.part_sizes.size, dtype=np.int64)
+        weights[: self.cells] = 2**WEIGHT_BITS
         return weights
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the total, where it is public, and a cell that nothing can leave."""
-        exact = np.zeros(self.cells + 1, dtype=bool)
-        exact[-1] = not policy.has_bottom
-        exact[:-1] = not (policy.has_bottom or policy.has_moves)
-        return exact
+        """Mark public totals, and cells that no edge touches."""
+        components = policy.components()
+        if components.count == self.part_sizes.size:
+            public = ~components.private
+        else:
+            public = np.full(self.part_sizes.size, not policy.has_bottom)
+        alone = public & (self.part_sizes == 1)
+        if not (policy.has_bottom or policy.has_moves):
+            alone[:] = True
+        cells = (
+            np.full(self.cells, alone[0]) if self.parts is None else alone[self.parts]
+        )
+        return np.concatenate([cells, public])
 
     def worst_edge(self, weights: IntArray, policy: Policy) -> int:
-        """Return the heaviest cell with the total, or the two heaviest cells.
+        """Return the heaviest cell with its total, or the two heaviest cells.
 
-        A record that moves changes two cells and keeps the total. Over all pairs the
-        bound is exact; a sparser policy may reach less only if weights differ.
+        A record that moves changes two cells of one part and keeps its total. Over
+        all pairs the bound is exact; a sparser policy may reach less only if weights
+        differ.
         """
-        cells, total = weights[:-1], int(weights[-1])
-        worst = int(cells.max()) + total if policy.has_bottom else 0
+        cells, totals = weights[: self.cells], weights[self.cells :]
+        worst = int(cells.max()) + int(totals.max()) if policy.has_bottom else 0
         if policy.has_moves:
             worst = max(worst, int(np.partition(cells, -2)[-2:].sum()))
         return worst
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
-        """Return the noisy cells, shifted to the exact total where it is known."""
-        cells = noisy[:-1].astype(np.float64)
-        if scales.exact[-1] and not scales.exact[:-1].all():
-            cells += (int(noisy[-1]) - int(noisy[:-1].sum())) / self.cells
-        return cells
+        """Return the noisy cells, shifted to the totals that are known. O(cells)."""
+        cells = noisy[: self.cells].astype(np.float64)
+        known = scales.exact[self.cells :]
+        if not known.any():
+            return cells
+        parts = np.zeros(self.cells, np.int64) if self.parts is None else self.parts
+        sums = np.zeros(self.part_sizes.size, dtype=np.int64)
+        np.add.at(sums, parts, noisy[: self.cells])
+        gap = np.where(known, noisy[self.cells :] - sums, 0) / self.part_sizes
+        shifted: FloatArray = cells + gap[parts]
+        return shifted
 
     def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the law of each query's noise in closed form."""
+        """Return the law of each query's noise in closed form.
+
+        An exact total removes the mean coefficient of its part. `largest` is a bound
+        above where there are several parts.
+        """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
+        noisy = scales.measured[: self.cells]
+        if not noisy.any():
+            none = np.zeros(row_moments(form, self.cells).total.size)
+            return Spread(none, none, none)
+        first = int(np.flatnonzero(noisy)[0])
+        width, variance = scales.widths[first], scales.variances[first]
         moments = row_moments(form, self.cells)
-        return self._spread(moments, scales)
-
-    def _spread(self, moments: RowMoments, scales: Scales) -> Spread:
-        width = float(scales.widths[0])
-        variance = float(scales.variances[0])
-        if scales.exact[-1]:
-            # Coefficients less their mean: the exact total removes the common part.
+        squares, largest = moments.squares, np.maximum(moments.largest, -moments.least)
+        known = scales.exact[self.cells :]
+        if self.parts is None and known[0]:
             mean = moments.total / self.cells
-            squares = np.maximum(moments.squares - mean * moments.total, 0.0)
+            squares = np.maximum(squares - mean * moments.total, 0.0)
             largest = np.maximum(moments.largest - mean, mean - moments.least)
-        else:
-            squares = moments.squares
-            largest = np.maximum(moments.largest, -moments.least)
+        elif self.parts is not None and known.any():
+            removed = self._explained(form, known)
+            squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
+            largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
         return Spread(variance * squares, width**2 * squares, width * largest)
+
+    def _explained(self, form: Fractions | Pieces, known: BoolArray) -> FloatArray:
+        """Return, per query, what exact totals explain: sum of (part sum)^2 / size."""
+        from scipy import sparse
+
+        assert self.parts is not None
+        queries = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
+        if queries is None:
+            raise SizeError(
+                "these queries cover more than 2^26 cells in all, too many to follow "
+                "through the parts of this policy; ask fewer at a time"
+            )
+        share = np.where(known, 1.0 / np.sqrt(self.part_sizes), 0.0)[self.parts]
+        parts = sparse.csr_array(
+            (share, (np.arange(self.cells), self.parts)),
+            shape=(self.cells, self.part_sizes.size),
+        )
+        sums = queries @ parts
+        explained: FloatArray = np.asarray(sums.multiply(sums).sum(axis=1)).reshape(-1)
+        return explained
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
+        if self.parts is not None:
+            return self._total_over_parts(form, scales)
         from ..kernels.tree_moments import tree_total_variance
 
         # Cells below one root: a tree whose root is exact or not measured.
-        if self.cells == 1:
-            variances = scales.variances[:1]
-        else:
-            variances = np.append(scales.variances[:-1], scales.variances[-1])
+        variances = scales.variances[:1] if self.cells == 1 else scales.variances
         return float(
             tree_total_variance(
                 variances, self.cells, max(self.cells, 2), form.kind, form.edges
             )
         )
 
+    def _total_over_parts(self, form: Implicit, scales: Scales) -> float:
+        """Sum over single cells or everything; other kinds must be listed."""
+        if form.kind not in ("identity", "total"):
+            raise SizeError(
+                f"the total over {form.kind} has no closed form where the policy falls "
+                "into parts; list the queries, or ask for Identity"
+            )
+        known = scales.exact[self.cells :]
+        assert self.parts is not None
+        cells = np.diff(form.edges)
+        if form.kind == "total":
+            # A part with a public total contributes nothing.
+            free = ~known[self.parts] & scales.measured[: self.cells]
+            return float(scales.variances[: self.cells][free].sum())
+        kept = 1.0 - np.where(known, 1.0 / self.part_sizes, 0.0)[self.parts]
+        variance = np.where(
+            scales.measured[: self.cells], scales.variances[: self.cells], 0.0
+        )
+        return float((variance * kept / cells).sum())
+
     def pack(self) -> dict[str, Any]:
-        """Return the number of cells."""
-        return {"cells": self.cells}
+        """Return the number of cells and their parts."""
+        return {"cells": self.cells, "parts": self.parts}
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
-        return cls(int(data["cells"]))
+        parts = data.get("parts")
+        labels = None if parts is None else np.asarray(parts, dtype=np.int64)
+        if labels is not None and (labels.size != data["cells"] or labels.min() < 0):
+            raise ValueError("parts must number every cell")
+        return cls(int(data["cells"]), labels)

@@ -16,13 +16,12 @@ are measured independently, each with the whole of epsilon.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..errors import IntervalError
-from ..kernels.block_trees import BlockTrees, block_trees, worst_block_move
+from ..errors import DomainError, IntervalError
 from ..noise import Scales, Spread, integer_weights
 from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
@@ -30,6 +29,9 @@ from ..workloads.base import row_moments
 from .base import LinearStrategy
 from .line_reach import LineReach
 from .prefix_sums import UNKNOWN_SCALE
+
+if TYPE_CHECKING:
+    from ..kernels.block_trees import BlockTrees
 
 
 class OrderedHierarchy(LinearStrategy):
@@ -73,6 +75,8 @@ class OrderedHierarchy(LinearStrategy):
     @cached_property
     def trees(self) -> BlockTrees:
         """The trees over all blocks."""
+        from ..kernels.block_trees import block_trees
+
         return block_trees(self.edges, self.fan_outs)
 
     @cached_property
@@ -87,6 +91,10 @@ class OrderedHierarchy(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total up to the end of each block, then of every node."""
+        if counts.size != self.cells:
+            raise DomainError(
+                f"these blocks cover {self.cells} cells; received {counts.size} counts"
+            )
         before = np.zeros(self.cells + 1, dtype=np.int64)
         np.cumsum(counts, out=before[1:])
         nodes = before[self.trees.ends] - before[self.trees.starts]
@@ -121,6 +129,8 @@ class OrderedHierarchy(LinearStrategy):
         Exact for policies that join each cell to all cells up to a furthest one
         (`Line`, `Threshold`, `Full`, contiguous `Blocks`); a bound above for others.
         """
+        from ..kernels.block_trees import worst_block_move
+
         reach = LineReach(policy)
         return worst_block_move(weights, self.trees, reach.furthest, reach.bottom)
 
@@ -133,31 +143,33 @@ class OrderedHierarchy(LinearStrategy):
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
-        `square` and `largest` are bounds above. In the least-squares answer of a query
-        with coefficients in an interval of length r that holds 0, no row has a larger
-        coefficient than r, and the squares of those of the borders add up to at most
-        r times the total variation of the query (``docs/proofs``).
+        `square` and `largest` are bounds above (``docs/proofs/ordered_hierarchical.md``).
+        For coefficients in an interval of length r that holds 0, a row's noise enters
+        the answer at most r times its leverage, and the squares of what the borders
+        contribute add up to at most r times the total variation of the query.
         """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        variance = self._variance(_cuts(form, self.cells), scales)
+        variance = self._variance(_cuts(form), scales)
         moments = row_moments(form, self.cells)
         width = np.maximum(moments.largest, 0.0) - np.minimum(moments.least, 0.0)
-        borders, nodes = self._noise(scales)
-        from_borders = np.minimum(variance, width * _variation(form) * borders.variance)
+        borders = _loudest(scales, slice(self.blocks))
+        nodes = _loudest(scales, slice(self.blocks, None))
+        square = nodes.excess * variance
         if borders.excess > nodes.excess:
-            square = nodes.excess * variance
-            square += (borders.excess - nodes.excess) * from_borders
-        else:
-            square = nodes.excess * variance
-        largest = np.minimum(width * max(borders.scale, nodes.scale), np.sqrt(square))
+            part = np.minimum(variance, width * _variation(form) * borders.variance)
+            square += (borders.excess - nodes.excess) * part
+        largest = np.minimum(width * self._largest_noise(scales), np.sqrt(square))
         return Spread(variance, square, largest)
 
-    def _noise(self, scales: Scales) -> tuple[Loudest, Loudest]:
-        """Return the extremes of the noise on borders and on nodes."""
-        return _loudest(scales, slice(self.blocks)), _loudest(
-            scales, slice(self.blocks, None)
-        )
+    def _largest_noise(self, scales: Scales) -> float:
+        """Return the largest scale of a row's noise in any range."""
+        from ..kernels.ordered_hierarchy_spread import row_leverages
+
+        widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
+        noise = row_leverages(scales.variances, self.trees) * widths
+        # Leverages are found in floating point; rounding is far below this margin.
+        return float(noise.max()) * (1.0 + 2.0**-30)
 
     def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
         from ..kernels.ordered_hierarchy_spread import hierarchy_variances
@@ -167,15 +179,17 @@ class OrderedHierarchy(LinearStrategy):
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in O(cells * levels)."""
         if not isinstance(form, Implicit):
-            return float(self._variance(_cuts(form, self.cells), scales).sum())
+            return float(self._variance(_cuts(form), scales).sum())
         sizes = np.diff(form.edges)
         if form.kind == "total":
-            end = Cuts(np.array([0, 1]), np.array([self.cells]), np.zeros(1), np.ones(1))
+            end = Cuts(
+                np.array([0, 1]), np.array([self.cells]), np.zeros(1), np.ones(1)
+            )
             return float(self._variance(end, scales)[0])
         if form.kind == "identity":
             # Each of m cells is 1/m of its bucket: m / m^2 of the bucket's variance.
             each, one = np.arange(self.cells), np.ones(self.cells)
-            cuts = _cuts(Fractions(each, one, each, one), self.cells)
+            cuts = _cuts(Fractions(each, one, each, one))
             return float((self._variance(cuts, scales) / sizes).sum())
         every = _all_cuts(form.edges)
         prefixes = float(self._variance(every, scales).sum())
@@ -217,9 +231,8 @@ class Cuts(NamedTuple):
 
 
 class Loudest(NamedTuple):
-    """Largest scale b and variance v of some rows, and their largest b^2 / v."""
+    """Largest variance v of some rows, and their largest (scale)^2 / v."""
 
-    scale: float
     variance: float
     excess: float
 
@@ -228,16 +241,14 @@ def _loudest(scales: Scales, part: slice) -> Loudest:
     measured, exact = scales.measured[part], scales.exact[part]
     widths = scales.widths[part][measured]
     variances = scales.variances[part][measured]
-    scale, variance = widths.max(initial=0.0), variances.max(initial=0.0)
-    excess = (widths**2 / variances).max(initial=0.0)
-    if not (measured | exact).all():
-        # Rows that were not measured count as measured, with a scale beyond all use.
-        scale, variance = UNKNOWN_SCALE, UNKNOWN_SCALE**2
-        excess = max(excess, 1.0)
-    return Loudest(float(scale), float(variance), float(excess))
+    excess = float((widths**2 / variances).max(initial=0.0))
+    if (measured | exact).all():
+        return Loudest(float(variances.max(initial=0.0)), excess)
+    # Rows that were not measured count as measured, with a scale beyond all use.
+    return Loudest(UNKNOWN_SCALE**2, max(excess, 1.0))
 
 
-def _cuts(form: Fractions | Pieces, cells: int) -> Cuts:
+def _cuts(form: Fractions | Pieces) -> Cuts:
     if isinstance(form, Pieces):
         return Cuts(
             2 * form.pointers,

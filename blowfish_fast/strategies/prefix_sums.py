@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..errors import IntervalError
+from ..errors import DomainError, IntervalError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit
@@ -39,6 +39,10 @@ class PrefixSums(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the running totals."""
+        if counts.size != self.cells:
+            raise DomainError(
+                f"running totals of {self.cells} cells; received {counts.size} counts"
+            )
         return np.cumsum(counts)
 
     def weights(self) -> IntArray:
@@ -152,9 +156,7 @@ def _steps(form: Form, cells: int) -> csr_array:
         values = np.concatenate([-start, inner, (before - end)[apart], end[apart]])
         queries = form.first.size
     else:
-        query = np.repeat(
-            np.arange(form.pointers.size - 1), np.diff(form.pointers)
-        )
+        query = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
         rows = np.concatenate([query, query])
         columns = np.concatenate([form.starts, form.ends])
         values = np.concatenate([-form.values, form.values])

@@ -196,3 +196,40 @@ def _range_moments(form: Fractions, buckets: int) -> RowMoments:
         np.where(inside > 0, np.maximum(largest, 1.0), largest),
         np.where(covered < buckets, np.minimum(least, 0.0), least),
     )
+
+
+def form_matrix(form: Fractions | Pieces, buckets: int, *, most: int) -> Any:
+    """Return the rows of a form as a sparse matrix; None above `most` coefficients."""
+    from scipy import sparse
+
+    pieces = form if isinstance(form, Pieces) else _range_pieces(form)
+    lengths = pieces.ends - pieces.starts
+    if int(lengths.sum()) > most:
+        return None
+    rows = np.repeat(np.arange(pieces.pointers.size - 1), np.diff(pieces.pointers))
+    begins = np.cumsum(lengths) - lengths
+    columns = np.arange(int(lengths.sum())) - np.repeat(begins - pieces.starts, lengths)
+    matrix = sparse.csr_array(
+        (
+            np.repeat(pieces.values, lengths),
+            (np.repeat(rows, lengths), columns),
+        ),
+        shape=(pieces.pointers.size - 1, buckets),
+    )
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _range_pieces(form: Fractions) -> Pieces:
+    """Write each range as its first bucket, those between, and its last."""
+    one = form.first == form.last
+    queries = form.first.size
+    starts = np.stack([form.first, form.first + 1, form.last], axis=1)
+    ends = np.stack([form.first + 1, form.last, form.last + 1], axis=1)
+    values = np.stack(
+        [form.first_fraction, np.ones(queries), form.last_fraction], axis=1
+    )
+    kept = np.stack([np.full(queries, True), form.last > form.first + 1, ~one], axis=1)
+    pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
+    return Pieces(pointers, starts[kept], ends[kept], values[kept])

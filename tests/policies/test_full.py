@@ -39,9 +39,12 @@ def test_a_million_cells_allocate_nothing():
     assert policy.components().count == 1
     assert policy.longest_edge() == 2**20 - 1
     assert policy.distance(0, [5, 2**20 - 1]).tolist() == [1, 1]
-    assert policy.project(np.arange(2**20) // 2**10) == policies.Full(Domain(2**10))
     assert policy.describe()
-    tracemalloc.clear_traces()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**20
+
+
+def test_bins_are_joined_to_each_other():
+    quotient = policies.Full(Domain(2**20)).project(np.arange(2**20) // 2**10)
+    assert quotient == policies.Full(Domain(2**10))

@@ -91,3 +91,35 @@ def test_implicit_forms_must_be_listed_before_their_spread():
 
 def test_a_strategy_survives_packing():
     assert Cells.unpack(Cells(9).pack()).cells == 9
+
+
+def test_parts_with_public_totals_equal_dense_least_squares(generator):
+    from blowfish_fast.policies import Blocks
+
+    domain = Domain(9)
+    for labels in ([0, 0, 0, 1, 1, 2, 3, 3, 3], [0, 1, 0, 2, 1, 0, 2, 1, 3]):
+        policy = Blocks(domain, labels)
+        strategy = Cells.under(policy)
+        scales = strategy.scales(policy, Fraction(1, 2))
+        buckets = Buckets.single_cells(9)
+        matrix = generator.integers(-2, 3, (12, 9)).astype(float)
+        for workload in (Linear(domain, matrix), Ranges.random(domain, 20, rng=1)):
+            form = workload.explicit_form(buckets)
+            got = strategy.spread(form, scales)
+            want = dense_spread(strategy, scales, form, 9)
+            np.testing.assert_allclose(got.variance, want.variance, atol=1e-6)
+            np.testing.assert_allclose(got.square, want.square, atol=1e-6)
+            assert (got.largest >= want.largest - 1e-6).all()
+        for workload in (Identity(domain), Total(domain)):
+            total = strategy.total_variance(workload.form(buckets), scales)
+            listed = strategy.spread(workload.explicit_form(buckets), scales)
+            assert total == pytest.approx(listed.variance.sum(), abs=1e-9)
+        counts = generator.integers(0, 50, 9)
+        noisy = strategy.published(
+            strategy.rows(counts), np.arange(scales.rates.size), scales
+        )
+        estimate = strategy.infer(noisy, scales)
+        for part in range(4):
+            inside = np.array(labels) == part
+            assert estimate[inside].sum() == pytest.approx(counts[inside].sum())
+        assert (Cells.unpack(strategy.pack()).parts == strategy.parts).all()

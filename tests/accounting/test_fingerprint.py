@@ -1,0 +1,136 @@
+"""Fingerprints: the same question alike in every process, another one different."""
+
+from __future__ import annotations
+
+import enum
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.fingerprint import question_digest
+from blowfish_fast.errors import LedgerError
+
+LINE = bf.Domain(8)
+FULL = bf.policies.Full(LINE)
+CELLS = bf.workloads.Identity(LINE)
+
+TWICE = """
+import blowfish_fast as bf
+from blowfish_fast.accounting.fingerprint import question_digest
+line = bf.Domain(8)
+ranges = bf.workloads.Ranges.random(line, 5, rng=1)
+print(question_digest(bf.Dawa(bf.policies.Full(line), ranges, epsilon=0.3)))
+"""
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Plain:
+    pass
+
+
+class Slotted:
+    __slots__ = ("size",)
+
+    def __init__(self, size):
+        self.size = size
+
+
+def test_equal_questions_have_equal_fingerprints():
+    one = bf.Laplace(FULL, CELLS, epsilon=0.5)
+    other = bf.Laplace(
+        bf.policies.Full(bf.Domain(8)), bf.workloads.Identity(LINE), epsilon="0.5"
+    )
+    assert question_digest(one) == question_digest(other)
+
+
+def test_predictions_made_meanwhile_change_nothing():
+    mechanism = bf.Laplace(FULL, CELLS, epsilon=0.5)
+    before = question_digest(mechanism)
+    mechanism.expected_error()
+    mechanism.release([1] * 8, rng=1)
+    assert question_digest(mechanism) == before
+
+
+def test_the_fingerprint_is_the_same_in_another_process():
+    root = str(Path(bf.__file__).parents[1])
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", TWICE],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": root, "PYTHONHASHSEED": seed, "PATH": ""},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0].strip()) == 64
+
+
+def test_every_parameter_counts():
+    ranges = bf.workloads.Ranges(LINE, [0], [3])
+    grid = bf.workloads.Linear(LINE, sparse.csr_array(np.eye(8)))
+    questions = [
+        bf.Laplace(FULL, CELLS, epsilon=0.5),
+        bf.Laplace(FULL, CELLS, epsilon=0.6),
+        bf.Laplace(bf.policies.AddRemove(LINE), CELLS, epsilon=0.5),
+        bf.Laplace(bf.policies.Line(LINE), CELLS, epsilon=0.5),
+        bf.Laplace(FULL, ranges, epsilon=0.5),
+        bf.Laplace(FULL, bf.workloads.Ranges(LINE, [0], [4]), epsilon=0.5),
+        bf.Laplace(FULL, grid, epsilon=0.5),
+        bf.Dawa(FULL, ranges, epsilon=0.5),
+        bf.Dawa(FULL, ranges, epsilon=0.5, partition=None),
+        bf.Dawa(FULL, ranges, epsilon=0.5, partition=bf.partitions.LeastCost()),
+        bf.Dawa(FULL, ranges, epsilon=0.5, partition_share=0.3),
+        bf.Dawa(FULL, ranges, epsilon=0.5, strategy="uniform"),
+    ]
+    assert len({question_digest(one) for one in questions}) == len(questions)
+
+
+def test_bins_of_the_same_number_are_different_questions():
+    asked = []
+    for labels in ([0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 0, 1, 0, 1]):
+        bins = FULL.project(labels)
+        asked.append(bf.Laplace(bins, bf.workloads.Identity(bins.domain), epsilon=0.5))
+    assert asked[0].policy == asked[1].policy
+    assert question_digest(asked[0]) != question_digest(asked[1])
+
+
+def test_plain_values_are_told_apart():
+    values = [
+        None, True, 1, 1.0, "1", b"1", Fraction(1), Decimal(1), [1], (1,), {1},
+        {1: 1}, {"1": 1}, np.array([1]), np.array([1.0]), np.array([[1]]),
+        np.array([1], dtype=object), np.float32(1), Colour.RED, Colour.BLUE, Plain(),
+        Slotted(1), Slotted(2), Plain, Slotted, [[1], []], [[], [1]], len,
+    ]  # fmt: skip
+    assert len({question_digest(one) for one in values}) == len(values)
+
+
+def test_the_order_of_a_mapping_does_not_count():
+    assert question_digest({"a": 1, "b": 2}) == question_digest({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize(
+    "value", [lambda: 1, np.random.default_rng(1)], ids=["lambda", "generator"]
+)
+def test_what_does_not_say_what_it_is_is_refused(value):
+    with pytest.raises(LedgerError, match="fingerprint"):
+        question_digest(value)
+
+
+def test_endless_objects_are_refused():
+    loop = Plain()
+    loop.inner = [loop]
+    with pytest.raises(LedgerError, match="without end"):
+        question_digest(loop)

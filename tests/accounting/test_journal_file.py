@@ -1,0 +1,140 @@
+"""The file of a journal: made at once, refused when foreign, guarded by triggers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+
+import pytest
+
+from blowfish_fast.accounting.journal_file import (
+    APPLICATION,
+    FIRST_LINK,
+    FORMAT,
+    append,
+    connect,
+    create_file,
+    entry_digest,
+    lay_out,
+    open_file,
+    plain_errors,
+)
+from blowfish_fast.errors import LedgerError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "made.ledger"
+
+
+@pytest.fixture
+def tables():
+    connection = connect(":memory:")
+    lay_out(connection, 100, {"policy": "none"})
+    yield connection
+    connection.close()
+
+
+def test_a_new_file_is_complete_durable_and_alone(path):
+    create_file(path, 100, {"policy": "none"})
+    assert os.listdir(path.parent) == [path.name]
+    connection = open_file(path)
+    rows = connection.execute("SELECT number, kind, content FROM log").fetchall()
+    assert [(number, kind) for number, kind, _ in rows] == [(1, "open")]
+    assert json.loads(rows[0][2])["terms"] == {"policy": "none"}
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    connection.close()
+
+
+def test_an_existing_file_is_never_overwritten(path):
+    create_file(path, 100, {})
+    before = path.read_bytes()
+    create_file(path, 200, {})
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_missing_folder_is_a_clear_error(tmp_path):
+    with pytest.raises(LedgerError, match="no ledger can be made"):
+        create_file(tmp_path / "nowhere" / "x", 100, {})
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all" * 100])
+def test_damaged_and_foreign_files_are_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(LedgerError), plain_errors("it"):
+        open_file(path)
+    assert path.read_bytes() == content
+
+
+def test_other_databases_and_formats_are_refused(path):
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE mine (a)")
+    connection.commit()
+    with pytest.raises(LedgerError, match="no ledger"):
+        open_file(path)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    connection.close()
+    with pytest.raises(LedgerError, match="Update blowfish_fast"):
+        open_file(path)
+
+
+def test_no_file_is_made_by_opening(path):
+    with pytest.raises(LedgerError, match="cannot be opened"), plain_errors("it"):
+        open_file(path)
+    assert not path.exists()
+
+
+def test_entries_form_a_chain(tables):
+    append(tables, "charge", "a", 7, {"x": 1})
+    rows = tables.execute("SELECT * FROM log ORDER BY number").fetchall()
+    before = FIRST_LINK
+    for number, kind, request, cost, content, digest in rows:
+        text = json.dumps([number, kind, request, cost, content]).encode()
+        assert digest == hashlib.sha256(before + text).digest()
+        assert digest == entry_digest(before, number, kind, request, cost, content)
+        before = digest
+    assert [row[0] for row in rows] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE log SET cost = 0",
+        "DELETE FROM log",
+        "UPDATE answer SET bytes = x''",
+        "DELETE FROM answer",
+        "DELETE FROM budget",
+        "UPDATE budget SET spent = spent - 1",
+        "UPDATE budget SET total = total + 1",
+        "UPDATE budget SET terms = terms + 1",
+        "UPDATE budget SET spent = 101",
+        "UPDATE budget SET spent = 50.5",
+        "INSERT INTO budget VALUES (2, 5, 0, 1)",
+        "INSERT INTO log SELECT 9, 'charge', 'a', 0, '', digest FROM log LIMIT 1",
+        "INSERT INTO log SELECT 9, 'charge', 'b', -1, '', digest FROM log LIMIT 1",
+        "INSERT INTO log SELECT 9, 'charge', 'b', 0.5, '', digest FROM log LIMIT 1",
+    ],
+)
+def test_the_tables_refuse_to_forget_or_to_overspend(tables, statement):
+    entry = append(tables, "charge", "a", 7, {})
+    tables.execute("UPDATE budget SET spent = spent + 7")
+    tables.execute("INSERT INTO answer VALUES (?, 0, 0, x'00')", (entry,))
+    with pytest.raises(sqlite3.IntegrityError):
+        tables.execute(statement)
+
+
+def test_before_the_first_charge_terms_may_change(tables):
+    tables.execute("UPDATE budget SET total = 50, terms = 2")
+    assert tables.execute("SELECT total FROM budget").fetchone() == (50,)
+
+
+def test_errors_become_sentences():
+    problem = sqlite3.OperationalError("some words")
+    with pytest.raises(LedgerError, match="the thing could not be used: some words"):
+        with plain_errors("the thing"):
+            raise problem
