@@ -70,19 +70,30 @@ def best_times(tasks: list[Task], runs: int) -> list[list[float]]:
     for calls in sides:
         for call in calls:
             call()
+    times = [[_repeats(call) for call in calls] for calls in sides]
     rounds = [
-        [[_seconds(call) for call in calls] for calls in sides] for _ in range(runs)
+        [
+            [_seconds(*one) for one in zip(calls, times[place], strict=True)]
+            for place, calls in enumerate(sides)
+        ]
+        for _ in range(runs)
     ]
     return [
-        [min(times) for times in zip(*task, strict=True)]
+        [min(column) for column in zip(*task, strict=True)]
         for task in zip(*rounds, strict=True)
     ]
 
 
-def _seconds(call: Call) -> float:
+def _repeats(call: Call) -> int:
+    """Return how often to call for a sample of a few hundredths of a second."""
+    return max(1, round(0.03 / max(_seconds(call, 1), 1e-6)))
+
+
+def _seconds(call: Call, repeats: int) -> float:
     start = process_time()
-    call()
-    return process_time() - start
+    for _ in range(repeats):
+        call()
+    return (process_time() - start) / repeats
 
 
 def counts(kind: str, cells: int) -> np.ndarray:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .errors import BlowfishError
     from .histogram import Histogram
     from .mechanisms.dawa import Dawa
+    from .mechanisms.kmeans import KMeans
     from .mechanisms.laplace import Laplace
     from .mechanisms.ordered import Ordered
     from .mechanisms.ordered_hierarchical import OrderedHierarchical
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         MarginalConstraints,
         RectangleConstraints,
     )
+    from .policy_sensitivity import sensitivity
     from .release import Release
 
 _MODULES = (
@@ -58,6 +60,7 @@ _HOMES = {
     "Dawa": "mechanisms.dawa",
     "Domain": "domain",
     "Histogram": "histogram",
+    "KMeans": "mechanisms.kmeans",
     "Laplace": "mechanisms.laplace",
     "Ledger": "accounting.ledger",
     "MarginalConstraints": "policies.constraints",
@@ -65,6 +68,7 @@ _HOMES = {
     "OrderedHierarchical": "mechanisms.ordered_hierarchical",
     "RectangleConstraints": "policies.constraints",
     "Release": "release",
+    "sensitivity": "policy_sensitivity",
 }
 
 if not TYPE_CHECKING:
@@ -93,6 +97,7 @@ __all__ = [
     "Dawa",
     "Domain",
     "Histogram",
+    "KMeans",
     "Laplace",
     "Ledger",
     "MarginalConstraints",
@@ -108,6 +113,7 @@ __all__ = [
     "partitions",
     "plotting",
     "policies",
+    "sensitivity",
     "strategies",
     "workloads",
 ]

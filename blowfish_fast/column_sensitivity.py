@@ -65,7 +65,9 @@ class Columns(NamedTuple):
 
     def rounded_up(self, value: float) -> float:
         """Return a number that is not below the exact sum behind `value`."""
-        if value == 0 or (np.floor(self.values) == self.values).all():
+        # Sums of multiples of 2^-20 are exact as long as they are not too large.
+        steps = self.values * 2.0**20
+        if value * 2.0**20 < 2.0**53 and (np.floor(steps) == steps).all():
             return value
         longest = int(np.diff(self.pointers).max(initial=0))
         return math.nextafter(value * (1.0 + (2 * longest + 8) * 2.0**-52), math.inf)

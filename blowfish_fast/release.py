@@ -15,12 +15,19 @@ import numpy as np
 
 from ._typing import AnyArray, FloatArray
 from ._validation import as_confidence
+from .cumulative import (
+    cdf_bounds,
+    cdf_values,
+    ordered_attribute,
+    quantile_bounds,
+    quantile_places,
+)
 from .domain import Domain
 from .errors import DomainError, IntervalError
 from .guarantee import Guarantee
 from .handle import Measurement
 from .noise import Spread, chernoff_half_width
-from .workloads import Workload
+from .workloads import Prefixes, Workload
 
 if TYPE_CHECKING:
     import os
@@ -91,6 +98,48 @@ class Release:
         """Return the exact standard deviation of the noise in each linear answer."""
         self._check(workload)
         return np.sqrt(self._spread(workload).variance)
+
+    def cdf(self) -> FloatArray:
+        """Return the part of all records at or before each cell, shape (cells,).
+
+        Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
+        """
+        ordered_attribute(self.domain, "cdf")
+        return cdf_values(self.estimate)
+
+    def cdf_intervals(self, confidence: float = 0.95) -> FloatArray:
+        """Return a noise interval for each entry of `cdf`, shape (cells, 2).
+
+        Each holds with at least `confidence`, as in `intervals`.
+        """
+        linear, spread = self._running_totals("cdf_intervals")
+        return cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
+
+    def quantiles(self, q: Any) -> AnyArray:
+        """Return where a part `q` of all records is reached, one place for each.
+
+        Values along the axis where the domain has edges (records taken as uniform
+        inside a cell), cell numbers otherwise: ``quantiles(0.5)`` is the median.
+        """
+        ordered_attribute(self.domain, "quantiles")
+        return quantile_places(self.domain, self.estimate, q)
+
+    def quantile_intervals(self, q: Any, confidence: float = 0.95) -> AnyArray:
+        """Return an interval for each quantile, shape (..., 2).
+
+        All of them hold together with at least `confidence`: they come from one band
+        around all running totals. With edges, values; otherwise the first and the last
+        cell that may hold the quantile.
+        """
+        linear, spread = self._running_totals("quantile_intervals")
+        miss = 1.0 - as_confidence(confidence)
+        return quantile_bounds(self.domain, linear, spread, q, miss)
+
+    def _running_totals(self, name: str) -> tuple[FloatArray, Spread]:
+        """Return the linear estimate and the spread of each of its running totals."""
+        ordered_attribute(self.domain, name)
+        linear = self.estimate if self.unfitted is None else self.unfitted
+        return linear, self._spread(Prefixes(self.domain))
 
     def _spread(self, workload: Workload) -> Spread:
         if self.covers == "nothing" or len(self.measurements) != 1:

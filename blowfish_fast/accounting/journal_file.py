@@ -171,6 +171,8 @@ def _make_durable(connection: sqlite3.Connection) -> None:
         )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
+    # Names of requests are random, so their index is read all over the place.
+    connection.execute("PRAGMA cache_size = -32768")
 
 
 def entry_digest(

@@ -130,7 +130,7 @@ def _draw(counts: IntArray, release: Release, out: Path) -> str | None:
 
     from ..plotting import density, grid_map
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 5.4))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
     density(counts, axes=left, title="generated records", labels=("north", "east"))
     grid_map(release, axes=right)
     right.images[0].set_clim(left.images[0].get_clim())

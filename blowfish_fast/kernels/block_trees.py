@@ -104,7 +104,7 @@ def _split(edges: IntArray, fan_outs: IntArray) -> tuple[IntArray, ...]:
     )
 
 
-def block_trees(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
+def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
     """Return the trees over blocks of cells, in O(cells).
 
     Parameters
@@ -118,7 +118,7 @@ def block_trees(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
 
     Examples
     --------
-    >>> trees = block_trees(np.array([0, 3, 4]), np.array([2, 2]))
+    >>> trees = trees_over_blocks(np.array([0, 3, 4]), np.array([2, 2]))
     >>> trees.starts, trees.ends
     (array([0, 0, 2, 0, 1, 3]), array([3, 2, 3, 1, 2, 4]))
     """
@@ -228,7 +228,7 @@ def worst_block_move(
 
     Examples
     --------
-    >>> trees = block_trees(np.array([0, 2, 4]), np.array([2, 2]))
+    >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> far, bottom = np.array([2, 3, 3, 3]), np.zeros(4, dtype=bool)
     >>> worst_block_move(np.array([5, 0, 1, 1, 1, 1]), trees, far, bottom)
     7

@@ -50,8 +50,14 @@ def _locate(
                 outside += 1
                 cells[point, axis] = 0
                 continue
-            # Right at once for equal cells, but for rounding; else by halving.
-            guess = min(np.int64((value - low) * rate), size - 1)
+            # Right at once for equal cells, but for rounding; else by halving. Cells
+            # too narrow for a finite rate give not-a-number here, and are halved.
+            scaled = (value - low) * rate
+            guess = np.int64(0)
+            if scaled < size:
+                guess = np.int64(scaled)
+            elif scaled == size:
+                guess = size - 1
             if value < edges[first + guess] or value >= edges[first + guess + 1]:
                 guess, end = np.int64(0), size
                 while end - guess > 1:
@@ -253,7 +259,8 @@ def cluster_totals(
         _add_nearest(*part, table, coordinates, offsets, totals)
         return totals
 
-    return np.sum(_in_parts(add, len(cells), threads), axis=0)
+    whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
+    return whole
 
 
 def assigned_totals(
@@ -285,7 +292,8 @@ def assigned_totals(
         _add_assigned(*part, cluster_of_cell, coordinates, offsets, totals)
         return totals
 
-    return np.sum(_in_parts(add, len(cells), threads), axis=0)
+    whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
+    return whole
 
 
 def squared_distance_total(

@@ -240,8 +240,8 @@ def hierarchy_least_squares(
 
     Examples
     --------
-    >>> from blowfish_fast.kernels.block_trees import block_trees
-    >>> trees = block_trees(np.array([0, 2, 4]), np.array([2, 2]))
+    >>> from blowfish_fast.kernels.block_trees import trees_over_blocks
+    >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> noisy = np.array([3.0, 10.0, 1.0, 2.0, 4.0, 3.0])
     >>> exact_total = np.array([1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     >>> hierarchy_least_squares(noisy, exact_total, trees)

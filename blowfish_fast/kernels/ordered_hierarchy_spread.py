@@ -415,8 +415,8 @@ def hierarchy_variances(
 
     Examples
     --------
-    >>> from blowfish_fast.kernels.block_trees import block_trees
-    >>> trees = block_trees(np.array([0, 2, 4]), np.array([2, 2]))
+    >>> from blowfish_fast.kernels.block_trees import trees_over_blocks
+    >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
     >>> exact_total = np.array([1.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     >>> half = np.array([0, 1]), np.array([2]), np.zeros(1), np.ones(1)
     >>> hierarchy_variances(exact_total, trees, *half)

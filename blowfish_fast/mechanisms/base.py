@@ -87,9 +87,7 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
+    def example(cls, domain: Domain, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
         """Return a mechanism and data on which audits and benchmarks run it."""
 
     def _notes(self) -> tuple[str, ...]:
@@ -122,16 +120,18 @@ class Mechanism(ABC):
         source = Randomness(rng)
         account = Account(self.epsilon)
         outcome = self._run(self._handle(counts, account, source, progress))
+        guarantee = Guarantee.of(
+            self.policy, account.spent, secure=source.secure, notes=self._notes()
+        )
+        return self._published(outcome, guarantee)
+
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
+        """Pack what the recipe handed back."""
         return Release(
             domain=self.domain,
             estimate=outcome.estimate.reshape(self.domain.shape),
             mechanism=self.name,
-            guarantee=Guarantee.of(
-                self.policy,
-                account.spent,
-                secure=source.secure,
-                notes=self._notes(),
-            ),
+            guarantee=guarantee,
             measurements=tuple(outcome.measurements),
             details=outcome.details,
             covers=outcome.covers,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn, Self
@@ -31,8 +32,10 @@ from ..policies import ABSENT, Policy
 from ..workloads import Form
 from .base import LinearStrategy
 
-STEPS = 2**20
-"""Steps of the public grid across the whole domain, at least half as many."""
+STEP_BITS = 20
+"""Steps of the public grid across the whole domain: 2^19 to 2^20."""
+
+FURTHEST = 1e150
 
 LISTED_EDGES = 2**16
 """Policies with at most this many edges are walked edge by edge."""
@@ -71,10 +74,8 @@ class CellGrid:
         self.edges = np.concatenate(sides)
         self.offsets = np.cumsum([0, *domain.shape])
         span = sum(float(one[-1] - one[0]) for one in centres)
-        if not math.isfinite(span):
-            raise DomainError("the edges of the domain lie too far apart to measure")
         # Cells of width 1 have centres on halves: no rounding up to 2^19 of them.
-        self.step = 2.0 ** (math.frexp(span)[1] - 20) if span > 0 else 1.0
+        self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
         self.coordinates = np.concatenate(
             [
                 np.rint((one - middle) / self.step).astype(np.int64)
@@ -103,7 +104,8 @@ class CellGrid:
 
     def coordinates_of(self, places: AnyArray) -> IntArray:
         """Return coordinates of positions, (n, axes), in steps from the middle."""
-        return self.coordinates[places + self.offsets[:-1]]
+        coordinates: IntArray = self.coordinates[places + self.offsets[:-1]]
+        return coordinates
 
     def values(self) -> FloatArray:
         """Return the value of each cell along its axis."""
@@ -141,10 +143,9 @@ class CellGrid:
             return self._longest[1]
         longest = 2 * self.radius if policy.has_moves else 0
         if longest:
-            try:
+            # Where the policy cannot say, any two cells may be joined.
+            with suppress(SizeError):
                 longest = min(longest, self._longest_signed(policy))
-            except SizeError:
-                pass
         self._longest = policy, longest
         return longest
 
@@ -207,7 +208,8 @@ class ClusterSums(LinearStrategy):
         assert self.parts is not None
         means = self.grid.part_centers(self.parts)
         square = ((means[:, None] - self.centers[None]) ** 2).sum(axis=-1)
-        return np.argmin(square, axis=1)[self.parts]
+        cluster_of_cell: IntArray = np.argmin(square, axis=1)[self.parts]
+        return cluster_of_cell
 
     def rows(self, counts: AnyArray) -> IntArray:
         """Return sizes, then sums cluster by cluster.
@@ -245,8 +247,9 @@ class ClusterSums(LinearStrategy):
         if self.parts is None:
             return True
         labels = policy.components().labels
-        same = labels is self.parts
-        return not (same or (labels is not None and np.array_equal(labels, self.parts)))
+        if labels is None:
+            return bool((self.parts != self.parts[0]).any())
+        return labels is not self.parts and not np.array_equal(labels, self.parts)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark sizes that no edge moves, and sums that none does."""
@@ -263,8 +266,9 @@ class ClusterSums(LinearStrategy):
         where records stay in their cluster, the longest edge.
         """
         size, total = self._heaviest(weights)
-        if policy.edge_count <= LISTED_EDGES:
-            return self._worst_listed(size, total, policy)
+        with suppress(SizeError):
+            if policy.edge_count <= LISTED_EDGES:
+                return self._worst_listed(size, total, policy)
         worst = 0
         if policy.has_bottom:
             worst = size + total * self.grid.radius
@@ -378,4 +382,10 @@ def _side(edges: Any, levels: Any, size: int) -> FloatArray:
         )
     if edges is None:
         return np.arange(size + 1, dtype=np.float64)
-    return np.asarray(edges, dtype=np.float64)
+    side = np.asarray(edges, dtype=np.float64)
+    if np.abs(side).max() > FURTHEST or np.diff(side).min() < 1 / FURTHEST:
+        raise DomainError(
+            "squares of distances must fit a float: edges may lie at most 1e150 from 0 "
+            f"and 1e-150 apart; received {side[:3]} ... Use other units"
+        )
+    return side

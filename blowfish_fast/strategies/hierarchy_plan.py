@@ -146,11 +146,11 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
         ends = np.flatnonzero(reach.uncrossed) + 1
         starts = np.append(0, ends[:-1])
         longest = np.maximum.reduceat(reach.lengths, starts)
-        kinds, number = np.unique(
-            np.stack([ends - starts, longest]), axis=1, return_inverse=True
-        )
-        plans = [_plan_for(*kind, fan_out) for kind in kinds.T.tolist()]
-    return _laid_out(starts, reach.far.size, plans, number.reshape(-1))
+        # One plan for all stretches of one size and one longest edge.
+        base = reach.far.size + 1
+        kinds, number = np.unique((ends - starts) * base + longest, return_inverse=True)
+        plans = [_plan_for(*divmod(kind, base), fan_out) for kind in kinds.tolist()]
+    return _laid_out(starts, reach.far.size, plans, number)
 
 
 def _plan_for(cells: int, longest: int, fan_out: int | None) -> Plan:

@@ -75,9 +75,9 @@ class OrderedHierarchy(LinearStrategy):
     @cached_property
     def trees(self) -> BlockTrees:
         """The trees over all blocks."""
-        from ..kernels.block_trees import block_trees
+        from ..kernels.block_trees import trees_over_blocks
 
-        return block_trees(self.edges, self.fan_outs)
+        return trees_over_blocks(self.edges, self.fan_outs)
 
     @cached_property
     def _below_roots(self) -> BoolArray:

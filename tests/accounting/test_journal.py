@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from datetime import datetime
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_history_is_in_the_order_of_numbers(journal):
 def test_a_clock_that_jumps_back_changes_nothing(journal, monkeypatch):
     journal.reserve("a", 1, 1, {})
 
-    class Past(module_datetime()):
+    class Past(datetime):
         @classmethod
         def now(cls, zone=None):
             return cls(1970, 1, 1, tzinfo=zone)
@@ -92,17 +93,11 @@ def test_a_clock_that_jumps_back_changes_nothing(journal, monkeypatch):
     journal.verify()
 
 
-def module_datetime():
-    from datetime import datetime
-
-    return datetime
-
-
 def test_terms_change_only_before_the_first_charge(journal):
     journal.amend(50, {"policy": "new"})
     assert journal.standing() == (50, 0, 2)
     assert journal.terms() == (2, {"policy": "new"})
-    with pytest.raises(LedgerError, match="terms .* changed"):
+    with pytest.raises(LedgerError, match="changed while the request"):
         journal.reserve("a", 1, 1, {})
     journal.reserve("a", 1, 2, {})
     with pytest.raises(LedgerError, match="frozen"):

@@ -134,7 +134,6 @@ def test_before_the_first_charge_terms_may_change(tables):
 
 
 def test_errors_become_sentences():
-    problem = sqlite3.OperationalError("some words")
-    with pytest.raises(LedgerError, match="the thing could not be used: some words"):
-        with plain_errors("the thing"):
-            raise problem
+    said = "the thing could not be used: some words"
+    with pytest.raises(LedgerError, match=said), plain_errors("the thing"):
+        raise sqlite3.OperationalError("some words")

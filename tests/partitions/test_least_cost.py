@@ -91,5 +91,5 @@ def test_bad_settings_are_refused():
         LeastCost(cost="squares")
     with pytest.raises(InputError, match="offset must lie"):
         LeastCost(offset=-1)
-    with pytest.raises(SizeError, match="8,390,656 intervals|intervals"):
+    with pytest.raises(SizeError, match="12,502,500 intervals"):
         chosen(LeastCost("all"), np.zeros(5000, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Policies with constraints: their promise, kept by every release, and their plumbing."""
+"""Policies with constraints: their promise, kept by every release, and plumbing."""
 
 from __future__ import annotations
 

@@ -320,5 +320,5 @@ def test_counts_that_no_edge_changes_cost_nothing():
 )
 def test_constraints_that_are_not_sparse_are_refused_with_a_reason(policy, known):
     grid = bf.Domain((2, 3))
-    with pytest.raises(PolicyError, match="not sparse.*lower queries.*lift"):
+    with pytest.raises(PolicyError, match=r"not sparse.*lower queries.*lift"):
         policy(grid).with_constraints(known(grid))

@@ -27,7 +27,7 @@ def components(edges, nodes):
 
 
 def corner_distances(shape, steps):
-    """Return distances from the first corner over forward steps, as a directed graph."""
+    """Return distances from the first corner, in a directed graph of steps."""
     cells = list(itertools.product(*(range(side) for side in shape)))
     moves = nx.DiGraph()
     moves.add_nodes_from(cells)

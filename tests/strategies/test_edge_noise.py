@@ -47,9 +47,7 @@ def dense_edge_spread(strategy, scales, form):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_edge_costs_epsilon_exactly_once(name):
     policy = GRAPHS[name]
-    laplace = bf.Laplace(
-        policy, bf.workloads.Identity(LINE), epsilon="0.4", on="edges"
-    )
+    laplace = bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon="0.4", on="edges")
     price, account = audit_measurements(laplace, [3, 1, 4, 1, 5, 9])
     assert price.passed
     assert price.worst > Fraction(399, 1000)
@@ -67,8 +65,9 @@ def test_spread_equals_the_definition(name):
         bf.workloads.Linear(LINE, np.arange(12).reshape(2, 6) % 5 - 2),
     ):
         form = workload.explicit_form(cells)
-        got, want = strategy.spread(form, scales), dense_edge_spread(
-            strategy, scales, form
+        got, want = (
+            strategy.spread(form, scales),
+            dense_edge_spread(strategy, scales, form),
         )
         np.testing.assert_allclose(got.variance, want.variance)
         np.testing.assert_allclose(got.square, want.square)
@@ -92,9 +91,7 @@ def test_totals_of_parts_stay_exact(name):
         policy, bf.workloads.Identity(LINE), epsilon="0.1", on="edges"
     ).release(counts, rng=1)
     components = policy.components()
-    labels = (
-        np.zeros(6, dtype=int) if components.labels is None else components.labels
-    )
+    labels = np.zeros(6, dtype=int) if components.labels is None else components.labels
     for part in range(components.count):
         inside = labels == part
         assert release.estimate[inside].sum() == counts[inside].sum()
@@ -125,5 +122,5 @@ def test_graphs_too_dense_to_hold_are_refused():
     laplace = bf.Laplace(
         bf.policies.Full(large), bf.workloads.Total(large), epsilon=1, on="edges"
     )
-    with pytest.raises(SizeError, match='549,755,289,600 edges'):
+    with pytest.raises(SizeError, match="549,755,289,600 edges"):
         laplace.release(np.zeros(2**20, dtype=int))

@@ -1,0 +1,433 @@
+"""k-means clustering: noisy sizes and sums of the clusters, round after round.
+
+Pieces: strategy ``strategies.cluster_sums``, assignment and sums in ``kernels.lloyd``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+
+import numpy as np
+
+from .._typing import AnyArray, FloatArray
+from .._validation import as_share
+from ..buckets import Buckets
+from ..domain import Domain
+from ..errors import (
+    BlowfishError,
+    CountsError,
+    DomainError,
+    InputError,
+    PolicyError,
+    ReleaseFileError,
+)
+from ..guarantee import Guarantee
+from ..handle import Account, Handle, Progress
+from ..histogram import Histogram
+from ..policies import Blocks, Policy
+from ..release import Release
+from ..strategies.cluster_sums import CellGrid, ClusterSums
+from ..workloads import Identity
+from .base import Mechanism, Outcome, _version
+
+if TYPE_CHECKING:
+    from ..randomness import Randomness
+
+Assignment = Literal["best", "points", "parts"]
+
+MOST_RECORDS = 2**40
+"""Sums of this many records, each at most 2^20 steps away, fit 64 bits."""
+
+CELLS_KEPT_APART = 2**22
+"""Larger domains are not listed cell by cell: points are measured, not cells."""
+
+
+class NoEstimateError(BlowfishError, AttributeError):
+    """A release of cluster centres holds no estimate of counts."""
+
+
+class KMeansRelease(Release):
+    """Private cluster centres. There is no estimate of counts, and no intervals.
+
+    Attributes
+    ----------
+    centers : (clusters, axes) float64
+        Inside the domain's box.
+    guarantee, private, details, covers
+        As in `Release`; `covers` is "nothing". ``details["history"]`` holds the centres
+        of every round, ``details["sizes"]`` the noisy sizes of the last.
+    """
+
+    centers: FloatArray
+
+    def __init__(
+        self,
+        domain: Domain,
+        centers: FloatArray,
+        guarantee: Guarantee,
+        details: Mapping[str, Any],
+        version: str,
+    ) -> None:
+        centers.flags.writeable = False
+        for name, value in {
+            "domain": domain,
+            "centers": centers,
+            "mechanism": KMeans.name,
+            "guarantee": guarantee,
+            "measurements": (),
+            "details": MappingProxyType(dict(details)),
+            "covers": "nothing",
+            "unfitted": None,
+            "version": version,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def estimate(self) -> NoReturn:
+        """Refuse: clusters do not determine the cells."""
+        raise NoEstimateError(
+            "k-means publishes release.centers and no estimate of counts; choose a "
+            "histogram mechanism for counts"
+        )
+
+    def objective(self, points: Any) -> float:
+        """Return the squared distances from points to their nearest centres, summed.
+
+        The number is not private: it reads `points` without noise. For experiments.
+        """
+        from ..kernels.lloyd import squared_distance_total
+
+        return squared_distance_total(_as_points(points, self.domain), self.centers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: domain, centres, guarantee, details."""
+        return {
+            "mechanism": self.mechanism,
+            "version": self.version,
+            "domain": self.domain.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "promise": str(self.guarantee),
+            "covers": self.covers,
+            "centers": self.centers.tolist(),
+            "details": {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in self.details.items()
+            },
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release as JSON; a crash leaves the old file or the new one."""
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(self.to_dict(), file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a release that `save` wrote."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            domain = Domain.from_dict(data["domain"])
+            centers = np.asarray(data["centers"], dtype=np.float64)
+            details = {
+                name: np.asarray(value) if isinstance(value, list) else value
+                for name, value in data["details"].items()
+            }
+            if data["mechanism"] != KMeans.name or centers.shape[1:] != (domain.ndim,):
+                raise ReleaseFileError("its centres do not fit its domain")
+            guarantee = Guarantee.from_dict(data["guarantee"])
+            return cls(domain, centers, guarantee, details, str(data["version"]))
+        except (
+            ArithmeticError,
+            AttributeError,
+            BlowfishError,
+            LookupError,
+            OSError,
+            TypeError,
+            ValueError,
+        ) as problem:
+            raise ReleaseFileError(
+                f"{path} is not a k-means release: {problem}. Ask for a fresh copy"
+            ) from None
+
+    def __repr__(self) -> str:
+        kind = "" if self.private else ", seeded: an experiment"
+        return (
+            f"KMeansRelease({len(self.centers)} centers, {self.domain!r}, "
+            f"eps = {float(self.guarantee.epsilon):g}{kind})"
+        )
+
+
+class KMeans(Mechanism):
+    """Release the centres of clusters of points.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable; its domain is the box of the points. An
+        attribute with edges spans them, one without spans 0 to its number of cells.
+    clusters : int
+        Number of centres.
+    epsilon : number
+        Spent in full, the same on each round.
+    rounds : int
+        Lloyd iterations, fixed in advance.
+    start : (clusters, axes) array_like, optional
+        Public centres to start from, never points of the data; by default spread
+        evenly over the box.
+    assign : {"best", "points", "parts"}
+        What belongs to the nearest centre: each point, or each connected part of the
+        policy as a whole, which keeps every record in its cluster. "best" takes parts
+        under `Blocks` and points elsewhere.
+    size_share : number
+        The part of each round spent on sizes; the rest goes to sums.
+
+    Notes
+    -----
+    Guarantee: epsilon-Blowfish for `policy`; differential privacy under `AddRemove`
+        (unbounded) and `Full` (bounded).
+    Neighbours: one record moves along one edge of `policy`; a point counts as the
+        centre of its cell.
+    Sensitivity: sizes 2 and sums the L1 diameter of the domain when records may cross
+        borders (1 and half of it when a record is added or removed); sizes 0 and sums
+        the longest edge when whole parts are assigned; exact over the edges of small
+        policies.
+    Error: depends on the data; not predicted.
+    Complexity: O(rounds n clusters axes) time in threads; 4 bytes per point and axis.
+    Source: [1]_ and [2]_, section 6, whose Lemma 6.1 is not private (a short edge that
+        crosses a border changes two sums); proof in ``docs/proofs/kmeans.md``.
+
+    References
+    ----------
+    .. [1] A. Blum, C. Dwork, F. McSherry, K. Nissim. Practical privacy: the SuLQ
+       framework. PODS 2005.
+    .. [2] X. He, A. Machanavajjhala, B. Ding. Blowfish privacy: tuning privacy-utility
+       trade-offs using policies. SIGMOD 2014.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> box = bf.Domain((256, 256))
+    >>> points = np.concatenate([np.full((500, 2), 40.0), np.full((500, 2), 200.0)])
+    >>> kmeans = bf.KMeans(bf.policies.Full(box), clusters=2, epsilon=5)
+    >>> kmeans.release(points, rng=1).centers.shape
+    (2, 2)
+    """
+
+    name = "kmeans"
+
+    def __init__(
+        self,
+        policy: Policy,
+        clusters: int = 4,
+        *,
+        epsilon: Any,
+        rounds: int = 10,
+        start: Any = None,
+        assign: Assignment = "best",
+        size_share: Any = Fraction(1, 2),
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise PolicyError(
+                f"state the policy first, such as policies.Full(domain); received "
+                f"{policy!r}"
+            )
+        super().__init__(policy, Identity(policy.domain), epsilon=epsilon)
+        self.clusters = _positive(clusters, "clusters")
+        self.rounds = _positive(rounds, "rounds")
+        self.size_share = as_share(size_share, "size_share")
+        if assign not in get_args(Assignment):
+            raise InputError(
+                f'assign must be "best", "points" or "parts"; received {assign!r}'
+            )
+        self.grid = CellGrid(policy.domain)
+        edges = policy.unconstrained
+        self.parts = None
+        if assign == "parts" or (assign == "best" and isinstance(edges, Blocks)):
+            # A connected policy has one part, which no record can leave.
+            labels = edges.components().labels
+            one_part = np.zeros(policy.domain.size, dtype=np.int64)
+            self.parts = one_part if labels is None else labels
+        self.start = self._start(start)
+
+    def _start(self, start: Any) -> FloatArray:
+        low, high = self.grid.low, self.grid.high
+        centers: FloatArray
+        if start is None:
+            centers = low + evenly_spread(self.clusters, self.grid.axes) * (high - low)
+            return np.clip(centers, low, high)
+        centers = np.array(start, dtype=np.float64)
+        if centers.shape != (self.clusters, self.grid.axes):
+            raise InputError(
+                f"start must hold {self.clusters} centres of {self.grid.axes} "
+                f"coordinates; received shape {centers.shape}"
+            )
+        if not ((low <= centers) & (centers <= high)).all():
+            raise InputError(
+                f"start must lie in the box from {low.tolist()} to {high.tolist()}"
+            )
+        return centers
+
+    def _run(self, private: Handle) -> Outcome:
+        centers, history, measurements = self.start, [self.start], []
+        for done in range(self.rounds):
+            last = done == self.rounds - 1
+            epsilon = private.remaining if last else self.epsilon / self.rounds
+            strategy = ClusterSums(
+                self.grid, centers, self.parts, size_share=self.size_share
+            )
+            measurement = private.measure(strategy, epsilon=epsilon)
+            centers = strategy.moved_centers(measurement.noisy, measurement.scales)
+            history.append(centers)
+            measurements.append(measurement)
+        details = {
+            "history": np.array(history),
+            "sizes": measurements[-1].noisy[: self.clusters].copy(),
+            "step": self.grid.step,
+            "assigned": "points" if self.parts is None else "parts",
+        }
+        return Outcome(centers, measurements, details, covers="nothing")
+
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
+        return KMeansRelease(
+            self.domain, outcome.estimate, guarantee, outcome.details, _version()
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        return ("Every point counts as the centre of its cell.",)
+
+    def _handle(
+        self,
+        counts: Any,
+        account: Account,
+        source: Randomness | None,
+        progress: Progress | None = None,
+    ) -> Handle:
+        size = self.domain.size
+        cells = Buckets.single_cells(size) if size <= CELLS_KEPT_APART else None
+        return Handle(
+            counts,
+            self.policy,
+            account,
+            source,
+            buckets=cells or Buckets(np.array([0, size])),
+            progress=progress,
+        )
+
+    def _counts(self, data: Any) -> Any:
+        """Read points, as positions of their cells, or a histogram."""
+        if isinstance(data, Histogram):
+            counts = super()._counts(data)
+            total = int(counts.sum())
+        else:
+            points = _as_points(data, self.domain)
+            from ..kernels.lloyd import cell_positions
+
+            counts, outside = cell_positions(points, self.grid.edges, self.grid.offsets)
+            total = len(points)
+            if outside:
+                raise CountsError(
+                    f"points must lie in the box from {self.grid.low.tolist()} to "
+                    f"{self.grid.high.tolist()}; some do not. Widen the edges of the "
+                    "domain, or clip the points"
+                )
+        if total > MOST_RECORDS:
+            raise CountsError(f"at most 2^40 records are clustered; received {total}")
+        return counts
+
+    @classmethod
+    def example(
+        cls, domain: Domain, policy: Policy, epsilon: Any
+    ) -> tuple[Self, AnyArray]:
+        """Return the mechanism for two clusters, with points in two corners."""
+        mechanism = cls(policy, 2, epsilon=epsilon, rounds=3)
+        low, high = mechanism.grid.low, mechanism.grid.high
+        spread = evenly_spread(60, mechanism.grid.axes) / 4
+        spread[::3] = 1 - spread[::3]
+        return mechanism, low + spread * (high - low)
+
+    def __repr__(self) -> str:
+        return (
+            f"KMeans({self.policy!r}, clusters={self.clusters}, "
+            f"epsilon={float(self.epsilon):g}, rounds={self.rounds})"
+        )
+
+
+def unsafe_paper_formula(policy: Policy) -> float:
+    """Return the sensitivity of sums that Lemma 6.1 prints: twice the longest edge.
+
+    2 max |A| under `Attribute`, 2 theta under an L1 `Threshold`, 2 max d(P) under
+    `Blocks`. Not private: an edge of any length may cross the border of two clusters
+    and change both sums by the distance of its ends from the origin. For comparison
+    with the paper only; nothing in the package draws noise by it.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> from blowfish_fast.policies import Threshold
+    >>> unsafe_paper_formula(Threshold(Domain(100), theta=1))
+    2.0
+    """
+    if not policy.has_moves:
+        raise PolicyError(
+            f"Lemma 6.1 speaks of records that change their value; {policy!r} has no "
+            "edge between two values"
+        )
+    grid = CellGrid(policy.domain)
+    return 2.0 * grid.step * grid.longest_move(policy)
+
+
+def evenly_spread(count: int, axes: int) -> FloatArray:
+    """Return points spread evenly over the unit cube, the same ones every time.
+
+    Multiples of the inverse powers of the generalised golden ratio, x^(d+1) = x + 1,
+    less their whole parts.
+    """
+    ratio = 1.5
+    for _ in range(64):
+        ratio = (1.0 + ratio) ** (1.0 / (axes + 1))
+    steps = ratio ** -np.arange(1.0, axes + 1)
+    spread: FloatArray = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
+    return spread
+
+
+def _positive(number: Any, name: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise InputError(f"{name} must be a whole number; received {number!r}")
+    if number < 1:
+        raise InputError(f"{name} must be at least 1; received {number}")
+    return int(number)
+
+
+def _as_points(data: Any, domain: Domain) -> FloatArray:
+    """Read points, one row each; on a single attribute a flat array will do."""
+    points = np.asarray(data)
+    if points.dtype.kind not in "iuf":
+        raise InputError(
+            f"points must be numbers; received dtype {points.dtype}. Counts go into a "
+            "Histogram"
+        )
+    if domain.ndim == 1 and points.ndim == 1:
+        points = points[:, None]
+    if points.ndim != 2 or points.shape[1] != domain.ndim:
+        raise DomainError(
+            f"points must have shape (n, {domain.ndim}), one column per attribute; "
+            f"received {points.shape}. Counts go into a Histogram"
+        )
+    if points.dtype == np.longdouble:
+        return points.astype(np.float64)
+    return points if points.dtype.kind == "f" else points.astype(np.float64)

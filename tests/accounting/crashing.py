@@ -1,0 +1,183 @@
+"""A process that kills itself, and its children, at chosen points of a release.
+
+Run by ``test_ledger_crashes``: ``python crashing.py SCENARIO FOLDER``. Everything is
+loaded once; each case runs in a forked child. The package itself has no such hooks:
+the children replace a function just before they use it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting import journal, ledger
+from blowfish_fast.errors import BudgetError, SizeError
+
+LINE = bf.Domain(6)
+FULL = bf.policies.Full(LINE)
+COUNTS = np.array([3, 1, 4, 1, 5, 9])
+
+
+def mechanism(epsilon=0.01):
+    return bf.Laplace(FULL, bf.workloads.Identity(LINE), epsilon=epsilon)
+
+
+def die(*_arguments, **_options):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_after(function, when=lambda *_arguments: True):
+    def wrapped(*arguments):
+        value = function(*arguments)
+        if when(*arguments):
+            die()
+        return value
+
+    return wrapped
+
+
+def prepare(point, drawn):
+    """Make this process die at `point`; note in `drawn` what was drawn before."""
+    release, append = bf.Laplace.release, journal.append
+
+    def noted(self, *arguments, **options):
+        answer = release(self, *arguments, **options)
+        drawn.write_text(json.dumps(answer.estimate.tolist()))
+        return answer
+
+    bf.Laplace.release = noted
+    if point == "inside the reserve":
+        journal.append = dying_after(append, lambda _c, kind, *_rest: kind == "charge")
+    elif point == "between reserve and draw":
+        bf.Laplace.release = die
+    elif point == "between draw and store":
+        ledger.packed = die
+    elif point == "inside the store":
+        journal.append = dying_after(append, lambda _c, kind, *_rest: kind == "answer")
+    elif point == "between store and return":
+        journal.Journal.store = dying_after(journal.Journal.store)
+
+
+def forked(action):
+    child = os.fork()
+    if child == 0:
+        try:
+            action()
+        finally:
+            os._exit(1)
+    return child
+
+
+def points(folder):
+    """Die once at each point, on a ledger of its own."""
+    names = (
+        "inside the reserve",
+        "between reserve and draw",
+        "between draw and store",
+        "inside the store",
+        "between store and return",
+    )
+    for name in names:
+
+        def action(name=name):
+            prepare(name, folder / f"{name}.drawn")
+            with bf.Ledger(folder / name, epsilon=1, policy=FULL) as opened:
+                opened.release(mechanism(), COUNTS, "question")
+
+        _, status = os.waitpid(forked(action), 0)
+        assert os.WIFSIGNALED(status), name
+
+
+def storm(folder, questions=40, kills=40):
+    """Kill the worker at random moments until all questions are answered."""
+    path, received = folder / "storm", folder / "received"
+    received.touch()
+    bf.Ledger(path, epsilon=questions, policy=FULL).close()
+    generator = random.Random(7)
+    states = {"reserved": 0, "stored": 0}
+
+    def work(ready, start):
+        with bf.Ledger(path) as opened, received.open("a") as file:
+            os.write(ready, b"!")
+            for number in range(start, questions):
+                answer = opened.release(mechanism(), COUNTS, f"question {number}")
+                file.write(json.dumps([number, answer.estimate.tolist()]) + "\n")
+                file.flush()
+        os._exit(0)
+
+    while True:
+        reading, writing = os.pipe()
+        start = received.read_text().count("]]\n")
+        child = forked(lambda: work(writing, start))  # noqa: B023
+        os.close(writing)
+        os.read(reading, 1)
+        os.close(reading)
+        if sum(states.values()) < kills:
+            time.sleep(generator.uniform(0.0, 0.03))
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 0
+            break
+        with bf.Ledger(path) as opened:
+            past = opened.history()
+            states[past[-1].state if past else "stored"] += 1
+    (folder / "states").write_text(json.dumps(states))
+
+
+def race(folder):
+    """Let four processes race for a budget of five releases."""
+    path = folder / "race"
+    reading, writing = os.pipe()
+
+    def work():
+        os.close(writing)
+        os.read(reading, 1)
+        paid = 0
+        with bf.Ledger(path, epsilon=0.5, policy=FULL) as opened:
+            for _ in range(4):
+                try:
+                    opened.release(mechanism(0.1), COUNTS)
+                    paid += 1
+                except BudgetError:
+                    pass
+        os._exit(paid)
+
+    children = [forked(work) for _ in range(4)]
+    os.close(writing)
+    paid = [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
+    (folder / "paid").write_text(json.dumps(paid))
+
+
+def memory(folder):
+    """Ask for releases that do not fit into the memory that is left."""
+    import resource
+
+    cells = 2**22
+    line = bf.Domain(cells)
+    policy = bf.policies.Full(line)
+    counts = bf.Histogram(line, np.ones(cells, dtype=np.int64))
+    ranges = bf.workloads.Ranges(line, [0], [5])
+    with bf.Ledger(folder / "memory", epsilon=1, policy=policy) as opened:
+        used = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = used * resource.getpagesize() + 2**25
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        for made in (bf.Laplace, bf.Dawa):
+            with pytest.raises(SizeError, match="nothing was charged"):
+                opened.release(made(policy, ranges, epsilon=0.1), counts)
+        assert opened.spent == 0
+    (folder / "refused").write_text("both")
+
+
+if __name__ == "__main__":
+    mechanism().release(COUNTS)
+    globals()[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,106 @@
+"""Processes that die at every point: nothing refunded, nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from tests.accounting import crashing
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+STATES = {
+    "inside the reserve": None,
+    "between reserve and draw": "reserved",
+    "between draw and store": "reserved",
+    "inside the store": "reserved",
+    "between store and return": "stored",
+}
+
+
+def run(scenario, folder):
+    script = Path(crashing.__file__)
+    paths = [str(Path(bf.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(script), scenario, str(folder)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def remains(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("points")
+    run("points", folder)
+    return folder
+
+
+@pytest.mark.parametrize(("point", "state"), STATES.items())
+def test_a_kill_leaves_the_charge_and_a_retry_finishes_it(remains, point, state):
+    charged = Fraction(0) if state is None else Fraction(1, 100)
+    noted = remains / f"{point}.drawn"
+    with bf.Ledger(remains / point, epsilon=1, policy=crashing.FULL) as ledger:
+        ledger.verify()
+        assert ledger.spent == charged
+        assert [entry.state for entry in ledger.history()] == ([state] if state else [])
+        release = ledger.release(crashing.mechanism(), crashing.COUNTS, "question")
+        assert ledger.spent == Fraction(1, 100)
+        assert [entry.state for entry in ledger.history()] == ["stored"]
+        ledger.verify()
+    drawn_before = noted.exists()
+    assert drawn_before == (point not in list(STATES)[:2])
+    if drawn_before:
+        same = np.array_equal(release.estimate, json.loads(noted.read_text()))
+        assert same == (state == "stored")
+
+
+def test_a_storm_of_kills_loses_and_repeats_nothing(tmp_path):
+    run("storm", tmp_path)
+    with bf.Ledger(tmp_path / "storm") as ledger:
+        ledger.verify()
+        assert ledger.spent == Fraction(40, 100)
+        history = ledger.history()
+        assert len(history) == 40
+        assert {entry.state for entry in history} == {"stored"}
+        stored = {
+            number: ledger.release(
+                crashing.mechanism(), crashing.COUNTS, f"question {number}"
+            ).estimate
+            for number in range(40)
+        }
+    lines = (tmp_path / "received").read_text().splitlines()
+    whole = [line for line in lines if line.endswith("]]")]
+    assert {json.loads(line)[0] for line in whole} == set(range(40))
+    # Some kills fell between reserve and store, or the storm would show nothing.
+    assert json.loads((tmp_path / "states").read_text())["reserved"] > 0
+    for line in whole:
+        number, estimate = json.loads(line)
+        assert np.array_equal(stored[number], estimate)
+
+
+def test_processes_that_race_for_the_last_epsilon_never_overspend(tmp_path):
+    run("race", tmp_path)
+    assert sum(json.loads((tmp_path / "paid").read_text())) == 5
+    with bf.Ledger(tmp_path / "race") as ledger:
+        assert ledger.remaining == 0
+        assert len(ledger.history()) == 5
+        ledger.verify()
+    assert not list(tmp_path.glob(".race*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and address limits")
+def test_too_little_memory_is_refused_uncharged(tmp_path):
+    run("memory", tmp_path)
+    assert (tmp_path / "refused").read_text() == "both"

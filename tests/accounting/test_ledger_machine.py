@@ -1,0 +1,162 @@
+"""A ledger and its model side by side, through any sequence of events."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.composition import units_charged
+from blowfish_fast.errors import BudgetError, CountsError, LedgerError, PolicyError
+
+LINE = bf.Domain(4)
+POLICIES = [bf.policies.Full(LINE), bf.policies.Line(LINE)]
+EPSILONS = [Fraction(1, 10), Fraction(1, 3), Fraction(2, 7)]
+COUNTS = [3, 1, 4, 1]
+failing = False
+
+
+class Broken(Exception):
+    pass
+
+
+class Fragile(bf.Laplace):
+    """Laplace that breaks off while `failing`, after the charge."""
+
+    def _run(self, private):
+        outcome = super()._run(private)
+        if failing and not private.rehearsing:
+            raise Broken
+        return outcome
+
+
+def mechanism(epsilon, policy):
+    return Fragile(policy, bf.workloads.Identity(LINE), epsilon=epsilon)
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    on_disk = False
+
+    def __init__(self):
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp()) if self.on_disk else None
+        self.path = self.folder and self.folder / "machine.ledger"
+        self.total, self.spent, self.policy = 10**9, 0, POLICIES[0]
+        self.known = {}
+        self.heads = []
+        self.ledger = bf.Ledger(self.path, epsilon=1, policy=self.policy)
+
+    def teardown(self):
+        for head in [None, *self.heads]:
+            self.ledger.verify(head)
+        self.ledger.close()
+        if self.folder:
+            shutil.rmtree(self.folder)
+
+    @rule(
+        name=st.sampled_from("abcde"),
+        epsilon=st.sampled_from(EPSILONS),
+        breaks=st.booleans(),
+    )
+    def ask(self, name, epsilon, breaks):
+        global failing
+        cost = units_charged(epsilon)
+        expected = None
+        fresh = name not in self.known
+        if fresh:
+            if self.spent + cost > self.total:
+                expected = BudgetError
+            else:
+                self.known[name] = [epsilon, None]
+                self.spent += cost
+        if expected is None and self.known[name][0] != epsilon:
+            expected = LedgerError
+        drawn = expected is None and self.known[name][1] is None
+        if drawn and breaks:
+            expected = Broken
+        failing = breaks
+        try:
+            if expected is not None:
+                with pytest.raises(expected):
+                    self.ledger.release(mechanism(epsilon, self.policy), COUNTS, name)
+                return
+            answer = self.ledger.release(mechanism(epsilon, self.policy), COUNTS, name)
+        finally:
+            failing = False
+        if drawn:
+            self.known[name][1] = answer.estimate
+        assert (answer.estimate == self.known[name][1]).all()
+
+    @rule(epsilon=st.sampled_from(EPSILONS))
+    def preview(self, epsilon):
+        shown = self.ledger.preview(mechanism(epsilon, self.policy))
+        cost = units_charged(epsilon)
+        assert shown.accepted == (self.spent + cost <= self.total)
+        assert shown.cost == Fraction(cost, 10**9)
+
+    @rule()
+    def bad_data(self):
+        with pytest.raises(CountsError):
+            self.ledger.release(mechanism(EPSILONS[0], self.policy), [1])
+
+    @rule()
+    def bad_policy(self):
+        absent = bf.policies.AddRemove(LINE)
+        with pytest.raises(PolicyError):
+            self.ledger.release(mechanism(EPSILONS[0], absent), COUNTS)
+
+    @rule(tenths=st.integers(1, 20), policy=st.sampled_from(POLICIES))
+    def amend(self, tenths, policy):
+        if self.known:
+            with pytest.raises(LedgerError):
+                self.ledger.amend(epsilon=Fraction(tenths, 10), policy=policy)
+            return
+        self.ledger.amend(epsilon=Fraction(tenths, 10), policy=policy)
+        self.total, self.policy = tenths * 10**8, policy
+
+    @rule()
+    def note_head(self):
+        self.heads.append(self.ledger.verify())
+
+    @precondition(lambda self: self.on_disk)
+    @rule(close=st.booleans())
+    def reopen(self, close):
+        if close:
+            self.ledger.close()
+        self.ledger = bf.Ledger(
+            self.path, epsilon=Fraction(self.total, 10**9), policy=self.policy
+        )
+
+    @invariant()
+    def books_agree(self):
+        assert self.ledger.spent == Fraction(self.spent, 10**9)
+        assert self.ledger.spent + self.ledger.remaining == self.ledger.epsilon
+        assert self.ledger.remaining >= 0
+        history = self.ledger.history()
+        assert {entry.request for entry in history} == self.known.keys()
+        for entry in history:
+            stored = self.known[entry.request][1] is not None
+            assert entry.state == ("stored" if stored else "reserved")
+
+
+class DiskMachine(LedgerMachine):
+    on_disk = True
+
+
+class TestMemory(LedgerMachine.TestCase):
+    settings = settings(max_examples=30, stateful_step_count=20)
+
+
+class TestDisk(DiskMachine.TestCase):
+    settings = settings(
+        max_examples=8,
+        stateful_step_count=12,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )

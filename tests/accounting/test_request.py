@@ -1,0 +1,154 @@
+"""One request: checks that come before the charge, one draw, bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting import request as module
+from blowfish_fast.accounting.request import (
+    Part,
+    as_request,
+    check_mechanism,
+    check_policy,
+    check_room,
+    check_seed,
+    described,
+    drawn,
+    packed,
+    refusal,
+    unpacked,
+)
+from blowfish_fast.errors import (
+    BlowfishError,
+    InputError,
+    PolicyError,
+    PrivacyError,
+    RandomnessError,
+    SizeError,
+)
+
+LINE = bf.Domain(6)
+CELLS = bf.workloads.Identity(LINE)
+FULL = bf.policies.Full(LINE)
+COUNTS = [3, 1, 4, 1, 5, 9]
+
+
+def laplace(policy=FULL, epsilon=0.1):
+    asked = bf.workloads.Identity(policy.domain)
+    return bf.Laplace(policy, asked, epsilon=epsilon)
+
+
+def test_more_edges_and_projections_are_accepted():
+    line = bf.policies.Line(LINE)
+    assert refusal(laplace(line), line) == ""
+    assert refusal(laplace(FULL), line) == ""
+    assert refusal(laplace(bf.policies.Threshold(LINE, theta=2)), line) == ""
+    assert refusal(laplace(line.project([0, 0, 1, 1, 2, 2])), line) == ""
+    assert refusal(laplace(FULL.project([0, 0, 1, 1, 2, 2])), line) == ""
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bf.policies.Line(LINE),
+        bf.policies.AddRemove(LINE),
+        bf.policies.Line(LINE).project([0, 0, 1, 1, 2, 2]),
+        bf.policies.Full(bf.Domain(3)),
+    ],
+)
+def test_fewer_edges_are_refused_by_name(policy):
+    with pytest.raises(PolicyError, match="the ledger promises Full"):
+        check_policy(laplace(policy), FULL)
+
+
+def test_constraints_of_the_ledger_are_never_ignored():
+    known = bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
+    promised = FULL.with_constraints(known)
+    assert refusal(laplace(promised), promised) == ""
+    assert refusal(laplace(promised.project([0, 0, 1, 1, 2, 2])), promised) == ""
+    assert refusal(laplace(FULL), promised) != ""
+    assert refusal(laplace(FULL.project([0, 0, 1, 1, 2, 2])), promised) != ""
+
+
+def test_what_is_no_mechanism_is_refused():
+    with pytest.raises(InputError, match="releases mechanisms"):
+        check_mechanism(FULL)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, 7, b"a"])
+def test_bad_names_are_refused(name):
+    with pytest.raises(InputError, match="1 to 200 characters"):
+        as_request(name)
+
+
+def test_names_are_made_up_where_none_is_given():
+    assert as_request("mine") == "mine"
+    assert as_request(None) != as_request(None)
+
+
+def test_seeds_are_for_memory_only():
+    check_seed(None, on_disk=True)
+    check_seed(3, on_disk=False)
+    check_seed(np.random.default_rng(3), on_disk=False)
+    with pytest.raises(RandomnessError, match="Nothing was charged"):
+        check_seed(3, on_disk=True)
+    with pytest.raises(BlowfishError):
+        check_seed(-1, on_disk=False)
+    with pytest.raises(BlowfishError):
+        check_seed("seven", on_disk=False)
+
+
+@pytest.mark.parametrize("mechanism", [bf.Dawa, bf.Laplace])
+def test_too_little_memory_is_a_public_refusal(mechanism, monkeypatch):
+    def scarce(*_arguments, **_options):
+        raise MemoryError
+
+    made = mechanism(FULL, bf.workloads.Ranges(LINE, [0], [3]), epsilon=1)
+    check_room([Part(made, None)])
+    made = mechanism(FULL, bf.workloads.Ranges(LINE, [0], [3]), epsilon=1)
+    monkeypatch.setattr(module.np, "empty", scarce)
+    monkeypatch.setattr(bf.Laplace, "_run", scarce)
+    with pytest.raises(SizeError, match="nothing was charged"):
+        check_room([Part(made, None)])
+
+
+def test_parts_draw_different_noise_from_one_seed():
+    parts = [Part(laplace(), COUNTS), Part(laplace(), COUNTS)]
+    one, other = drawn(parts, 7, None)
+    assert (one.estimate != other.estimate).any()
+    again = drawn(parts, 7, None)
+    assert (one.estimate == again[0].estimate).all()
+    assert (other.estimate == again[1].estimate).all()
+
+
+def test_an_answer_that_spent_more_is_dropped(monkeypatch):
+    dear = laplace(epsilon=0.9).release(COUNTS)
+    monkeypatch.setattr(bf.Laplace, "release", lambda *_a, **_k: dear)
+    with pytest.raises(PrivacyError, match="was dropped"):
+        drawn([Part(laplace(epsilon=0.1), COUNTS)], None, None)
+
+
+def test_an_answer_with_other_noise_is_dropped(monkeypatch):
+    seeded = laplace().release(COUNTS, rng=1)
+    monkeypatch.setattr(bf.Laplace, "release", lambda *_a, **_k: seeded)
+    with pytest.raises(PrivacyError, match="was dropped"):
+        drawn([Part(laplace(), COUNTS)], None, None)
+
+
+def test_a_description_does_not_depend_on_data():
+    one = described([Part(laplace(), COUNTS)], None)
+    other = described([Part(laplace(), [0] * 6)], None)
+    assert one == other
+    assert one["parts"][0]["epsilon"] == "1/10"
+    assert described([Part(laplace(), COUNTS, [1])], None) != one
+    assert described([Part(laplace(), COUNTS)], "ids") != one
+
+
+def test_bytes_give_back_the_release():
+    release = laplace().release(COUNTS)
+    again = unpacked(packed(release))
+    assert (again.estimate == release.estimate).all()
+    assert again.guarantee == release.guarantee
+    assert (again.intervals(CELLS) == release.intervals(CELLS)).all()

@@ -1,0 +1,59 @@
+"""Previews and entries: numbers that are exact, sentences that read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from blowfish_fast.accounting.journal import Charge, Standing
+from blowfish_fast.accounting.statements import Entry, Preview
+
+STANDING = Standing(10**9, 2 * 10**8, 1)
+
+
+def test_a_preview_says_cost_and_rest():
+    shown = Preview.of("dawa", 3 * 10**8, STANDING, "")
+    assert (shown.cost, shown.before, shown.after) == (
+        Fraction(3, 10),
+        Fraction(8, 10),
+        Fraction(5, 10),
+    )
+    assert shown.accepted
+    assert shown.reason == ""
+    assert str(shown) == (
+        "dawa would cost eps = 0.3 of the 0.8 that remains; 0.5 would be left"
+    )
+
+
+def test_a_preview_of_the_last_cent_is_accepted():
+    assert Preview.of("dawa", 8 * 10**8, STANDING, "").after == 0
+
+
+def test_a_preview_beyond_the_budget_gives_the_numbers():
+    shown = Preview.of("dawa", 8 * 10**8 + 1, STANDING, "")
+    assert not shown.accepted
+    assert shown.after == shown.before == Fraction(8, 10)
+    assert str(shown) == (
+        "dawa would be refused: it costs eps = 0.800000001, and 0.8 of 1 remains"
+    )
+
+
+def test_a_refusal_comes_before_the_price():
+    shown = Preview.of("dawa", 10**10, STANDING, "wrong policy")
+    assert shown.reason == "wrong policy"
+
+
+def test_an_entry_reads_a_charge():
+    part = {"mechanism": "dawa", "policy": "nobody can tell"}
+    other = {"mechanism": "laplace", "policy": "nobody can tell"}
+    content = {
+        "time": "2024-02-29T12:00:00.000000+00:00",
+        "parts": [part, other],
+        "together": "ids",
+    }
+    entry = Entry.of(Charge(7, "a", 25 * 10**7, content, "stored"))
+    assert entry.number == 7
+    assert entry.time.year == 2024
+    assert entry.mechanism == "dawa, laplace"
+    assert entry.policy == "nobody can tell"
+    assert entry.epsilon == Fraction(1, 4)
+    assert (entry.state, entry.together) == ("stored", "ids")
