@@ -81,7 +81,10 @@ def breadth_first_tree(
     """
     check_graph(pointers, neighbours)
     nodes = pointers.size - 1
-    if starts.size != nodes or not (np.bincount(starts, minlength=nodes) == 1).all():
+    once = starts.ndim == 1 and starts.size == nodes
+    if once and nodes:
+        once = starts.min() >= 0 and bool((np.bincount(starts) == 1).all())
+    if not once:
         raise InputError(
             f"starts must name each of the {nodes} nodes once; received {starts.size}"
         )
@@ -126,15 +129,8 @@ def top_down_order(parents: IntArray) -> IntArray:
     >>> top_down_order(np.array([1, -1, 1, 2]))
     array([1, 0, 2, 3])
     """
+    _check(parents, parents, parents)
     nodes = parents.size
-    inside = parents.ndim == 1 and nodes > 0
-    if inside:
-        inside = parents.min() >= NO_PARENT and parents.max() < nodes
-    if not inside:
-        raise InputError(
-            f"parents must be nodes from 0 to {nodes - 1}, or -1 at a root; received "
-            f"{parents[:5]} ..."
-        )
     order, reached = _top_down(parents)
     if reached < nodes:
         raise InputError(
@@ -354,11 +350,15 @@ def path_crossings(
     return subtree_totals(ends[:-1].copy(), parents, order)
 
 
-def _check(
-    values: IntArray | FloatArray, parents: IntArray, order: IntArray
-) -> None:
+def _check(values: IntArray | FloatArray, parents: IntArray, order: IntArray) -> None:
     if not values.shape == parents.shape == order.shape or values.ndim != 1:
         raise InputError(
             "values, parents and order must have one entry per node; received shapes "
             f"{values.shape}, {parents.shape} and {order.shape}"
         )
+    for nodes in (parents, order):
+        if nodes.size and (nodes.min() < NO_PARENT or nodes.max() >= nodes.size):
+            raise InputError(
+                f"a tree of {nodes.size} nodes names nodes from 0 to {nodes.size - 1}, "
+                f"and -1 above its roots; received {nodes.min()} to {nodes.max()}"
+            )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import tempfile
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -146,9 +150,31 @@ def test_a_description_does_not_depend_on_data():
     assert described([Part(laplace(), COUNTS)], "ids") != one
 
 
-def test_bytes_give_back_the_release():
-    release = laplace().release(COUNTS)
-    again = unpacked(packed(release))
+@pytest.mark.parametrize("fit", [None, "non_negative"])
+def test_bytes_are_those_of_a_release_file(tmp_path, fit):
+    asked = bf.workloads.Ranges(LINE, [0], [3])
+    release = bf.Dawa(FULL, asked, epsilon=1, fit=fit).release(COUNTS)
+    release.save(tmp_path / "a.release")
+    answer = packed(release)
+    with (
+        zipfile.ZipFile(tmp_path / "a.release") as saved,
+        zipfile.ZipFile(io.BytesIO(answer)) as kept,
+    ):
+        assert saved.namelist() == kept.namelist()
+        for name in saved.namelist():
+            assert saved.read(name) == kept.read(name)
+    again = unpacked(answer)
     assert (again.estimate == release.estimate).all()
     assert again.guarantee == release.guarantee
     assert (again.intervals(CELLS) == release.intervals(CELLS)).all()
+
+
+def test_a_draw_touches_no_disk_before_it_is_stored(monkeypatch):
+    def refuse(*_arguments, **_options):
+        raise AssertionError("a file was made")
+
+    release = laplace().release(COUNTS)
+    for name in ("mkstemp", "mkdtemp", "TemporaryDirectory", "NamedTemporaryFile"):
+        monkeypatch.setattr(tempfile, name, refuse)
+    monkeypatch.setattr("builtins.open", refuse)
+    assert len(packed(release)) > 100

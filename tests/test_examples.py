@@ -1,0 +1,29 @@
+"""Every example runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_example_runs(path, tmp_path):
+    arguments = []
+    if path.stem == "partition_table":
+        np.save(tmp_path / "steps.npy", np.repeat([3, 40, 0, 9], 16))
+        arguments = [str(tmp_path), "--trials", "1", "--workloads", "1"]
+    done = subprocess.run(
+        [sys.executable, str(path), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
