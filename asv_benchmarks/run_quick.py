@@ -21,16 +21,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def write_configuration(folder: Path) -> Path:
+def write_configuration(folder: Path) -> None:
     """Write the suite's configuration with every output inside `folder`."""
     settings = json.loads((HERE / "asv.conf.json").read_text())
     settings["repo"] = str(HERE.parent)
     settings["benchmark_dir"] = str(HERE / "benchmarks")
     for output in ("env_dir", "results_dir", "html_dir"):
         settings[output] = str(folder / output)
-    path = folder / "asv.conf.json"
-    path.write_text(json.dumps(settings))
-    return path
+    (folder / "asv.conf.json").write_text(json.dumps(settings))
 
 
 def quick_environment(folder: Path) -> dict[str, str]:
@@ -47,37 +45,44 @@ def quick_environment(folder: Path) -> dict[str, str]:
     }
 
 
+def run_asv(folder: Path, *arguments: str) -> bool:
+    """Run one asv command, show what it says; return whether all of it worked."""
+    command = [sys.executable, "-m", "asv", *arguments]
+    failed = False
+    with subprocess.Popen(
+        [*command, "--config", str(folder / "asv.conf.json")],
+        env=quick_environment(folder),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        for line in process.stdout or ():
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            failed = failed or line.rstrip().endswith(" failed")
+    return process.returncode == 0 and not failed
+
+
 def main(patterns: list[str]) -> int:
     """Run what matches the patterns; return 0 if all of it worked."""
+    chosen = [word for pattern in patterns for word in ("--bench", pattern)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        configuration = str(write_configuration(folder))
-        environment = quick_environment(folder)
-
-        def asv(*arguments: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [sys.executable, "-m", "asv", *arguments, "--config", configuration],
-                env=environment,
-                cwd=folder,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            )
-
-        machine = asv("machine", "--yes")
-        if machine.returncode:
-            sys.stdout.write(machine.stdout)
-            return 1
-        chosen = [word for pattern in patterns for word in ("--bench", pattern)]
+        write_configuration(folder)
         # Forked processes share the imports, which cost more than most calls.
-        launch = ("--launch-method", "forkserver")
-        ran = asv("run", "--quick", "--python=same", "--show-stderr", *launch, *chosen)
-        sys.stdout.write(ran.stdout)
-    failed = ran.returncode != 0 or " failed" in ran.stdout
-    verdict = "some failed, see above" if failed else "all ran"
+        worked = run_asv(folder, "machine", "--yes") and run_asv(
+            folder,
+            "run",
+            "--quick",
+            "--python=same",
+            "--show-stderr",
+            "--launch-method=forkserver",
+            *chosen,
+        )
+    verdict = "all ran" if worked else "some failed, see above"
     sys.stdout.write(f"\nbenchmarks: {verdict}\n")
-    return int(failed)
+    return int(not worked)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,10 @@ def policy_families(domain: Domain) -> dict[str, Policy]:
         found["graph"] = policies.Graph(domain, ring)
         leaving = np.column_stack([np.arange(0, cells, 2), np.full(-(-cells // 2), -1)])
         found["graph_absent"] = policies.Graph(domain, np.concatenate([ring, leaving]))
+    if cells > 3:
+        half = (np.arange(cells) < cells // 2).reshape(domain.shape)
+        known = policies.CountConstraints(domain, [half])
+        found["constrained"] = policies.Full(domain).with_constraints(known)
     if domain.ndim == 1:
         found["line"] = policies.Line(domain)
         found["threshold"] = policies.Threshold(domain, theta=min(3, max(cells - 1, 1)))

@@ -60,7 +60,8 @@ def _price(
     worst, where = Fraction(0), None
     for edges in policy.edges():
         for start, end in edges.tolist():
-            cost = edge_cost(measurement, start, end)
+            # Under constraints one move brings others with it.
+            cost = policy.factor * edge_cost(measurement, start, end)
             if cost > worst:
                 worst, where = cost, (start, end)
     return Price(f"{name}: {measurement.strategy.kind}", charged, worst, where)

@@ -37,10 +37,12 @@ BLOCK = 2**13
 # distance 0 is the cell alone.
 DISTANCE_BITS = 40
 
+# Runs of states shorter than this are gone through side by side, not one by one.
+SHORT = 4
 # Real sums stay below; twice this, plus a cost, still fits 64 bits.
 IMPOSSIBLE = np.int64(1 << 61)
 # A cell that an earlier one has taken; otherwise the distance to the mate, 0 for none.
-TAKEN = np.int8(-1)
+TAKEN = -1
 
 
 @kernel
@@ -61,6 +63,18 @@ def _pair_costs(
             out[i] = whole >> grid
         else:
             out[i] = (whole << -grid) + ((gap - whole * both) << -grid) // both
+
+
+@kernel
+def _keep_cheaper(
+    free: IntArray, cost: int, distance: int, least: IntArray, way: IntArray
+) -> None:
+    """Lower `least` where a free mate at `distance` costs less, and note the way."""
+    for i in range(least.size):
+        paired = free[i] + cost
+        known, before = least[i], way[i]
+        least[i] = paired if paired < known else known
+        way[i] = distance if paired < known else before
 
 
 @kernel
@@ -90,8 +104,9 @@ def _extend_pairings(
     half = states // 2
     open_end = np.empty(states, dtype=np.int64)
     closed_end = np.empty(states, dtype=np.int64)
+    # As wide as the costs, so that both are compared and kept in the same lanes.
+    way = np.empty(states, dtype=np.int64)
     for i in range(costs.shape[1]):
-        choice = choices[i]
         alone = costs[0, i]
         furthest = costs[window, i]
         for state in range(states):
@@ -99,17 +114,34 @@ def _extend_pairings(
             earlier = taken[state]
             better = by_itself < earlier
             open_end[state] = by_itself if better else earlier
-            choice[state] = np.int8(0) if better else TAKEN
+            way[state] = 0 if better else TAKEN
             closed_end[state] = free[state] + furthest
         for distance in range(1, window):
             cost = costs[distance, i]
             bit = 1 << (distance - 1)
-            for block in range(bit, states, 2 * bit):
-                for state in range(block, block + bit):
-                    paired = free[state - bit] + cost
-                    known, way = open_end[state], choice[state]
-                    open_end[state] = paired if paired < known else known
-                    choice[state] = np.int8(distance) if paired < known else way
+            stride = 2 * bit
+            if bit < SHORT:
+                for low in range(bit):
+                    high = low + bit
+                    _keep_cheaper(
+                        free[low::stride],
+                        cost,
+                        distance,
+                        open_end[high::stride],
+                        way[high::stride],
+                    )
+            else:
+                for low in range(0, states, stride):
+                    high = low + bit
+                    _keep_cheaper(
+                        free[low:high],
+                        cost,
+                        distance,
+                        open_end[high : high + bit],
+                        way[high : high + bit],
+                    )
+        for state in range(states):
+            choices[i, state] = way[state]
         # The next cell becomes the current one, and the furthest gets a bit.
         for state in range(half):
             free[state] = min(open_end[2 * state], IMPOSSIBLE)

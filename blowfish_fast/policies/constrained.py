@@ -179,11 +179,11 @@ class Constrained(Policy):
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
-        bound = "" if self.chains.exact else "at most "
+        bound = "" if self.chains.exact else " (a bound)"
         together = (
             "no other record has to move along"
             if self.factor == 1
-            else f"up to {bound}{self.factor:,} records then move together"
+            else f"up to {self.factor:,} records{bound} then move together"
         )
         return (
             f"{self.base.describe()}; all this also towards someone who knows "
