@@ -45,10 +45,10 @@ def quick_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def run_asv(folder: Path, *arguments: str) -> bool:
-    """Run one asv command, show what it says; return whether all of it worked."""
+def run_asv(folder: Path, *arguments: str, quiet: bool = False) -> bool:
+    """Run one asv command, showing what it says; return whether all of it worked."""
     command = [sys.executable, "-m", "asv", *arguments]
-    failed = False
+    said: list[str] = []
     with subprocess.Popen(
         [*command, "--config", str(folder / "asv.conf.json")],
         env=quick_environment(folder),
@@ -58,10 +58,16 @@ def run_asv(folder: Path, *arguments: str) -> bool:
         text=True,
     ) as process:
         for line in process.stdout or ():
-            sys.stdout.write(line)
-            sys.stdout.flush()
-            failed = failed or line.rstrip().endswith(" failed")
-    return process.returncode == 0 and not failed
+            said.append(line.rstrip())
+            if not quiet:
+                sys.stdout.write(line)
+                sys.stdout.flush()
+    worked = process.returncode == 0 and not any(
+        line.endswith(" failed") for line in said
+    )
+    if quiet and not worked:
+        sys.stdout.write("\n".join(said))
+    return worked
 
 
 def main(patterns: list[str]) -> int:
@@ -71,7 +77,7 @@ def main(patterns: list[str]) -> int:
         folder = Path(name)
         write_configuration(folder)
         # Forked processes share the imports, which cost more than most calls.
-        worked = run_asv(folder, "machine", "--yes") and run_asv(
+        worked = run_asv(folder, "machine", "--yes", quiet=True) and run_asv(
             folder,
             "run",
             "--quick",

@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from .errors import BlowfishError
     from .histogram import Histogram
     from .mechanisms.dawa import Dawa
+    from .mechanisms.hierarchy import Hierarchy
     from .mechanisms.kmeans import KMeans
     from .mechanisms.laplace import Laplace
     from .mechanisms.ordered import Ordered
     from .mechanisms.ordered_hierarchical import OrderedHierarchical
+    from .mechanisms.php import Php
+    from .mechanisms.privelet import Privelet
     from .policies.constraints import (
         CountConstraints,
         MarginalConstraints,
@@ -59,6 +62,7 @@ _HOMES = {
     "CountConstraints": "policies.constraints",
     "Dawa": "mechanisms.dawa",
     "Domain": "domain",
+    "Hierarchy": "mechanisms.hierarchy",
     "Histogram": "histogram",
     "KMeans": "mechanisms.kmeans",
     "Laplace": "mechanisms.laplace",
@@ -66,6 +70,8 @@ _HOMES = {
     "MarginalConstraints": "policies.constraints",
     "Ordered": "mechanisms.ordered",
     "OrderedHierarchical": "mechanisms.ordered_hierarchical",
+    "Php": "mechanisms.php",
+    "Privelet": "mechanisms.privelet",
     "RectangleConstraints": "policies.constraints",
     "Release": "release",
     "sensitivity": "policy_sensitivity",
@@ -96,6 +102,7 @@ __all__ = [
     "CountConstraints",
     "Dawa",
     "Domain",
+    "Hierarchy",
     "Histogram",
     "KMeans",
     "Laplace",
@@ -103,6 +110,8 @@ __all__ = [
     "MarginalConstraints",
     "Ordered",
     "OrderedHierarchical",
+    "Php",
+    "Privelet",
     "RectangleConstraints",
     "Release",
     "accounting",

@@ -9,10 +9,10 @@ attribute, and the spread of the noise in its running totals.
 
 An interval of the cdf holds the noise of one running total. Intervals of quantiles come
 from a band that holds *all* running totals at once: each of m noisy totals may leave it
-with probability (1 - confidence) / m. The true totals never decrease, so the band's lower
-end is raised to all lower ends before it and its upper end lowered to all upper ends
-after it. The first cell whose upper end reaches a rank and the first whose lower end
-does enclose the true quantile, for all quantiles at once.
+with probability (1 - confidence) / m. The true totals never decrease, so the band's
+lower end is raised to all lower ends before it and its upper end lowered to all upper
+ends after it. The first cell whose upper end reaches a rank and the first whose lower
+end does enclose the true quantile, for all quantiles at once.
 """
 
 from __future__ import annotations

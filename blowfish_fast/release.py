@@ -174,18 +174,32 @@ class Release:
             "estimate": self.estimate.tolist(),
         }
 
+    def to_bytes(self) -> bytes:
+        """Return the release as the bytes of its file."""
+        from .release_file import release_bytes
+
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return release_bytes(parts)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a release from `to_bytes`."""
+        from .release_file import release_parts
+
+        return cls(**release_parts(content))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to one file: a zip of JSON and arrays, never pickle."""
-        from .release_file import write_release
+        from .release_file import write_bytes
 
-        write_release({one.name: getattr(self, one.name) for one in fields(self)}, path)
+        write_bytes(self.to_bytes(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a release that `save` wrote; answers and intervals work as before."""
-        from .release_file import read_release
+        from .release_file import read_bytes
 
-        return cls(**read_release(path))
+        return cls.from_bytes(read_bytes(path))
 
     def __repr__(self) -> str:
         kind = "" if self.private else ", seeded: an experiment"

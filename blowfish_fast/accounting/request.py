@@ -6,17 +6,11 @@ refused; everything after it holds noisy values only.
 
 from __future__ import annotations
 
-import io
-import json
-import tempfile
 import uuid
-import zipfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import AnyArray
 from ..errors import (
     DataDependentError,
     InputError,
@@ -28,15 +22,18 @@ from ..errors import (
 )
 from ..handle import Progress
 from ..mechanisms import Mechanism
+from ..mechanisms.kmeans import KMeansRelease
 from ..policies import Policy
 from ..release import Release
-from ..release_file import FORMAT, _keep, _pack
 from .composition import units_text
 from .fingerprint import question_digest
 from .journal import Charge
 from .statements import Entry
 
 RandomLike = int | np.random.Generator
+
+ZIP = b"PK"
+"""How the file of a histogram's release begins; k-means writes plain JSON."""
 
 LONGEST_REQUEST = 200
 """Characters of a request id."""
@@ -178,35 +175,10 @@ def packed(release: Release) -> bytes:
     In memory only: a draw that is not stored yet may still be drawn again, so a crash
     must not leave it behind in some temporary file.
     """
-    arrays: dict[str, AnyArray] = {}
-    content = {
-        "format": FORMAT,
-        "version": release.version,
-        "mechanism": release.mechanism,
-        "domain": release.domain.to_dict(),
-        "guarantee": release.guarantee.to_dict(),
-        "covers": release.covers,
-        "estimate": _keep(release.estimate, "estimate", arrays),
-        "unfitted": _keep(release.unfitted, "unfitted", arrays),
-        "details": _keep(dict(release.details), "details", arrays),
-        "measurements": [
-            _keep(_pack(one), f"measurement{number}", arrays)
-            for number, one in enumerate(release.measurements)
-        ],
-    }
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("release.json", json.dumps(content))
-        for name, array in arrays.items():
-            member = io.BytesIO()
-            np.save(member, array, allow_pickle=False)
-            archive.writestr(f"{name}.npy", member.getvalue())
-    return file.getvalue()
+    return release.to_bytes()
 
 
 def unpacked(answer: bytes) -> Release:
-    """Read the bytes of a release file."""
-    with tempfile.TemporaryDirectory(prefix="blowfish-") as folder:
-        file = Path(folder, "answer.release")
-        file.write_bytes(answer)
-        return Release.load(file)
+    """Read the bytes of a release file, also without a file."""
+    kind = Release if answer.startswith(ZIP) else KMeansRelease
+    return kind.from_bytes(answer)

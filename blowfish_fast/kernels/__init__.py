@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from .dyadic_partition import sample_dyadic_partition, sampling_slack
     from .exponential_choice import choose
     from .greedy_weights import greedy_scaling, greedy_scaling_fractions
+    from .grid_boxes import runs_to_boxes
+    from .haar_moments import haar_total_variance
+    from .haar_spread import haar_spread_boxes
+    from .haar_transform import (
+        haar_cell_variances,
+        haar_cells,
+        haar_coefficients,
+        haar_path_sums,
+        haar_rows,
+        haar_worst_move,
+    )
     from .hilbert import hilbert_order
     from .implicit_weights import greedy_scaling_implicit
     from .interval_partition import least_cost_partition, partition_cost
@@ -49,6 +60,14 @@ _HOMES = {
     "greedy_scaling_fractions": "greedy_weights",
     "greedy_scaling_implicit": "implicit_weights",
     "greedy_scaling_pieces": "piece_weights",
+    "haar_cell_variances": "haar_transform",
+    "haar_cells": "haar_transform",
+    "haar_coefficients": "haar_transform",
+    "haar_path_sums": "haar_transform",
+    "haar_rows": "haar_transform",
+    "haar_spread_boxes": "haar_spread",
+    "haar_total_variance": "haar_moments",
+    "haar_worst_move": "haar_transform",
     "heaviest_pair": "tree_paths",
     "heaviest_path": "tree_paths",
     "hilbert_order": "hilbert",
@@ -65,6 +84,7 @@ _HOMES = {
     "rectangle_intervals": "curve_intervals",
     "rectangle_sums": "summed_area",
     "refine_scaling": "weight_sweeps",
+    "runs_to_boxes": "grid_boxes",
     "sample_dyadic_partition": "dyadic_partition",
     "sampling_slack": "dyadic_partition",
     "shrink_towards_zero": "posterior_mean",
@@ -103,6 +123,14 @@ __all__ = [
     "greedy_scaling_fractions",
     "greedy_scaling_implicit",
     "greedy_scaling_pieces",
+    "haar_cell_variances",
+    "haar_cells",
+    "haar_coefficients",
+    "haar_path_sums",
+    "haar_rows",
+    "haar_spread_boxes",
+    "haar_total_variance",
+    "haar_worst_move",
     "heaviest_pair",
     "heaviest_path",
     "hilbert_order",
@@ -119,6 +147,7 @@ __all__ = [
     "rectangle_intervals",
     "rectangle_sums",
     "refine_scaling",
+    "runs_to_boxes",
     "sample_dyadic_partition",
     "sampling_slack",
     "shrink_towards_zero",

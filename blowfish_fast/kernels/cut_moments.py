@@ -118,7 +118,7 @@ def cut_moments(
     Returns
     -------
     (3, queries) float64
-        Variance; sum of (coefficient * width)^2; largest \\|coefficient * width\\|.
+        Variance; sum of (coefficient * width)^2; largest coefficient * width, in size.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Rooted spanning trees of a graph, and the transformation along their edges.
+r"""Rooted spanning trees of a graph, and the transformation along their edges.
 
 Serves the transformational equivalence: along a tree, counts and totals of subtrees
 are two ways to write the same histogram, and a record that moves along an edge changes
 the totals on the path between its ends and no others.
 
     graph    0 - 1 - 2 - 3          tree     1          parents  1 -1  1  2
-             |_______|                      / \\         totals   x0, all, x2 + x3, x3
+             |_______|                      / \          totals   x0, all, x2 + x3, x3
                                            0   2
-    edge 0 - 2 runs along 0 - 1 - 2:            \\
+    edge 0 - 2 runs along 0 - 1 - 2:            \
     a path of two rows                           3
 
 A root has the parent -1. Everything is linear in the nodes, except the meeting point of
@@ -209,7 +209,7 @@ def sums_to_root(values: Values, parents: IntArray, order: IntArray) -> Values:
 
 @kernel
 def _jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the depth and the jump of each node; one more node lies above all roots."""
+    """Return depth and jump of each node; one more node lies above all roots."""
     nodes = parents.size
     depth = np.zeros(nodes + 1, dtype=np.int64)
     jump = np.full(nodes + 1, nodes, dtype=np.int64)

@@ -1,12 +1,11 @@
 """Runs of cells of a grid put together into boxes.
 
-Serves strategies that know what a box costs: a rectangle arrives as runs of the C order,
-one for each of its lines, and leaves as one box again.
+Serves strategies that know what a box costs: a rectangle arrives as runs of the C
+order, one for each of its lines, and leaves as one box again.
 
-    runs           lines             along the last axis but one ...
-    [1, 3) [5, 7)  . # # .   [1,3)
-    [9, 11)        . # # .   [1,3)   -> rows 0 .. 3, columns 1 .. 3
-                   . # # .   [1,3)
+    . # # .    runs [1, 3) [5, 7) [9, 11)
+    . # # .    box  rows [0, 3), columns [1, 3)
+    . # # .
 
 A run is first cut at the ends of lines. Then, axis by axis from the last but one to the
 first, the boxes of one slab are laid beside those that ended at the slab before; a box
@@ -76,7 +75,8 @@ def _slab_step(corners: IntArray, one: int, two: int, axis: int) -> int:
     for other in range(axis):
         if corners[one, 0, other] != corners[two, 0, other]:
             return -1
-    return corners[two, 0, axis] - corners[one, 0, axis]
+    step: int = corners[two, 0, axis] - corners[one, 0, axis]
+    return step
 
 
 @kernel
@@ -226,7 +226,6 @@ def runs_to_boxes(
             f"{values.shape}"
         )
     if sides.size == 1:
-        # Along one axis a run is a box; checked_pieces left no empty ones behind only
-        # if there were none, and those harm nobody.
+        # Along one axis a run is a box.
         return pointers, starts[:, None].copy(), ends[:, None].copy(), values
     return _boxes_of(pointers, starts, ends, values, sides)

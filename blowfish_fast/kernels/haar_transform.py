@@ -1,8 +1,8 @@
 """Sums and differences along a binary tree: the Haar transform, for any length.
 
-Serves Privelet. The n cells of an axis are the leaves of a heap: node v has the children
-2v and 2v + 1, inner nodes are 1 .. n - 1, leaves n .. 2n - 1. Leaves differ in depth by
-one at most, the deeper ones to the left, and not at all if n is a power of two.
+Serves Privelet. The n cells of an axis are the leaves of a heap: node v has the
+children 2v and 2v + 1, inner nodes are 1 .. n - 1, leaves n .. 2n - 1. Leaves differ in
+depth by one at most, the deeper ones to the left; if n is a power of two, not at all.
 
               1                row 0    sum of all cells
           2       3            row v    sum below 2v less the sum below 2v + 1
@@ -15,8 +15,8 @@ There are as many rows as cells, with whole coefficients, and
     sum below 2v + 1  =  (sum below v - row v) / 2
 
 undoes them for any rows, so this inverse is the least-squares estimate whatever noise
-each row carries. On a grid the rows of the axes are multiplied: every function here goes
-along all axes of its array, one after another.
+each row carries. On a grid the rows of the axes are multiplied: functions here go along
+all axes of an array, one after another.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ def _locate(
         first = offsets[axis] + axis
         size = offsets[axis + 1] - offsets[axis]
         low, high = edges[first], edges[first + size]
-        rate = size / (high - low)
+        # A box too narrow for a finite rate is searched by halving alone.
+        narrow = high - low < size * 2.0**-1000
+        rate = 0.0 if narrow else size / (high - low)
         for point in range(points.shape[0]):
             value = points[point, axis]
             if not low <= value <= high:

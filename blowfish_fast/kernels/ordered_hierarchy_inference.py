@@ -1,11 +1,11 @@
-"""Exact least squares on a chain of block totals with a tree below each, in O(cells).
+r"""Exact least squares on a chain of block totals with a tree below each, in O(cells).
 
 Serves the ordered hierarchical mechanism. Totals up to the end of each block form a
 chain; inside a block the nodes of a tree were measured (see `block_trees`).
 
     borders     0 ----- s1 ----- s2 ----- s3        s_i measured with noise, or exact
     blocks         z1       z2       z3             what each tree says of its total
-                  /  \\     /  \\     /  \\
+                  /  \     /  \     /  \
 
 Three sweeps give the generalised least-squares cells. Up each tree: the children's
 totals add, and the sum is averaged with the node's own measurement, each weighed by the

@@ -1,4 +1,4 @@
-"""The exact variance of any query answered from a chain of block trees.
+r"""The exact variance of any query answered from a chain of block trees.
 
 Serves predicted errors and intervals of the ordered hierarchical mechanism: it says,
 before anything is measured, how noisy the least-squares answer of each query is.
@@ -9,7 +9,7 @@ node by some part, 1 to its left, 0 to its right, and in between the average ove
 children, weighed by their variances:
 
     coverage    node 0.6            The variance of a query splits: at each node on the
-              /   |   \\             way up, children that are covered differently from
+              /   |   \             way up, children that are covered differently from
              1   0.4   0            their parent add variance * (difference)^2, and the
                                     borders of the block carry the rest.
 
@@ -31,7 +31,6 @@ from blowfish_fast.kernels.block_trees import BlockTrees
 from blowfish_fast.kernels.ordered_hierarchy_inference import (
     chain_variances,
     tree_variances,
-    usable_variances,
 )
 
 
@@ -79,18 +78,20 @@ def _joint_step(
     parts[1] = (before[last] + known[last] * last_part) / whole
     mean = amounts[0] * parts[0] + amounts[1] * parts[1]
     left = amounts[0] + amounts[1] - mean
-    added = before[first] * left * left
+    added: float = before[first] * left * left
     right = max(whole - before[last] - known[last], 0.0)
     added += right * mean * mean
     if first == last:
         both = amounts[0] * first_part + amounts[1] * last_part - mean
-        return added + known[first] * both * both
+        added += known[first] * both * both
+        return added
     between = max(before[last] - before[first] - known[first], 0.0)
     near = amounts[0] * first_part + amounts[1] - mean
     middle = amounts[1] - mean
     distant = amounts[1] * last_part - mean
     added += known[first] * near * near + between * middle * middle
-    return added + known[last] * distant * distant
+    added += known[last] * distant * distant
+    return added
 
 
 @kernel
@@ -313,71 +314,6 @@ def _variances(
             cut = past
         result[query] = max(variance, 0.0)
     return result
-
-
-@kernel
-def _leverages(
-    variances: FloatArray,
-    known: FloatArray,
-    family: FloatArray,
-    smoothed: FloatArray,
-    follow: FloatArray,
-    roots: IntArray,
-    parents: IntArray,
-) -> FloatArray:
-    blocks = roots.size - 1
-    leverage = np.zeros(parents.size)
-    # Variance of each node's estimated total.
-    total = np.empty(parents.size)
-    for block in range(blocks):
-        root = roots[block]
-        shift = blocks - block - 1
-        right = smoothed[block + 1]
-        if variances[block] > 0.0:
-            leverage[block] = min(right / variances[block], 1.0)
-        step = 1.0 - follow[block]
-        rest = smoothed[block] - follow[block] * follow[block] * right
-        total[root] = max(rest, 0.0) + step * step * right
-        for node in range(root + 1, roots[block + 1]):
-            parent = parents[node]
-            share = known[node] / family[parent]
-            total[node] = known[node] * (1.0 - share) + share * share * total[parent]
-            leverage[node + shift] = min(total[node] / variances[node + shift], 1.0)
-    return leverage
-
-
-def row_leverages(variances: FloatArray, trees: BlockTrees) -> FloatArray:
-    """Return how far the estimate of each row follows its own measurement.
-
-    It is the variance of the row's estimate over that of its measurement, and the
-    largest coefficient that the row's noise can have in the answer to a query whose
-    coefficients lie in [0, 1]: the noise lifts the cells that the row counts, lowers
-    all others, and lifts by no more than this in all. O(nodes).
-
-    Parameters
-    ----------
-    variances : (rows,) float64
-        Variance of each row, borders first; infinity: not measured, 0: exact.
-    trees : BlockTrees
-        The shape.
-
-    Returns
-    -------
-    (rows,) float64
-        Between 0 and 1; 0 for exact borders.
-    """
-    bounded = usable_variances(variances, trees)
-    inside = tree_variances(bounded, trees)
-    chain = chain_variances(bounded, trees, inside)
-    return _leverages(
-        bounded,
-        inside.known,
-        inside.family,
-        chain.smoothed,
-        chain.follow,
-        trees.roots,
-        trees.parents,
-    )
 
 
 def hierarchy_variances(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from .base import Mechanism, Outcome
 from .dawa import Dawa
+from .hierarchy import Hierarchy
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
+from .php import Php
+from .privelet import Privelet
 
 __all__ = [
     "Dawa",
+    "Hierarchy",
     "KMeans",
     "KMeansRelease",
     "Laplace",
@@ -18,4 +22,6 @@ __all__ = [
     "Ordered",
     "OrderedHierarchical",
     "Outcome",
+    "Php",
+    "Privelet",
 ]

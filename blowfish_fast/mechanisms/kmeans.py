@@ -6,11 +6,8 @@ Pieces: strategy ``strategies.cluster_sums``, assignment and sums in ``kernels.l
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
 
@@ -122,25 +119,15 @@ class KMeansRelease(Release):
             },
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release as JSON; a crash leaves the old file or the new one."""
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(self.to_dict(), file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+    def to_bytes(self) -> bytes:
+        """Return the release as JSON."""
+        return json.dumps(self.to_dict()).encode()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a release that `save` wrote."""
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a release from `to_bytes`."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            data = json.loads(content)
             domain = Domain.from_dict(data["domain"])
             centers = np.asarray(data["centers"], dtype=np.float64)
             details = {
@@ -161,7 +148,7 @@ class KMeansRelease(Release):
             ValueError,
         ) as problem:
             raise ReleaseFileError(
-                f"{path} is not a k-means release: {problem}. Ask for a fresh copy"
+                f"this is not a k-means release: {problem}. Ask for a fresh copy"
             ) from None
 
     def __repr__(self) -> str:

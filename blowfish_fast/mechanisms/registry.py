@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from .base import Mechanism
 from .dawa import Dawa
+from .hierarchy import Hierarchy
 from .kmeans import KMeans
 from .laplace import Laplace
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
+from .php import Php
+from .privelet import Privelet
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.name: mechanism
-    for mechanism in (Dawa, KMeans, Laplace, Ordered, OrderedHierarchical)
+    for mechanism in (
+        Dawa,
+        Hierarchy,
+        KMeans,
+        Laplace,
+        Ordered,
+        OrderedHierarchical,
+        Php,
+        Privelet,
+    )
 }

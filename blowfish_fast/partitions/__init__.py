@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from .base import Partition
+from .bisection import Bisection
 from .dyadic_tree import DyadicTree
 from .least_cost import LeastCost
 from .partition_quality import cost_bound, partition_cost
 
-__all__ = ["DyadicTree", "LeastCost", "Partition", "cost_bound", "partition_cost"]
+__all__ = [
+    "Bisection",
+    "DyadicTree",
+    "LeastCost",
+    "Partition",
+    "cost_bound",
+    "partition_cost",
+]

@@ -5,9 +5,14 @@ from __future__ import annotations
 from .answers import Answers
 from .base import LinearStrategy
 from .cells import Cells
+from .edge_lines import EdgeLines
 from .edge_noise import EdgeNoise
+from .explicit import Explicit
+from .h_theta import HTheta
+from .haar import Haar
 from .ordered_hierarchy import OrderedHierarchy
 from .prefix_sums import PrefixSums
+from .spanning_tree import SpanningTree
 from .weighted_tree import WeightedTree
 
 STRATEGIES: dict[str, type[LinearStrategy]] = {
@@ -15,9 +20,14 @@ STRATEGIES: dict[str, type[LinearStrategy]] = {
     for strategy in (
         Answers,
         Cells,
+        EdgeLines,
         EdgeNoise,
+        Explicit,
+        HTheta,
+        Haar,
         OrderedHierarchy,
         PrefixSums,
+        SpanningTree,
         WeightedTree,
     )
 }
@@ -26,9 +36,14 @@ __all__ = [
     "STRATEGIES",
     "Answers",
     "Cells",
+    "EdgeLines",
     "EdgeNoise",
+    "Explicit",
+    "HTheta",
+    "Haar",
     "LinearStrategy",
     "OrderedHierarchy",
     "PrefixSums",
+    "SpanningTree",
     "WeightedTree",
 ]

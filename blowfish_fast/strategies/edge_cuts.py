@@ -1,13 +1,13 @@
-"""What queries see of noise that lies on the edges of a graph.
+r"""What queries see of noise that lies on the edges of a graph.
 
 A draw on edge (u, v) enters a query with the difference of its coefficients at u and v.
-Queries that are listed are followed cell by cell (``kernels.cut_moments``); queries of a
-whole kind have closed forms:
+Queries that are listed are followed cell by cell (``kernels.cut_moments``); queries of
+a whole kind have closed forms:
 
     cuts between cells    0 . . . . . . . N      part of bucket u before cut t:
     bucket u                  /~~~~~~~~~         0, then rising evenly, then 1
     bucket v                        /~~~
-    difference                /~~\\___            what prefix t sees of edge (u, v)
+    difference                /~~\___             what prefix t sees of edge (u, v)
 
 A range between two cuts sees the difference of two such values.
 """
@@ -51,7 +51,7 @@ def cut_spread(
         raise IntervalError("list the queries first: use explicit_form")
     from ..kernels.cut_moments import cut_moments
 
-    pieces = _pieces(form)
+    pieces = as_runs(form)
     covered = int((pieces.ends - pieces.starts).sum())
     if covered > MOST_COVERED:
         raise SizeError(
@@ -83,10 +83,11 @@ def _seen(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArray:
     gone = tails == ABSENT
     if form.kind == "identity":
         # Each of m cells is 1/m of its bucket: m / m^2 in all.
-        shares: FloatArray = 1.0 / sizes[heads] + np.where(gone, 0.0, 1.0 / sizes[tails])
-        return shares
+        shares = 1.0 / sizes
+        both: FloatArray = shares[heads] + np.where(gone, 0.0, shares[tails])
+        return both
     if form.kind == "total":
-        return gone.astype(np.float64)
+        return np.where(gone, 1.0, 0.0)
     first = np.where(gone, heads, np.minimum(heads, tails))
     last = np.where(gone, sizes.size, np.maximum(heads, tails))
     rise = sizes[first]
@@ -94,7 +95,7 @@ def _seen(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArray:
     fall = np.append(sizes, 1.0)[last]
     level = (form.edges[last] - form.edges[first + 1]).astype(np.float64)
     # Sums over t = 1 .. m of (t/m)^2, and over t = 0 .. m - 1.
-    squares = (
+    squares: FloatArray = (
         (rise + 1.0) * (2.0 * rise + 1.0) / (6.0 * rise)
         + level
         + (fall - 1.0) * (2.0 * fall - 1.0) / (6.0 * fall)
@@ -107,7 +108,7 @@ def _seen(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArray:
     return ranges
 
 
-def _pieces(form: Fractions | Pieces) -> Pieces:
+def as_runs(form: Fractions | Pieces) -> Pieces:
     """Write queries as runs of cells with one value each, none of them 0."""
     if isinstance(form, Pieces):
         pieces, rows = form, np.diff(form.pointers)

@@ -2,9 +2,9 @@
 
     rows   A x  |  total of each connected part of the policy
 
-Answers to a workload W are W A+ (A x + noise), with A+ the least-squares inverse. Totals
-that are public join A for free and are met exactly. Noise lives on the integers, so A
-must hold whole numbers; other entries are first rounded to a public step.
+Answers to a workload W are W A+ (A x + noise), with A+ the least-squares inverse.
+Totals that are public join A for free and are met exactly. Noise lives on the integers,
+so A must hold whole numbers; other entries are first rounded to a public step.
 
 Everything is dense linear algebra: for small domains.
 """
@@ -168,7 +168,7 @@ class Explicit(LinearStrategy):
                 "smaller whole numbers or a larger step"
             )
         moved = sensitivity(policy, Linear(policy.domain, scaled))
-        return shared * math.ceil(float(moved))
+        return int(shared) * math.ceil(float(moved))
 
     def _inverse(self, scales: Scales) -> FloatArray:
         """Return the matrix that turns noisy rows into cells.

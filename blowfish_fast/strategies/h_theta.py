@@ -1,8 +1,8 @@
-"""Haney's tree for thresholds on a line: red cells, and a star around each of them.
+r"""Haney's tree for thresholds on a line: red cells, and a star around each of them.
 
-    cells    0  1  2  R  4  5  6  R  8  R        theta = 4; the last cell of each block
-    tree      \\  \\ |  |________/  |___|           is red, red cells form a chain, and
-               \\_\\_|_/  \\__|__/                   the others join the red of their block
+    cells    0  1  2  R  4  5  6  R  8  R      theta = 4: the last cell of a block is
+    tree      \__\_|_/ \__|__|__/ \  |_/       red; others join the red of their block,
+                      R           R   R        and the red cells form a chain
 
 Cells at most theta apart lie in one block or in two that follow each other, so three
 edges of the tree lead from one to the other: along the star, along the chain, along a
@@ -10,8 +10,8 @@ star. An edge of the chain is the number of records up to the end of a block, an
 edges of a star are the histogram of its block: each third of epsilon buys one of the
 three, the histograms as trees of totals where ranges are asked.
 
-The structure is that of ``strategies.ordered_hierarchy``, with a fixed split instead of
-the best one; noise is scaled to the exact worst edge.
+The structure is that of ``strategies.ordered_hierarchy``, with a fixed split instead
+of the best one; noise is scaled to the exact worst edge.
 """
 
 from __future__ import annotations
@@ -90,8 +90,11 @@ def construction_error(fan_out: int, levels: int) -> float:
 
 def best_fan_out(length: int) -> int:
     """Return the fan-out of least planned error for blocks of `length` cells."""
-    offered = [one for one in FAN_OUTS if one <= max(length, 2)]
-    return min(offered, key=lambda one: construction_error(one, tree_depth(length, one)))
+
+    def error(fan_out: int) -> float:
+        return construction_error(fan_out, tree_depth(length, fan_out))
+
+    return min((one for one in FAN_OUTS if one <= max(length, 2)), key=error)
 
 
 def red_cell_tree(cells: int, theta: int) -> IntArray:

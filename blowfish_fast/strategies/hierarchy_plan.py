@@ -3,9 +3,9 @@
 Everything here reads the policy and the number of cells only, so choosing is free.
 
 A random range has two ends. An end beyond the first block takes one border; inside its
-block it takes (fan-out - 1) / 2 nodes per level on average. With a share a of epsilon on
-the borders and 1 - a on the nodes, of which a move changes two ways of `levels` nodes
-each, the expected squared error is
+block it takes (fan-out - 1) / 2 nodes per level on average. With a share a of epsilon
+on the borders and 1 - a on the nodes, of which a move changes two ways of `levels`
+nodes each, the expected squared error is
 
     c1 / a^2 + c2 / (1 - a)^2       c1 = 4 (n - length) / (n + 1)
                                     c2 = 8 (fan-out - 1) levels^3 n / (n + 1)
@@ -149,7 +149,9 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
         # One plan for all stretches of one size and one longest edge.
         base = reach.far.size + 1
         kinds, number = np.unique((ends - starts) * base + longest, return_inverse=True)
-        plans = [_plan_for(*divmod(kind, base), fan_out) for kind in kinds.tolist()]
+        plans = [
+            _plan_for(kind // base, kind % base, fan_out) for kind in kinds.tolist()
+        ]
     return _laid_out(starts, reach.far.size, plans, number)
 
 

@@ -57,7 +57,8 @@ class LineReach:
     @cached_property
     def uncrossed(self) -> BoolArray:
         """Borders after each cell over which no record can move."""
-        return self.furthest == np.arange(self.far.size)
+        uncrossed: BoolArray = self.furthest == np.arange(self.far.size)
+        return uncrossed
 
     @cached_property
     def settled(self) -> BoolArray:

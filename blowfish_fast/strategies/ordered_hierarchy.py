@@ -1,9 +1,9 @@
-"""Totals up to the end of each block, and a tree of totals inside every block.
+r"""Totals up to the end of each block, and a tree of totals inside every block.
 
     borders   |-------- s1          the records before each block's end; the last one
               |----------------- s2 is the total
     trees      [ block ][ block ]   nodes below each root, split into nearly equal parts
-                / | \\    / | \\
+                / | \    / | \
 
 Blocks are as long as the longest edge of the policy, so a record that moves crosses one
 border at most and changes two ways down the trees. Blocks of one cell leave nothing
@@ -143,9 +143,9 @@ class OrderedHierarchy(LinearStrategy):
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
-        `square` and `largest` are bounds above (``docs/proofs/ordered_hierarchical.md``).
-        For coefficients in an interval of length r that holds 0, a row's noise enters
-        the answer at most r times its leverage, and the squares of what the borders
+        `square` and `largest` are bounds above, proved in ``docs/proofs``. For
+        coefficients in an interval of length r that holds 0, a row's noise enters the
+        answer at most r times its leverage, and the squares of what the borders
         contribute add up to at most r times the total variation of the query.
         """
         if isinstance(form, Implicit):
@@ -164,7 +164,7 @@ class OrderedHierarchy(LinearStrategy):
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
-        from ..kernels.ordered_hierarchy_spread import row_leverages
+        from ..kernels.row_leverage import row_leverages
 
         widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
         noise = row_leverages(scales.variances, self.trees) * widths
@@ -290,9 +290,12 @@ def _all_cuts(edges: IntArray) -> Cuts:
 
 
 def _variation(form: Fractions | Pieces) -> FloatArray:
-    """Return how far each query's coefficients rise and fall along the line, at most."""
+    """Return how far each query rises and falls along the line, at most."""
     if isinstance(form, Pieces):
         query = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
         sizes = 2.0 * np.abs(form.values)
-        return np.bincount(query, sizes, minlength=form.pointers.size - 1)
+        up_and_down: FloatArray = np.bincount(
+            query, sizes, minlength=form.pointers.size - 1
+        ).astype(np.float64)
+        return up_and_down
     return np.full(form.first.size, 2.0)

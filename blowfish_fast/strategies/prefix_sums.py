@@ -18,7 +18,7 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import DomainError, IntervalError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import Policy
-from ..workloads import Form, Fractions, Implicit
+from ..workloads import Form, Fractions, Implicit, Pieces
 from .base import LinearStrategy
 from .line_reach import LineReach
 
@@ -130,7 +130,7 @@ def _noise_at(scales: Scales) -> tuple[FloatArray, FloatArray]:
     return np.append(0.0, variances), np.append(0.0, widths)
 
 
-def _steps(form: Form, cells: int) -> csr_array:
+def _steps(form: Fractions | Pieces, cells: int) -> csr_array:
     """Return each query as a combination of running totals, one column per border.
 
     A coefficient that steps from a to b at a border takes the total up to there a - b
@@ -175,7 +175,7 @@ def _cut_weights(edges: IntArray) -> tuple[FloatArray, FloatArray]:
     the bucket to the one after it and weighs them 1 - t / m and t / m.
     """
     sizes = np.diff(edges).astype(np.float64)
-    # Sums over t = 1 .. m of t / m and of (t / m)^2; the cut t = 0 is the border before.
+    # Sums over t = 1 .. m of t / m and of (t / m)^2; t = 0 is the border before.
     ahead = (sizes + 1.0) / 2.0
     ahead_squares = (sizes + 1.0) * (2.0 * sizes + 1.0) / (6.0 * sizes)
     sums = np.zeros(edges.size)

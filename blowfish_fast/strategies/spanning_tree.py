@@ -1,9 +1,9 @@
-"""Totals of subtrees of a spanning tree of the policy graph.
+r"""Totals of subtrees of a spanning tree of the policy graph.
 
     policy     0 - 1 - 2 - 3        tree      1          rows   x0
-               |_______|                     / \\                x0 + x1 + x2 + x3
+               |_______|                     / \                 x0 + x1 + x2 + x3
                                             0   2               x2 + x3
-                                                 \\              x3
+                                                 \               x3
                                                   3
 
 Counts and totals of subtrees say the same. A record that moves from u to v changes the
@@ -145,9 +145,9 @@ class SpanningTree(LinearStrategy):
         found = super().scales(policy, epsilon)
         if not (found.measured | found.exact).all():
             raise EpsilonError(
-                f"the longest detour along this tree is {self.stretch(policy):,} edges, "
-                f"and epsilon {float(epsilon):g} leaves noise beyond 2^40 for each; "
-                "raise epsilon, or measure cells or policy edges instead"
+                f"the longest detour along this tree is {self.stretch(policy):,} "
+                f"edges, and epsilon {float(epsilon):g} leaves noise beyond 2^40 on "
+                "each; raise epsilon, or measure cells or policy edges instead"
             )
         return found
 

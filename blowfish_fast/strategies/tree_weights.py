@@ -22,6 +22,9 @@ from .weighted_tree import WeightedTree
 CANDIDATES = ((2, True), (8, False), (16, False), (32, False), (64, False))
 MORE_CANDIDATES = ((3, False), (4, False), (12, False), (24, False), (48, False))
 SMALL = 2**15
+# Sweeps cost several greedy passes; above, only the best greedy tree is swept, and
+# far above none.
+LARGE = 2**18
 
 
 class Candidate(NamedTuple):
@@ -42,14 +45,19 @@ def tuned_tree(
     """
     if leaves == 1:
         return WeightedTree(1, 2, np.ones(1))
-    small = leaves + _listed(form) <= SMALL
-    offered = (*CANDIDATES, *MORE_CANDIDATES) if small else CANDIDATES
+    work = leaves + _listed(form)
+    offered = (*CANDIDATES, *MORE_CANDIDATES) if work <= SMALL else CANDIDATES
     useful = [one for one in offered if one[0] < 2 * leaves]
+    sweep_all = sweeps and work <= SMALL
     with ThreadPoolExecutor(min(len(useful), os.cpu_count() or 1)) as pool:
         candidates = list(
-            pool.map(lambda one: _scaled(form, leaves, one, root_exact, sweeps), useful)
+            pool.map(
+                lambda one: _scaled(form, leaves, one, root_exact, sweep_all), useful
+            )
         )
     best = min(candidates, key=lambda one: one.objective)
+    if sweeps and SMALL < work <= LARGE:
+        best = _swept(form, leaves, best, root_exact)
     return WeightedTree(leaves, best.branching, best.node_weights)
 
 
@@ -65,14 +73,24 @@ def _scaled(
 ) -> Candidate:
     branching, decay = choice
     greedy = _greedy(form, leaves, branching, decay, root_exact)
-    if not sweeps or not isinstance(form, Fractions):
-        return greedy
+    return _swept(form, leaves, greedy, root_exact) if sweeps else greedy
+
+
+def _swept(form: Form, leaves: int, start: Candidate, root_exact: bool) -> Candidate:
+    """Improve weights by sweeps; only ranges have them."""
+    if not isinstance(form, Fractions):
+        return start
     from ..kernels.weight_sweeps import refine_scaling
 
     swept = refine_scaling(
-        *form, None, leaves, branching, start=greedy.node_weights, root_exact=root_exact
+        *form,
+        None,
+        leaves,
+        start.branching,
+        start=start.node_weights,
+        root_exact=root_exact,
     )
-    return Candidate(branching, swept.weights, swept.objective)
+    return Candidate(start.branching, swept.weights, swept.objective)
 
 
 def _greedy(

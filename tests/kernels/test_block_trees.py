@@ -74,7 +74,9 @@ def test_the_worst_edge_is_found_where_the_first_cell_reaches_the_last(shape, da
     ahead = data.draw(st.lists(st.integers(0, 12), min_size=cells, max_size=cells))
     far = np.maximum(edges[block + 1] - 1, np.arange(cells) + ahead)
     far = np.maximum.accumulate(np.minimum(far, cells - 1))
-    bottom = np.array(data.draw(st.lists(st.booleans(), min_size=cells, max_size=cells)))
+    bottom = np.array(
+        data.draw(st.lists(st.booleans(), min_size=cells, max_size=cells))
+    )
     rows = reference.dense_rows(edges, fan_outs)
     found = worst_block_move(np.array(weights), trees, far, bottom)
     assert found == reference.worst_move(np.array(weights), rows, far, bottom)

@@ -22,7 +22,9 @@ EXAMPLES = 15 if config.DISABLE_JIT else 60
 @given(st.data())
 def test_equals_the_definition(data):
     size = data.draw(st.integers(1, 8))
-    values = np.array(data.draw(st.lists(st.integers(-9, 9), min_size=size, max_size=size)))
+    values = np.array(
+        data.draw(st.lists(st.integers(-9, 9), min_size=size, max_size=size))
+    )
     fixed = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
     values[fixed] = np.sort(values[fixed])
     found = isotonic_through(values, fixed, -9, 9)

@@ -99,7 +99,9 @@ def test_one_block_is_the_plain_tree():
     variances = rng.uniform(1, 3, 21)
     # Here the root comes first and leaves last; there, leaves first and the root last.
     level_by_level = np.concatenate([np.arange(5, 21), np.arange(1, 5), [0]])
-    expected = tree_least_squares(noisy[level_by_level], variances[level_by_level], 16, 4)
+    expected = tree_least_squares(
+        noisy[level_by_level], variances[level_by_level], 16, 4
+    )
     found = hierarchy_least_squares(noisy, variances, trees)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 

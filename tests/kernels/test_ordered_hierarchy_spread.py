@@ -10,28 +10,13 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.block_trees import trees_over_blocks
-from blowfish_fast.kernels.ordered_hierarchy_spread import (
-    hierarchy_variances,
-    row_leverages,
-)
+from blowfish_fast.kernels.ordered_hierarchy_spread import hierarchy_variances
 from tests.reference import ordered_hierarchy as reference
+from tests.reference.hierarchy_problems import problems
 
 pytestmark = pytest.mark.kernel
 
 EXAMPLES = 25 if config.DISABLE_JIT else 120
-
-
-@st.composite
-def problems(draw):
-    sizes = draw(st.lists(st.integers(1, 8), min_size=1, max_size=5))
-    edges = np.append(0, np.cumsum(sizes))
-    fan_outs = np.full(len(sizes), draw(st.integers(2, 4)))
-    trees = trees_over_blocks(edges, fan_outs)
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    variances = rng.uniform(0.1, 5.0, trees.rows)
-    exact = draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
-    variances[: len(sizes)][np.array(exact)] = 0.0
-    return trees, reference.dense_rows(edges, fan_outs), variances
 
 
 def queries_of(cuts, cells):
@@ -94,25 +79,6 @@ def test_all_ranges_of_a_long_line_keep_their_digits():
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
 
 
-@settings(deadline=None, max_examples=EXAMPLES)
-@given(problems())
-def test_leverage_bounds_every_coefficient_of_a_range(problem):
-    trees, rows, variances = problem
-    leverage = row_leverages(variances, trees)
-    own = reference.dense_coefficients(variances, rows, rows)
-    np.testing.assert_allclose(leverage, np.diagonal(own), atol=1e-6)
-    cells = rows.shape[1]
-    ranges = np.array(
-        [
-            (np.arange(cells) >= start) & (np.arange(cells) < end)
-            for start in range(cells)
-            for end in range(start + 1, cells + 1)
-        ]
-    ).astype(float)
-    largest = np.abs(reference.dense_coefficients(variances, rows, ranges)).max(axis=0)
-    assert (largest <= leverage + 1e-6).all()
-
-
 def test_nothing_asked_has_no_variance():
     trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
     empty = np.zeros(0, dtype=np.int64)
@@ -126,9 +92,13 @@ def test_misfits_are_refused():
     trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
     one = np.ones(1)
     with pytest.raises(InputError, match="within 0"):
-        hierarchy_variances(np.ones(3), trees, np.array([0, 1]), np.array([3]), one, one)
+        hierarchy_variances(
+            np.ones(3), trees, np.array([0, 1]), np.array([3]), one, one
+        )
     with pytest.raises(InputError, match="rising from 0"):
-        hierarchy_variances(np.ones(3), trees, np.array([0, 2]), np.array([1]), one, one)
+        hierarchy_variances(
+            np.ones(3), trees, np.array([0, 2]), np.array([1]), one, one
+        )
     with pytest.raises(InputError, match="one length"):
         hierarchy_variances(
             np.ones(3), trees, np.array([0, 1]), np.array([1]), np.ones(2), one

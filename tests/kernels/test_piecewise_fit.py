@@ -44,7 +44,9 @@ def _is_fit_of(found, values, cover):
     start = 0
     for length in cover:
         part = slice(start, start + length)
-        if not np.allclose(found[part], reference.line_through(values[part]), atol=1e-7):
+        if not np.allclose(
+            found[part], reference.line_through(values[part]), atol=1e-7
+        ):
             return False
         start += length
     return True
@@ -93,7 +95,9 @@ def test_stretches_are_fitted_by_themselves_and_gaps_kept():
 def test_whole_numbers_and_nothing_at_all_are_accepted():
     assert fit(np.array([1, 2, 3, 4]), 5.0).tolist() == [1.0, 2.0, 3.0, 4.0]
     empty = np.zeros(0, dtype=np.int64)
-    assert piecewise_linear(np.zeros(3), empty, empty, np.zeros(0)).tolist() == [0.0] * 3
+    assert (
+        piecewise_linear(np.zeros(3), empty, empty, np.zeros(0)).tolist() == [0.0] * 3
+    )
 
 
 def test_misfits_are_refused():

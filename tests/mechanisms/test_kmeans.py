@@ -242,7 +242,7 @@ def test_the_release_says_what_it_holds(tmp_path):
     path.write_text("{}")
     with pytest.raises(ReleaseFileError, match="fresh copy"):
         KMeansRelease.load(path)
-    with pytest.raises(ReleaseFileError, match="fresh copy"):
+    with pytest.raises(ReleaseFileError, match="no release file"):
         KMeansRelease.load(tmp_path / "nowhere.json")
 
 

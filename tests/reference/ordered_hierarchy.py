@@ -24,7 +24,9 @@ def dense_rows(edges, fan_outs):
     cells = int(edges[-1])
     rows = [np.arange(cells) < end for end in edges[1:]]
     for block, fan_out in enumerate(fan_outs):
-        for low, high in block_nodes(int(edges[block]), int(edges[block + 1]), fan_out)[1:]:
+        for low, high in block_nodes(int(edges[block]), int(edges[block + 1]), fan_out)[
+            1:
+        ]:
             rows.append((np.arange(cells) >= low) & (np.arange(cells) < high))
     return np.array(rows, dtype=float)
 
@@ -83,5 +85,7 @@ def printed_rates(edges, fan_outs, levels, border_epsilon, node_epsilon):
     rates = [borders]
     for block, fan_out in enumerate(fan_outs):
         nodes = len(block_nodes(int(edges[block]), int(edges[block + 1]), fan_out)) - 1
-        rates.append(np.full(nodes, (both if block == 0 else node_epsilon) / (2 * levels)))
+        rates.append(
+            np.full(nodes, (both if block == 0 else node_epsilon) / (2 * levels))
+        )
     return np.concatenate(rates)

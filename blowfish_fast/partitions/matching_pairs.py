@@ -1,0 +1,230 @@
+"""Matching: cells of similar counts in pairs, wherever they lie.
+
+Every candidate bucket, of one cell or of two, gets a noisy cost; the pairing of least
+total is kept. Pairs need not be neighbours, so a bucket may join distant cells.
+
+    counts   3  90  4  88  7        pairs {0, 2}, {1, 3}; cell 4 alone
+    cost     |x_i - x_j| + price - noise   of a pair,   price - noise   of a cell
+
+Pieces: any pairs by ``partitions.blossom``, pairs within a window by
+``kernels.window_matching``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .._typing import IntArray
+from ..buckets import Buckets
+from ..errors import InputError, SizeError
+from ..policies import Policy
+from .base import Partition, record_distance
+
+if TYPE_CHECKING:
+    from ..randomness import Randomness
+
+MOST_CELLS = 512
+WIDEST_PROGRAMME = 8
+MOST_ROUNDS = 8
+# For blossoms: fine enough that ties are rare, coarse enough for 128-bit integers.
+NOISE_BITS = 44
+FINEST_BITS = 48
+CAP_BITS = 44
+# A price beyond this many noise scales changes nothing.
+MOST_SCALES = 2**20
+
+
+class Matching(Partition):
+    """Choose the pairs of least noisy cost.
+
+    Parameters
+    ----------
+    window : int, optional
+        Cells are paired if they lie at most so far apart; None allows every pair, for
+        at most 512 cells, as do windows above 8.
+    rounds : int
+        How often buckets are paired, each time with an equal part of epsilon: buckets
+        hold at most 2^rounds cells.
+    offset : float
+        Added to the price of a pair, in units of its noise scale. Noise lowers the
+        cost of every candidate, and there are more pairs than single cells; the
+        offset keeps pairs from winning by luck. It does not depend on data.
+
+    Notes
+    -----
+    Guarantee: epsilon-private choice of buckets under the policy it is given.
+    Neighbours: one record added or removed; under a policy with moves half of epsilon
+        is used, since a move is a removal and an addition.
+    Sensitivity: one record changes the cost of a pair by at most 1 and that of a single
+        cell not at all; geometric noise of scale 2 / epsilon goes on every pair and of
+        scale 1 / epsilon on every cell alone. Later rounds pair buckets of different
+        sizes, which one record changes by up to 2 a / (a + b) for a >= b cells. Costs
+        and noise are integers on a public grid and the minimum is exact, ties by a
+        fixed order; an approximate matching would void the proof.
+    Error: with probability 1 - delta the cost exceeds the least one by at most
+        2 n ln(candidates / delta) / epsilon, offset 0.
+    Complexity: O(n^3) time for all pairs; O(n w 2^w) for a window of w cells, with
+        n 2^(w - 1) bytes.
+    Source: [1]_, section 5.2, with noise on the integers, half of epsilon under moves
+        and no constant from the data; proof in ``docs/proofs/matching_pairs.md``.
+
+    References
+    ----------
+    .. [1] Data-dependent mechanisms under Blowfish privacy, by partitioning before the
+       transformation of the policy graph.
+    """
+
+    name = "matching_pairs"
+
+    def __init__(
+        self, window: int | None = None, *, rounds: int = 1, offset: float = 0.0
+    ) -> None:
+        if window is not None and not (isinstance(window, int) and window >= 1):
+            raise InputError(
+                f"window must be a whole number of cells, 1 or more; received {window!r}"
+            )
+        if not (isinstance(rounds, int) and 1 <= rounds <= MOST_ROUNDS):
+            raise InputError(f"rounds must lie between 1 and 8; received {rounds!r}")
+        if not (math.isfinite(offset) and 0 <= offset <= 2**10):
+            raise InputError(f"offset must lie between 0 and 1024; received {offset!r}")
+        self.window = window
+        self.rounds = rounds
+        self.offset = float(offset)
+
+    @property
+    def default_share(self) -> Fraction:
+        """The paper's half of epsilon."""
+        return Fraction(1, 2)
+
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Buckets:
+        """Return the pairing of least noisy cost."""
+        cells = counts.size
+        if self._by_blossoms and cells > MOST_CELLS:
+            pairs = "every pair" if self.window is None else f"window={self.window}"
+            raise SizeError(
+                f"pairs of {cells:,} cells are too many to compare: {pairs} is offered "
+                f"up to {MOST_CELLS} cells. Use window=1 .. 8, or partitions.NoisySort"
+            )
+        distance = record_distance(policy)
+        if cells == 1 or distance == 0:
+            return Buckets.single_cells(cells)
+        labels = np.arange(cells)
+        for _ in range(self.rounds):
+            sizes = np.bincount(labels)
+            noise = self.noise(cells, epsilon / distance / self.rounds, sizes)
+            totals = np.zeros(sizes.size, dtype=np.int64)
+            np.add.at(totals, labels, np.minimum(counts, noise.cap))
+            mates = self._mates(totals, sizes, noise, rng)
+            # A bucket is named after the first of its cells.
+            first = np.minimum(np.arange(sizes.size), mates)
+            labels = np.unique(first, return_inverse=True)[1][labels]
+        return Buckets.from_labels(labels)
+
+    @property
+    def _by_blossoms(self) -> bool:
+        return self.window is None or self.window > WIDEST_PROGRAMME
+
+    def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> Noise:
+        """Return the public grid and the noise of both kinds of candidates.
+
+        `epsilon` is the budget of one round when one record is added or removed,
+        `cells` the number of cells and `sizes` how many each bucket of the last round
+        holds. On a grid of 2^exponent counts a floored cost changes by at most the
+        sensitivity rounded up to it.
+        """
+        from ..kernels.count_grid import partition_grid, step_exponent
+
+        large, small = int(sizes.max()), int(sizes.min())
+        change = Fraction(2 * large, large + small)
+        scale = float(change / epsilon)
+        if self._by_blossoms:
+            magnitude = math.frexp(scale)[1]
+            grid = min(0, max(magnitude - NOISE_BITS, -FINEST_BITS))
+            cap = 1 << CAP_BITS
+        else:
+            step, cap = partition_grid(cells, scale)
+            grid = step_exponent(step)
+            # Later rounds multiply totals by sizes.
+            cap >>= self.rounds
+        steps = math.ceil(change / Fraction(2) ** grid)
+        price = min(self.bucket_cost, MOST_SCALES * scale)
+        dearer = self.offset * 2 * scale
+        return Noise(
+            single=steps / epsilon,
+            pair=2 * steps / epsilon,
+            price=round(math.ldexp(price, -grid)),
+            pair_price=round(math.ldexp(price + dearer, -grid)),
+            grid=grid,
+            cap=cap,
+        )
+
+    def _mates(
+        self, totals: IntArray, sizes: IntArray, noise: Noise, rng: Randomness
+    ) -> IntArray:
+        if not self._by_blossoms and self.window is not None:
+            from ..kernels.window_matching import window_mates
+
+            return window_mates(
+                totals,
+                sizes,
+                window=self.window,
+                grid=noise.grid,
+                price=noise.price,
+                pair_price=noise.pair_price,
+                scales=(noise.single, noise.pair),
+                words=rng.stream(),
+            )
+        from .blossom import cheapest_mates
+
+        first, second = np.triu_indices(totals.size, 1)
+        if self.window is not None:
+            near = second - first <= self.window
+            first, second = first[near], second[near]
+        deviations = pair_deviations(totals, sizes, first, second, noise.grid)
+        alone = noise.price - _drawn(noise.single, totals.size, rng)
+        paired = deviations + noise.pair_price - _drawn(noise.pair, first.size, rng)
+        return cheapest_mates(alone, first, second, paired)
+
+
+class Noise(NamedTuple):
+    """Noise scales and prices of the candidates in steps, the grid, the largest count.
+
+    The step of the grid is 2^grid counts.
+    """
+
+    single: Fraction
+    pair: Fraction
+    price: int
+    pair_price: int
+    grid: int
+    cap: int
+
+
+def pair_deviations(
+    totals: IntArray, sizes: IntArray, first: IntArray, second: IntArray, grid: int
+) -> IntArray:
+    """Return how far pairs of buckets deviate from their common mean, in whole steps.
+
+    As integers of any size. A step is 2^grid counts, at most 1.
+    """
+    both = (sizes[first] + sizes[second]).astype(object)
+    gap = np.abs(sizes[second] * totals[first] - sizes[first] * totals[second])
+    deviations: IntArray = (gap.astype(object) * 2 ** (1 - grid)) // both
+    return deviations
+
+
+def _drawn(scale: Fraction, size: int, rng: Randomness) -> IntArray:
+    """Return geometric noise as integers of any size."""
+    noise = rng.geometric(scale.numerator, scale.denominator, size=size)
+    return noise.astype(object)

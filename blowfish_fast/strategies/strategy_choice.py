@@ -1,0 +1,258 @@
+"""Every strategy that a policy admits, and the error that each promises.
+
+Everything here reads the policy, the queries and epsilon, and nothing else: choosing by
+predicted error is free.
+
+    name                    what is measured
+    ordered                 running totals
+    ordered_hierarchical    running totals of blocks, a tree inside each
+    h_theta                 the same with Haney's fixed split
+    vertex                  every cell
+    edge                    cells, with one draw per policy edge
+    tree                    totals of subtrees of a spanning tree
+    edge_lines              cells of a grid, with draws along lines of edges
+    hierarchy               a tree over the line, tuned to the queries
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..errors import BlowfishError, EpsilonError, PolicyError, SizeError
+from ..noise import laplace_variance
+from ..policies import Policy
+from ..workloads import Form, Fractions, Implicit, Pieces
+from .base import LinearStrategy
+from .cells import Cells
+from .edge_cuts import cut_variance
+from .edge_lines import EdgeLines
+from .edge_noise import EdgeNoise
+from .h_theta import HTheta
+from .hierarchy_plan import planned_hierarchy
+from .prefix_sums import PrefixSums
+from .spanning_tree import SpanningTree
+from .tree_weights import tuned_tree
+
+Name = Literal[
+    "ordered",
+    "ordered_hierarchical",
+    "h_theta",
+    "vertex",
+    "edge",
+    "tree",
+    "edge_lines",
+    "hierarchy",
+]
+
+NAMES: tuple[Name, ...] = (
+    "ordered",
+    "ordered_hierarchical",
+    "h_theta",
+    "vertex",
+    "edge",
+    "tree",
+    "edge_lines",
+    "hierarchy",
+)
+"""In the order in which ties are settled."""
+
+MOST_WEIGHED = 2**22
+"""Most edges that are listed only to predict an error."""
+
+FEW_EDGES = 2**16
+"""Up to here a spanning tree is followed along every edge at once."""
+
+MOST_PREFIXES = 2**24
+"""Most prefixes times buckets that are listed where no closed form is known."""
+
+
+class Choice(NamedTuple):
+    """A strategy with its predicted error, or the reason why there is none."""
+
+    name: Name
+    strategy: LinearStrategy | None
+    variance: float
+    reason: str
+
+
+def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
+    """Return a strategy by its name, for the queries of `form` over the cells.
+
+    Refused with a reason where the policy does not admit it.
+    """
+    if name == "vertex":
+        return Cells.under(policy)
+    if name == "edge":
+        return EdgeNoise.under(policy)
+    if name == "tree":
+        return SpanningTree.under(policy)
+    if name == "edge_lines":
+        return EdgeLines.under(policy, form)
+    if policy.domain.ndim != 1:
+        raise PolicyError(
+            f"{name} follows one ordered attribute; this domain has "
+            f"{policy.domain.ndim}"
+        )
+    if name == "hierarchy":
+        return tuned_tree(form, policy.domain.size, root_exact=not policy.has_bottom)
+    if name == "h_theta":
+        return HTheta.under(policy)
+    if name == "ordered_hierarchical":
+        return planned_hierarchy(policy)
+    return PrefixSums(policy.domain.size)
+
+
+def predicted_variance(
+    strategy: LinearStrategy, policy: Policy, form: Form, epsilon: Fraction
+) -> float:
+    """Return the variance summed over all queries, of the noise to be drawn."""
+    scales = strategy.scales(policy, epsilon)
+    if isinstance(strategy, EdgeNoise):
+        return cut_variance(
+            form, strategy.cells, strategy.heads, strategy.tails, scales.variances
+        )
+    try:
+        return strategy.total_variance(form, scales)
+    except SizeError:
+        if not isinstance(form, Implicit) or form.kind in ("identity", "total"):
+            raise
+        cuts = int(form.edges[-1])
+        if cuts * (form.edges.size - 1) > MOST_PREFIXES:
+            raise
+    each = float(strategy.spread(_prefixes(form), scales).variance.sum())
+    if form.kind == "prefixes":
+        return each
+    # Over all pairs of cuts, of the variance of their difference; the cut before all
+    # cells sees nothing.
+    summed = float(strategy.spread(_summed_prefixes(form), scales).variance[0])
+    return (cuts + 1) * each - summed
+
+
+def all_choices(
+    policy: Policy,
+    form: Form,
+    epsilon: Fraction,
+    *,
+    names: Iterable[Name] = NAMES,
+    hurried: bool = False,
+) -> list[Choice]:
+    """Return every strategy with its predicted error, best first.
+
+    Strategies that the policy does not admit come last, with the reason.
+
+    Parameters
+    ----------
+    policy : Policy
+        Over the cells of `form`.
+    form : Form
+        The queries.
+    epsilon : Fraction
+        What may be spent.
+    names : iterable of str
+        Which strategies to look at.
+    hurried : bool
+        Leave out what takes long and is unlikely to win: strategies that list very
+        many edges, and trees whose detours are already known to be too long.
+    """
+    found: list[Choice] = []
+    for name in names:
+        least = min((one.variance for one in found), default=math.inf)
+        found.append(_choice(name, policy, form, epsilon, hurried, least))
+    # Sums of one value in different orders differ in their last digits.
+    return sorted(found, key=lambda one: _rounded(one.variance))
+
+
+def best_choice(
+    policy: Policy, form: Form, epsilon: Fraction, *, names: Iterable[Name] = NAMES
+) -> LinearStrategy:
+    """Return the strategy of least predicted error. Ties go to the first of `NAMES`."""
+    best = all_choices(policy, form, epsilon, names=names, hurried=True)[0]
+    if best.strategy is None:
+        raise PolicyError(f"no strategy fits this policy: {best.reason}")
+    return best.strategy
+
+
+def mean_difference_size(width: float) -> float:
+    """Return E|Y - Z| of two draws of discrete Laplace noise; 1.5 b for large b.
+
+    This is the noise of a bucket between two noisy running totals. The difference
+    takes the value d with probability ((1-q)/(1+q))^2 q^|d| (|d| + (1+q^2)/(1-q^2)).
+
+    Examples
+    --------
+    >>> round(mean_difference_size(1000.0), 2)
+    1500.0
+    """
+    ratio = math.exp(-1.0 / width)
+    rest = -math.expm1(-1.0 / width)
+    inner = (1.0 + ratio) / rest + (1.0 + ratio**2) / (rest * (1.0 + ratio))
+    return 2.0 * ratio * inner / (1.0 + ratio) ** 2
+
+
+def _choice(
+    name: Name,
+    policy: Policy,
+    form: Form,
+    epsilon: Fraction,
+    hurried: bool,
+    least: float,
+) -> Choice:
+    try:
+        if name in ("edge", "tree") and hurried and policy.edge_count > MOST_WEIGHED:
+            raise SizeError(
+                f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed "
+                "to predict an error"
+            )
+        single = isinstance(form, Implicit) and form.kind == "identity"
+        if name == "hierarchy" and single:
+            raise PolicyError("single cells gain nothing from a tree over them")
+        strategy = built(name, policy, form)
+        if hurried and isinstance(strategy, SpanningTree):
+            _refuse_detours(strategy, policy, form, epsilon, least)
+        variance = predicted_variance(strategy, policy, form, epsilon)
+    except BlowfishError as problem:
+        return Choice(name, None, math.inf, str(problem))
+    return Choice(name, strategy, variance, "")
+
+
+def _refuse_detours(
+    tree: SpanningTree, policy: Policy, form: Form, epsilon: Fraction, least: float
+) -> None:
+    if policy.edge_count <= FEW_EDGES:
+        return
+    detour = tree.least_stretch(policy)
+    one = float(laplace_variance(detour / float(epsilon)))
+    cells, rows = np.arange(tree.cells), np.full(tree.cells, one)
+    # Roots may be exact.
+    rows[tree.parents < 0] = 0.0
+    if cut_variance(form, tree.cells, cells, tree.parents, rows) > least:
+        raise EpsilonError(
+            f"some edge of the policy is a detour of {detour:,} edges along the tree, "
+            "too long to gain anything"
+        )
+
+
+def _rounded(variance: float) -> float:
+    return float(f"{variance:.9e}")
+
+
+def _prefixes(form: Implicit) -> Fractions:
+    """List every prefix over the buckets of an implicit form."""
+    sizes = np.diff(form.edges)
+    last = np.repeat(np.arange(sizes.size), sizes)
+    part = (np.arange(last.size) + 1 - form.edges[last]) / sizes[last]
+    first = np.where(last == 0, part, 1.0)
+    return Fractions(np.zeros_like(last), first, last, part)
+
+
+def _summed_prefixes(form: Implicit) -> Pieces:
+    """Return the one query that is the sum of all prefixes."""
+    sizes = np.diff(form.edges)
+    values = 0.5 * (sizes + 1.0) + (form.edges[-1] - form.edges[1:])
+    at = np.arange(sizes.size)
+    return Pieces(np.array([0, sizes.size]), at, at + 1, values)

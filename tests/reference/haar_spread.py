@@ -1,0 +1,19 @@
+"""The spread of queries on Haar rows, through the inverse matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.reference.haar_transform import haar_matrix
+
+
+def haar_spread(variances, scales, queries):
+    """Return variance, square and largest of queries of shape (m, *shape)."""
+    shape = queries.shape[1:]
+    parts = queries.reshape(len(queries), -1) @ np.linalg.inv(haar_matrix(shape))
+    parts[np.abs(parts) < 1e-12] = 0.0
+    return (
+        parts**2 @ variances,
+        parts**2 @ scales**2,
+        np.abs(parts * scales).max(axis=1),
+    )
