@@ -110,7 +110,7 @@ def _compile(epsilon: str) -> None:
     for mechanism in (Dawa, Laplace):
         mechanism(AddRemove(small), rectangles, epsilon=epsilon).release(
             np.ones(small.shape, dtype=np.int64)
-        ).intervals(rectangles)
+        ).answer(rectangles)
 
 
 def _mean_error(release: Release, asked: Rectangles, truth: Any) -> float:

@@ -129,9 +129,7 @@ def _sweep_clusters(
             ranks[cell] = distinct
         size = end - start
         if sides[cluster] & BEFORE:
-            _sweep(
-                values, ranks, levels, tree, start, 1, size, distinct, bits, before
-            )
+            _sweep(values, ranks, levels, tree, start, 1, size, distinct, bits, before)
         if sides[cluster] & AFTER:
             _sweep(
                 values, ranks, levels, tree, end - 1, -1, size, distinct, bits, after

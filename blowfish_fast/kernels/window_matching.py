@@ -47,7 +47,13 @@ TAKEN = -1
 
 @kernel
 def _pair_costs(
-    totals: IntArray, sizes: IntArray, begin: int, distance: int, grid: int, out: IntArray
+    totals: IntArray,
+    sizes: IntArray,
+    parts: IntArray,
+    begin: int,
+    distance: int,
+    grid: int,
+    out: IntArray,
 ) -> None:
     """Fill in the deviation of buckets `distance` apart if merged, in whole steps.
 
@@ -56,6 +62,9 @@ def _pair_costs(
     """
     for i in range(out.size):
         near, far = begin + i, begin + i + distance
+        if parts[near] != parts[far]:
+            out[i] = IMPOSSIBLE
+            continue
         both = sizes[near] + sizes[far]
         gap = 2 * abs(sizes[far] * totals[near] - sizes[near] * totals[far])
         whole = gap // both
@@ -174,6 +183,7 @@ def _read_pairing(choices: ByteArray, window: int) -> IntArray:
 def window_mates(
     totals: IntArray,
     sizes: IntArray | None = None,
+    parts: IntArray | None = None,
     *,
     window: int,
     grid: int,
@@ -195,6 +205,8 @@ def window_mates(
         Not negative; with `price` on the grid, small enough for sums below 2^58.
     sizes : (cells,) int64, optional
         How many cells each total stands for; 1 if left out.
+    parts : (cells,) int64, optional
+        Only cells of one part are paired; all of them if left out.
     window : int
         From 1 to 8.
     grid : int
@@ -229,10 +241,14 @@ def window_mates(
         )
     if sizes is None:
         sizes = np.ones(totals.size, dtype=np.int64)
-    if sizes.shape != totals.shape or (scales is not None and words is None):
+    if parts is None:
+        parts = np.zeros(totals.size, dtype=np.int64)
+    if not (sizes.shape == parts.shape == totals.shape) or (
+        scales is not None and words is None
+    ):
         raise InputError(
-            f"{totals.size} totals need as many sizes, and scales a source of words: "
-            f"got {sizes.shape} sizes, words {words!r}."
+            f"{totals.size} totals need as many sizes and parts, and scales a source "
+            f"of words: got {sizes.shape}, {parts.shape}, words {words!r}."
         )
     # One state more than window 1 needs, so that the furthest cell is never the next.
     reach = max(window, 2)
@@ -252,7 +268,7 @@ def window_mates(
         costs[0] = price
         for distance in range(1, window + 1):
             existing = costs[distance, : max(0, totals.size - distance - begin)]
-            _pair_costs(totals, sizes, begin, distance, grid, existing)
+            _pair_costs(totals, sizes, parts, begin, distance, grid, existing)
             existing += price if pair_price is None else pair_price
         if scales is not None and words is not None:
             for distance in range(window + 1):

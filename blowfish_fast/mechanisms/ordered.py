@@ -35,9 +35,10 @@ class Ordered(Mechanism):
     fit : {"isotonic", "piecewise", None}
         What is done to the noisy totals afterwards, at no cost. "isotonic": the
         closest totals that never decrease and stay between 0 and the public number of
-        records. "piecewise": a penalised piecewise-linear fit first, which is more
-        accurate where neighbouring cells are alike; for policies without "absent".
-        None: nothing, so that answers are free of bias.
+        records. "piecewise": a penalised piecewise-linear fit first, more accurate
+        where neighbouring cells are alike or epsilon is small, less where the counts
+        are rough; for policies without "absent". None: nothing, so that answers are
+        free of bias.
 
     Notes
     -----

@@ -51,7 +51,8 @@ class OrderedHierarchical(Mechanism):
     Complexity: O(n) time and memory; O(log theta) per range for its predicted error.
     Source: [1]_, section 7.2, with the same noise in the first block as in all others
         (as printed, a move across its end costs up to 1.25 epsilon), exact least
-        squares and noise on the integers; proof in ``docs/proofs/ordered_hierarchical.md``.
+        squares and noise on the integers; proof in
+        ``docs/proofs/ordered_hierarchical.md``.
 
     References
     ----------

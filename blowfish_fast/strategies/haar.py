@@ -30,6 +30,7 @@ from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
 from ..workloads.base import form_matrix
 from .base import LinearStrategy
+from .haar_moves import worst_grid_move
 from .prefix_sums import UNKNOWN_SCALE
 
 
@@ -83,38 +84,18 @@ class Haar(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy) -> int:
         """Return the heaviest cell, or the heaviest move between two cells.
 
-        Exact under `AddRemove`, and under `Full` on a line or a grid whose sides are
-        powers of two; on other grids rounding of the weights may leave a bound above.
-        For sparser policies it is a bound above.
+        Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
+        `worst_grid_move`. For sparser policies it is a bound above.
         """
         from ..kernels.haar_transform import haar_path_sums, haar_worst_move
 
-        heaviest = int(haar_path_sums(weights.reshape(self.shape)).max())
-        worst = heaviest if policy.has_bottom else 0
+        paid = haar_path_sums(weights.reshape(self.shape))
+        worst = int(paid.max()) if policy.has_bottom else 0
         if not policy.has_moves:
             return worst
         if len(self.shape) == 1:
             return max(worst, haar_worst_move(weights))
-        return max(worst, 2 * (heaviest - self._least_kept(weights)))
-
-    def _least_kept(self, weights: IntArray) -> int:
-        """Return what every move leaves as it is, at least, of the rows of a cell.
-
-        All cells are counted by the products of totals and top differences of the
-        axes. Where a move crosses the middle of an axis its top difference changes
-        sign, elsewhere it does not; a product with an even number of changed signs
-        keeps its value. Which axes are crossed is up to the move.
-        """
-        top = weights.reshape(self.shape)[(slice(2),) * len(self.shape)]
-        # What is kept less what changes, for all sets of crossed axes at once.
-        signed = top
-        for axis, side in enumerate(top.shape):
-            if side == 2:
-                total, difference = np.split(signed, 2, axis=axis)
-                signed = np.concatenate(
-                    [total + difference, total - difference], axis=axis
-                )
-        return int(signed.reshape(-1).min() + top.sum()) // 2
+        return max(worst, worst_grid_move(weights.reshape(self.shape), paid))
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the only cells that have these rows: least squares. O(cells)."""

@@ -11,22 +11,33 @@ nodes each, the expected squared error is
                                     c2 = 8 (fan-out - 1) levels^3 n / (n + 1)
 
 in units of 1 / epsilon^2, least where a : 1 - a = c1^(1/3) : c2^(1/3), and then
-(c1^(1/3) + c2^(1/3))^3. It leaves out what least squares gains, so it is a bound above;
-the fan-out that makes it least is within a few percent of the best one.
+(c1^(1/3) + c2^(1/3))^3. It leaves out what least squares gains, so it is a bound above.
+It finds the best fan-out for each number of levels; between these, and somewhat wider
+ones, the exact error of a few blocks decides, where that takes no time.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import IntArray
+from ..noise import Scales
 from ..policies import Policy
+from ..workloads import Implicit
 from .line_reach import LineReach
 from .ordered_hierarchy import OrderedHierarchy
 
 FAN_OUTS = range(2, 65)
+
+# Candidates are compared exactly on this many blocks of at most this many cells.
+TRIED_BLOCKS = 8
+TRIED_LENGTH = 2**11
+WIDER = (1.0, 1.2, 1.5)
+# With more kinds of stretches than this the bound alone decides.
+TRIED_KINDS = 16
 
 
 class Plan(NamedTuple):
@@ -149,22 +160,52 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
         # One plan for all stretches of one size and one longest edge.
         base = reach.far.size + 1
         kinds, number = np.unique((ends - starts) * base + longest, return_inverse=True)
+        tried = kinds.size <= TRIED_KINDS
         plans = [
-            _plan_for(kind // base, kind % base, fan_out) for kind in kinds.tolist()
+            _plan_for(kind // base, kind % base, fan_out, tried)
+            for kind in kinds.tolist()
         ]
     return _laid_out(starts, reach.far.size, plans, number)
 
 
-def _plan_for(cells: int, longest: int, fan_out: int | None) -> Plan:
+@lru_cache(maxsize=256)
+def _plan_for(cells: int, longest: int, fan_out: int | None, tried: bool) -> Plan:
     lengths = {max(longest, 1)} | ({cells} if longest >= cells - 1 else set())
-    return min(
-        (
-            block_plan(cells, length, branching)
-            for length in sorted(lengths)
-            for branching in _offered(length, fan_out)
-        ),
-        key=lambda one: one.error,
-    )
+    best: dict[tuple[int, int], Plan] = {}
+    for length in sorted(lengths):
+        for branching in _offered(length, fan_out):
+            one = block_plan(cells, length, branching)
+            kind = (length, one.levels)
+            if kind not in best or one.error < best[kind].error:
+                best[kind] = one
+    if not tried or max(lengths) > TRIED_LENGTH:
+        return min(best.values(), key=lambda one: one.error)
+    # The bound likes narrow trees too much; somewhat wider ones are tried as well.
+    offered = [
+        block_plan(cells, one.length, branching)
+        for one in best.values()
+        for branching in _offered(one.length, fan_out)
+        if branching in (round(factor * one.fan_out) for factor in WIDER)
+    ]
+    return min(offered, key=lambda one: _exact_error(one, cells))
+
+
+def _exact_error(one: Plan, cells: int) -> float:
+    """Return the error of all ranges over a few blocks, after least squares.
+
+    At a small epsilon, so that the law of the noise is the continuous one; the total
+    is exact.
+    """
+    tried = min(cells, TRIED_BLOCKS * one.length)
+    nothing = np.zeros(1, dtype=np.int64)
+    strategy = _laid_out(nothing, tried, [one], nothing)
+    weights = strategy.weights()
+    exact = np.zeros(weights.size, dtype=np.bool_)
+    exact[strategy.blocks - 1] = True
+    scales = Scales(np.where(exact, 0, weights), 2**40, exact)
+    ranges = tried * (tried + 1) / 2
+    form = Implicit("all_ranges", np.arange(tried + 1))
+    return strategy.total_variance(form, scales) / ranges
 
 
 def _plan_with_bottom(reach: LineReach, fan_out: int | None) -> Plan:

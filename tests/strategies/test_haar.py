@@ -42,6 +42,7 @@ SHAPES = [
     (2, 3, 4),
 ]
 POWERS = [shape for shape in SHAPES if all(side & (side - 1) == 0 for side in shape)]
+EQUAL = [*POWERS, (3,), (3, 3), (3, 4), (2, 3, 4), (3, 1, 3, 3)]
 HALF = Fraction(1, 2)
 
 
@@ -58,7 +59,7 @@ def prices(strategy, policy, scales):
 
 
 @pytest.mark.parametrize("policy", [AddRemove, Full])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", sorted({*SHAPES, *EQUAL}))
 def test_the_worst_edge_costs_epsilon(shape, policy):
     over = policy(Domain(shape))
     strategy = Haar(shape)
@@ -66,7 +67,7 @@ def test_the_worst_edge_costs_epsilon(shape, policy):
     worst = max(prices(strategy, over, scales), default=Fraction(0))
     cost = strategy.cost(over, scales)
     assert worst <= cost <= HALF
-    if len(shape) == 1 or policy is AddRemove or shape in POWERS:
+    if len(shape) == 1 or policy is AddRemove or shape in EQUAL:
         assert cost == worst
     if worst:
         assert worst > HALF * Fraction(999_999, 1_000_000)
@@ -115,16 +116,11 @@ def test_b1_sixteen_cells():
 
 @pytest.mark.parametrize("cells", [*range(1, 40), 1000, 4097])
 def test_weights_fill_every_way_but_one(cells):
-    from blowfish_fast.kernels.haar_transform import haar_cell_variances
-
-    # Variances of 4^-depth undo the quarters, which leaves plain sums along the ways.
     weights = _axis_weights(cells)
-    depth = np.array([0, *(int(v).bit_length() - 1 for v in range(1, cells))])
     sums = np.array([_way(weights, leaf) for leaf in range(cells, 2 * cells)])
     full = (cells - 1).bit_length() + 1
     assert (sums <= full + 1e-9).all()
     assert (sums < full - 1e-9).sum() <= 1
-    assert haar_cell_variances(weights).size == depth.size
 
 
 def _way(weights, leaf):

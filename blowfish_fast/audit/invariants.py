@@ -1,0 +1,355 @@
+"""What must hold of every release, whatever it drew.
+
+Read from a watched run (``audit.witness``): each check returns what it found wrong, or
+nothing. Together they say that a release is a function of public facts and of noise
+that was declared, charged first and drawn once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import AnyArray, IntArray
+from ..errors import BlowfishError
+from ..handle import Call, Measurement
+from ..mechanisms.base import Mechanism, Outcome
+from ..policies import ABSENT
+from ..release import Release
+from .witness import Draw, Opened, Step, Testimony, replay, watch
+
+SMALL_EPSILON = Fraction(1, 100)
+TRIES = 3
+PLAIN = (np.ndarray, np.generic, bool, int, float, str, Fraction, type(None))
+
+
+class Breach(NamedTuple):
+    """An invariant that does not hold, and what was found instead."""
+
+    invariant: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.found}"
+
+
+def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[Breach]:
+    """Run `mechanism` on `data` under watch and return every invariant it breaks."""
+    testimony = watch(mechanism, data, seed)
+    breaches = [
+        Breach(name, found)
+        for name, check in INVARIANTS.items()
+        if (found := check(testimony))
+    ]
+    breaches += [
+        Breach("a release says whether its noise was secure", found)
+        for found in _unmarked_seeds(mechanism, data, seed)
+    ]
+    return breaches
+
+
+def audit_disclosure(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[Breach]:
+    """Look for true values in a release at a small epsilon, where noise is large.
+
+    A row with noise of scale 100 equals its true value once in 200 runs, so an array
+    that equals the truth in every one of a few runs was published, not measured.
+    """
+    named = [
+        dict(_private_values(watch(mechanism, data, seed + number)))
+        for number in range(TRIES)
+    ]
+    return [
+        Breach("nothing of the true data", f"{name} equals the true values")
+        for name, equal in named[0].items()
+        if equal and all(other.get(name, False) for other in named[1:])
+    ]
+
+
+def _charged_late(testimony: Testimony) -> str:
+    """Every draw comes after the charge of its own step."""
+    for step in testimony.steps:
+        for note in step.diary:
+            if isinstance(note, Call):
+                break
+            return f"{_name(step)} drew before it was charged"
+    return ""
+
+
+def _overcharged(testimony: Testimony) -> str:
+    charged = sum((step.charged for step in testimony.steps), Fraction(0))
+    spent, granted = testimony.account.spent, testimony.mechanism.epsilon
+    if charged != spent:
+        return f"steps asked for {charged} and the account holds {spent}"
+    return f"spent {spent} of {granted}" if spent > granted else ""
+
+
+def _miscalibrated(testimony: Testimony) -> str:
+    """A selector is given what was charged, divided once by the constraints' factor."""
+    for step in testimony.selected:
+        granted = step.charged / testimony.mechanism.policy.factor
+        if step.calibrated is None or step.calibrated > granted:
+            return (
+                f"{_name(step)} was charged {step.charged} and calibrated to "
+                f"{step.calibrated}, above {granted}"
+            )
+    return ""
+
+
+def _off_the_lattice(testimony: Testimony) -> str:
+    """Measured rows are integers, and so are their scales."""
+    for step in testimony.measured:
+        measurement: Measurement = step.result
+        if measurement.noisy.dtype != np.int64:
+            return f"{_name(step)} published rows of type {measurement.noisy.dtype}"
+        if measurement.scales.rates.dtype != np.int64:
+            return f"{_name(step)} has rates of type {measurement.scales.rates.dtype}"
+    return ""
+
+
+def _undeclared_noise(testimony: Testimony) -> str:
+    """What was published is the rows and exactly the noise that was declared."""
+    for step in testimony.measured:
+        found = _undeclared_in(step)
+        if found:
+            return f"{_name(step)} {found}"
+    return ""
+
+
+def _undeclared_in(step: Step) -> str:
+    measurement: Measurement = step.result
+    scales = measurement.scales
+    measured = scales.measured
+    wanted = scales.rates[measured]
+    draws = [note for note in step.diary if isinstance(note, Draw)]
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    if wanted.size:
+        if len(draws) != 1 or draws[0].law != "laplace":
+            return f"declared one scale for each of {wanted.size} rows and drew " + (
+                f"{len(draws)} times" if len(draws) != 1 else draws[0].law
+            )
+        drawn = draws[0]
+        rates = np.broadcast_to(np.asarray(drawn.denominators), wanted.shape)
+        units = np.broadcast_to(np.asarray(drawn.numerators), wanted.shape)
+        # Cross-multiplied in Python integers: unit / rate on both sides.
+        same = units.astype(object) * wanted == rates.astype(object) * scales.unit
+        if drawn.values.shape != wanted.shape or not np.all(same):
+            return "drew noise of other scales than it declared"
+        noise[measured] = drawn.values
+    elif draws:
+        return "drew noise though it declared none"
+    rows = measurement.strategy.rows(step.counts)
+    expected = measurement.strategy.published(rows, noise, scales)
+    if not np.array_equal(expected, measurement.noisy):
+        return "published something else than its rows with the noise drawn"
+    silent = _silent_rows(measurement) & ~_exact_rows(measurement)
+    if silent.any():
+        return f"published row {int(silent.argmax())} without any noise"
+    return ""
+
+
+def _silent_rows(measurement: Measurement) -> AnyArray:
+    """Mark published rows that show counts and that no draw changes."""
+    strategy, scales = measurement.strategy, measurement.scales
+    blank = strategy.rows(np.zeros(measurement.buckets.count, dtype=np.int64))
+    none = np.zeros(scales.rates.size, dtype=np.int64)
+    base = strategy.published(blank, none, scales)
+    if base.size != scales.rates.size:
+        # Draws reach several rows; a row that none reaches must not move at all,
+        # which the price of each edge shows.
+        return np.zeros(base.size, dtype=bool)
+    reached = strategy.published(blank, none + 1, scales) != base
+    shown = strategy.published(blank + 1, none, scales) != base
+    silent: AnyArray = shown & ~reached
+    return silent
+
+
+def _exact_rows(measurement: Measurement) -> AnyArray:
+    rows = _silent_rows(measurement).size
+    exact = measurement.scales.exact
+    return exact if exact.size == rows else np.zeros(rows, dtype=bool)
+
+
+def _repeated_streams(testimony: Testimony) -> str:
+    opened = [note for note in testimony.diary if isinstance(note, Opened)]
+    repeated = len(opened) - len(set(opened))
+    return f"{repeated} of {len(opened)} streams repeat another" if repeated else ""
+
+
+def _more_than_noted(testimony: Testimony) -> str:
+    """The recipe makes the same release from what its handle gave it, without counts."""
+    try:
+        again = replay(testimony)
+    except (BlowfishError, ArithmeticError, AttributeError, LookupError) as problem:
+        return f"fails without counts ({problem})"
+    except (TypeError, ValueError) as problem:
+        return f"fails without counts ({problem})"
+    for name, value in _public_parts(testimony.outcome).items():
+        if not _same(value, _public_parts(again)[name]):
+            return f"{name} is different without counts"
+    return ""
+
+
+def _foreign_details(testimony: Testimony) -> str:
+    for name, value in _leaves("details", testimony.outcome.details):
+        if not isinstance(value, PLAIN):
+            return f"{name} holds a {type(value).__name__}"
+    return ""
+
+
+def _shared_memory(testimony: Testimony) -> str:
+    """No array of the release is a view of the counts."""
+    counts = testimony.counts
+    for name, value in _leaves("outcome", _public_parts(testimony.outcome)):
+        if isinstance(value, np.ndarray) and np.shares_memory(value, counts):
+            return f"{name} is a view of the counts"
+    return ""
+
+
+def _moved_rows(testimony: Testimony) -> str:
+    """Rows are linear, so what one record moves does not depend on the others."""
+    generator = np.random.default_rng(len(testimony.steps))
+    for step in testimony.measured:
+        measurement: Measurement = step.result
+        edges = _some_edges(testimony.mechanism, generator)
+        cells = measurement.buckets.cells
+        for start, end in edges:
+            others = generator.integers(0, 50, size=cells)
+            alone = _rows(measurement, _with_record(0 * others, start)) - _rows(
+                measurement, _with_record(0 * others, end)
+            )
+            among = _rows(measurement, _with_record(others, start)) - _rows(
+                measurement, _with_record(others, end)
+            )
+            if not np.array_equal(alone, among):
+                return f"{_name(step)}: edge ({start}, {end}) moves rows unequally"
+    return ""
+
+
+PAIRS = 25
+"""Random neighbours per measurement; a walk over families and seeds makes thousands."""
+
+
+def _some_edges(
+    mechanism: Mechanism, generator: np.random.Generator
+) -> list[tuple[int, int]]:
+    edges = np.concatenate([np.empty((0, 2), np.int64), *mechanism.policy.edges()])
+    if not len(edges):
+        return []
+    chosen = generator.integers(0, len(edges), size=PAIRS)
+    return [(int(start), int(end)) for start, end in edges[chosen]]
+
+
+def _with_record(counts: IntArray, cell: int) -> IntArray:
+    changed = counts.copy()
+    if cell != ABSENT:
+        changed[cell] += 1
+    return changed
+
+
+def _rows(measurement: Measurement, counts: IntArray) -> IntArray:
+    return measurement.strategy.rows(measurement.buckets.sum(counts))
+
+
+INVARIANTS: dict[str, Callable[[Testimony], str]] = {
+    "charged before drawn": _charged_late,
+    "the account adds up": _overcharged,
+    "selectors get what was charged": _miscalibrated,
+    "integer lattice": _off_the_lattice,
+    "noise as declared": _undeclared_noise,
+    "no stream twice": _repeated_streams,
+    "post-processing only": _more_than_noted,
+    "plain details": _foreign_details,
+    "no view of the counts": _shared_memory,
+    "empirical sensitivity": _moved_rows,
+}
+"""Every invariant of a single run, by name."""
+
+
+def _unmarked_seeds(mechanism: Mechanism, data: Any, seed: int) -> Iterator[str]:
+    seeded = mechanism.release(data, rng=seed)
+    if seeded.private or "protects nobody" not in str(seeded.guarantee):
+        yield "a seeded release does not say that it protects nobody"
+    secure = mechanism.release(data)
+    if not secure.private:
+        yield "a secure release does not say that its noise was secure"
+    for release in (seeded, secure):
+        if release.guarantee.epsilon > mechanism.epsilon:
+            yield f"promised {mechanism.epsilon}, spent {release.guarantee.epsilon}"
+    if _noise(mechanism) and _same_noise(secure, mechanism.release(data)):
+        yield "two secure releases carry the same noise"
+
+
+def _noise(mechanism: Mechanism) -> bool:
+    policy = mechanism.policy
+    return mechanism.domain.size > 1 and (policy.has_moves or policy.has_bottom)
+
+
+def _same_noise(first: Release, second: Release) -> bool:
+    """Whether two releases agree in every noisy row; rows of 64 bits rarely do."""
+    pairs = list(zip(first.measurements, second.measurements, strict=False))
+    rows = sum(int(one.scales.measured.sum()) for one, _ in pairs)
+    wide = any(one.scales.widths.max(initial=0.0) > 2**20 for one, _ in pairs)
+    if rows < 64 and not wide:
+        return False
+    return all(np.array_equal(one.noisy, other.noisy) for one, other in pairs)
+
+
+def _private_values(testimony: Testimony) -> Iterator[tuple[str, bool]]:
+    """Name every array of the release that could equal the truth, and whether it does.
+
+    Rows that are declared exact are public under the policy and left out; so are
+    releases that carry no noise at all.
+    """
+    for number, step in enumerate(testimony.measured):
+        measurement: Measurement = step.result
+        rows = measurement.strategy.rows(step.counts)
+        if rows.shape != measurement.scales.rates.shape:
+            yield f"measurement {number}", np.array_equal(measurement.noisy, rows)
+            continue
+        for row in np.flatnonzero(measurement.scales.measured):
+            equal = bool(measurement.noisy[row] == rows[row])
+            yield f"row {row} of measurement {number}", equal
+    counts = np.asarray(testimony.counts)
+    noisy = any(step.result.scales.measured.any() for step in testimony.measured)
+    if not noisy:
+        return
+    for name, value in _leaves("outcome", _public_parts(testimony.outcome)):
+        if isinstance(value, np.ndarray) and value.size == counts.size:
+            yield name, np.array_equal(value.reshape(-1), counts.reshape(-1))
+
+
+def _public_parts(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "estimate": outcome.estimate,
+        "unfitted": outcome.unfitted,
+        "details": outcome.details,
+        "noisy": [one.noisy for one in outcome.measurements],
+    }
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _leaves(f"{name}.{key}", one)
+    elif isinstance(value, list | tuple):
+        for number, one in enumerate(value):
+            yield from _leaves(f"{name}.{number}", one)
+    else:
+        yield name, value
+
+
+def _same(first: Any, second: Any) -> bool:
+    one, other = dict(_leaves("", first)), dict(_leaves("", second))
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name])
+        if isinstance(one[name], np.ndarray)
+        else one[name] == other[name]
+        for name in one
+    )
+
+
+def _name(step: Step) -> str:
+    return str(getattr(step.asked, "kind", getattr(step.asked, "name", step.kind)))

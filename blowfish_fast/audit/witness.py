@@ -1,0 +1,291 @@
+"""A handle that is watched: every step of a recipe, in the order in which it happened.
+
+Serves the audits. A `Witness` stands where a `Handle` would and does the same; it notes
+what was asked, what was charged, which streams were opened and what was drawn. A
+`Replay` hands the noted results out again without any counts, so a recipe that makes
+the same release from it has used nothing else.
+
+    mechanism._run --> Witness --> counts
+                          |
+                       diary   charge  stream  draw   charge  stream  draw
+                       steps   [---- select ----]     [---- measure ---]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from .._typing import IntArray
+from ..buckets import Buckets
+from ..errors import PrivacyError
+from ..handle import Account, Call, Chosen, Handle, Measurement, Selector, Strategy
+from ..mechanisms.base import Mechanism, Outcome
+from ..policies import Policy
+from ..randomness import Randomness, WordStream
+
+FINGERPRINT_WORDS = 4
+
+
+class Opened(NamedTuple):
+    """A stream of words was opened; its first words tell it from others."""
+
+    fingerprint: bytes
+
+
+class Draw(NamedTuple):
+    """Noise was drawn: its law, the scales asked for, and the values."""
+
+    law: Literal["laplace", "geometric"]
+    numerators: int | IntArray
+    denominators: int | IntArray
+    values: IntArray
+
+
+Note = Call | Opened | Draw
+
+
+class Step(NamedTuple):
+    """One call on the handle, with everything that it saw. Holds private counts."""
+
+    kind: Literal["select", "measure", "totals"]
+    asked: Any
+    policy: Policy
+    factor: int
+    charged: Fraction
+    calibrated: Fraction | None
+    """The epsilon that a selector was given; None for a measurement."""
+    counts: Any
+    buckets: Buckets
+    result: Any
+    diary: tuple[Note, ...]
+
+
+class WatchedRandomness(Randomness):
+    """Randomness that notes every stream it opens and every draw it makes."""
+
+    __slots__ = ("diary",)
+
+    def __init__(
+        self, seed: int | np.random.Generator | None, diary: list[Note]
+    ) -> None:
+        super().__init__(seed)
+        self.diary = diary
+
+    def stream(self) -> WordStream:
+        """Open the next stream and note how it begins."""
+        words = super().stream()
+        self.diary.append(Opened(words(0, FINGERPRINT_WORDS).tobytes()))
+        return words
+
+    def laplace(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Draw as usual, and note what was drawn."""
+        values = super().laplace(numerators, denominators, size, threads)
+        self.diary.append(Draw("laplace", numerators, denominators, values))
+        return values
+
+    def geometric(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Draw as usual, and note what was drawn."""
+        values = super().geometric(numerators, denominators, size, threads)
+        self.diary.append(Draw("geometric", numerators, denominators, values))
+        return values
+
+
+class WatchedAccount(Account):
+    """An account that notes its charges in the diary, among the draws."""
+
+    diary: list[Note]
+
+    def charge(self, call: Call) -> None:
+        """Charge as usual, and note it."""
+        super().charge(call)
+        self.diary.append(call)
+
+
+class _Overheard:
+    """A selector that notes the epsilon it is given."""
+
+    def __init__(self, selector: Any) -> None:
+        self.selector = selector
+        self.name: str = selector.name
+        self.given: Fraction | None = None
+
+    def select(self, counts: IntArray, **given: Any) -> Any:
+        self.given = given["epsilon"]
+        return self.selector.select(counts, **given)
+
+
+class Witness(Handle):
+    """A handle that keeps its steps."""
+
+    steps: list[Step]
+    diary: list[Note]
+
+    @classmethod
+    def over(cls, handle: Handle, steps: list[Step], diary: list[Note]) -> Self:
+        """Watch what is done with `handle`."""
+        witness = cls.__new__(cls)
+        witness.__dict__.update(handle.__dict__)
+        witness.steps, witness.diary = steps, diary
+        return witness
+
+    @property
+    def public_totals(self) -> IntArray:
+        """Totals that are public, noted because a recipe may use them."""
+        totals = super().public_totals
+        self._keep("totals", None, Fraction(0), None, totals, len(self.diary))
+        return totals
+
+    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
+        """Select as usual, and note it."""
+        begin = len(self.diary)
+        overheard = _Overheard(selector)
+        chosen: Chosen = super().select(overheard, epsilon=epsilon)
+        self._keep("select", selector, epsilon, overheard.given, chosen, begin)
+        return chosen
+
+    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+        """Measure as usual, and note it."""
+        begin = len(self.diary)
+        measurement = super().measure(strategy, epsilon=epsilon)
+        self._keep("measure", strategy, epsilon, None, measurement, begin)
+        return measurement
+
+    def on(self, buckets: Buckets) -> Witness:
+        """Watch the same account on bucket totals."""
+        return type(self).over(super().on(buckets), self.steps, self.diary)
+
+    def _keep(
+        self,
+        kind: Literal["select", "measure", "totals"],
+        asked: Any,
+        charged: Fraction,
+        calibrated: Fraction | None,
+        result: Any,
+        begin: int,
+    ) -> None:
+        during = tuple(self.diary[begin:])
+        self.steps.append(
+            Step(
+                kind,
+                asked,
+                self.policy,
+                self._factor,
+                charged,
+                calibrated,
+                self._counts,
+                self.buckets,
+                result,
+                during,
+            )
+        )
+
+
+class Replay(Handle):
+    """A handle without counts that hands out results noted before, in their order."""
+
+    noted: Iterator[Step]
+
+    @classmethod
+    def over(cls, handle: Handle, noted: Iterator[Step]) -> Self:
+        """Answer from `noted` whatever is asked of `handle`."""
+        replay = cls.__new__(cls)
+        replay.__dict__.update(handle.__dict__)
+        replay.noted = noted
+        return replay
+
+    @property
+    def rehearsing(self) -> bool:
+        """Never: the recipe shall do what it did."""
+        return False
+
+    @property
+    def public_totals(self) -> IntArray:
+        """The totals that were read."""
+        totals: IntArray = self._next("totals", None).result
+        return totals
+
+    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
+        """Return what was chosen."""
+        self._account.charge(Call("select", selector.name, epsilon, None))
+        chosen: Chosen = self._next("select", epsilon).result
+        return chosen
+
+    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+        """Return what was measured."""
+        self._account.charge(Call("measure", strategy.kind, epsilon, None))
+        measurement: Measurement = self._next("measure", epsilon).result
+        return measurement
+
+    def on(self, buckets: Buckets) -> Replay:
+        """Continue on bucket totals, which are not there either."""
+        return type(self).over(super().on(buckets), self.noted)
+
+    def _next(self, kind: str, epsilon: Fraction | None) -> Step:
+        step = next(self.noted, None)
+        if step is None or step.kind != kind or epsilon not in (None, step.charged):
+            raise PrivacyError(
+                f"a replay asked for {kind} at {epsilon} where the release had "
+                f"{step and (step.kind, step.charged)}: the recipe depends on counts "
+                "that it did not get from its handle"
+            )
+        return step
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """A watched run: what the recipe handed back and how it came about."""
+
+    mechanism: Mechanism
+    counts: Any
+    outcome: Outcome
+    account: Account
+    steps: list[Step]
+    diary: list[Note]
+
+    @property
+    def measured(self) -> list[Step]:
+        """The steps that added noise to rows."""
+        return [step for step in self.steps if step.kind == "measure"]
+
+    @property
+    def selected(self) -> list[Step]:
+        """The steps that chose something."""
+        return [step for step in self.steps if step.kind == "select"]
+
+
+def watch(
+    mechanism: Mechanism, data: Any, seed: int | np.random.Generator | None = 0
+) -> Testimony:
+    """Run the recipe of `mechanism` once under watch."""
+    diary: list[Note] = []
+    steps: list[Step] = []
+    account = WatchedAccount(mechanism.epsilon)
+    account.diary = diary
+    counts = mechanism._counts(data)
+    handle = mechanism._handle(counts, account, WatchedRandomness(seed, diary))
+    outcome = mechanism._run(Witness.over(handle, steps, diary))
+    return Testimony(mechanism, counts, outcome, account, steps, diary)
+
+
+def replay(testimony: Testimony) -> Outcome:
+    """Run the recipe again on what was noted, without counts and without noise."""
+    mechanism = testimony.mechanism
+    handle = mechanism._handle(None, Account(mechanism.epsilon), None)
+    return mechanism._run(Replay.over(handle, iter(testimony.steps)))

@@ -1,0 +1,177 @@
+"""Hierarchy end to end: fan-outs, shares, error as predicted, every edge paid for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.audit import audit_measurements, policy_families
+from blowfish_fast.errors import InputError
+from blowfish_fast.mechanisms.hierarchy import best_fan_out
+from blowfish_fast.strategies.hierarchy_plan import tree_depth
+
+POLICIES = [bf.policies.AddRemove, bf.policies.Full]
+WEIGHTS = ["uniform", "geometric", "greedy"]
+LINE = bf.Domain(27)
+RANGES = bf.workloads.Ranges.random(LINE, 15, rng=1)
+COUNTS = np.arange(27) * 3 % 17
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_measured_error_is_the_predicted_one_and_intervals_hold(policy, weights):
+    mechanism = bf.Hierarchy(
+        policy(LINE), RANGES, epsilon=0.8, weights=weights, fan_out=3
+    )
+    truth, trials, confidence = RANGES.answer(COUNTS), 1000, 0.9
+    errors = np.empty((trials, RANGES.queries))
+    for seed in range(trials):
+        release = mechanism.release(COUNTS, rng=seed)
+        errors[seed] = release.answer(RANGES) - truth
+    measured = np.square(errors).mean(axis=0)
+    assert measured / mechanism.expected_error() == pytest.approx(1.0, abs=0.3)
+    assert measured.sum() == pytest.approx(mechanism.expected_total_error(), rel=0.08)
+    # All releases have intervals of one width.
+    half = np.diff(release.intervals(RANGES, confidence)).ravel() / 2
+    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
+    assert (np.abs(errors) <= half).mean(axis=0).min() >= confidence - slack
+
+
+@pytest.mark.parametrize("cells", [*range(1, 130), 1000, 4096, 5000])
+def test_the_fan_out_is_the_best_of_all(cells):
+    def variance(fan_out):
+        levels = tree_depth(cells, fan_out)
+        return (fan_out - 1) * levels**3 - 2 * (fan_out + 1) * levels**2 / 3
+
+    chosen = best_fan_out(cells)
+    others = range(2, max(cells, 2) + 1)
+    assert variance(chosen) == pytest.approx(min(map(variance, others)))
+
+
+def test_b5_levels_are_counted_in_whole_numbers():
+    assert math.ceil(math.log(125, 5)) == 4
+    line = bf.Domain(125)
+    ranges = bf.workloads.Ranges.random(line, 5, rng=1)
+    tree = bf.Hierarchy(bf.policies.AddRemove(line), ranges, epsilon=1, fan_out=5)
+    measured = tree.release(np.ones(125), rng=1).measurements[0]
+    assert measured.scales.rates.size == 125 + 25 + 5 + 1
+    # Four nodes share epsilon on each path.
+    assert measured.scales.widths == pytest.approx(np.full(156, 4.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("cells", "fan_out"), [(64, 2), (81, 3), (50, 4)])
+def test_uniform_scales_are_those_of_the_closed_form(policy, cells, fan_out):
+    line = bf.Domain(cells)
+    ranges = bf.workloads.Ranges.random(line, 5, rng=1)
+    tree = bf.Hierarchy(policy(line), ranges, epsilon="0.1", fan_out=fan_out)
+    scales = tree.release(np.ones(cells), rng=1).measurements[0].scales
+    levels = tree_depth(cells, fan_out)
+    bounded = policy is bf.policies.Full
+    changed = 2 * levels if bounded else levels + 1
+    assert scales.exact.tolist() == [False] * (scales.exact.size - 1) + [bounded]
+    widths = scales.widths[scales.measured]
+    assert widths == pytest.approx(np.full(widths.size, changed * 10.0), rel=1e-6)
+
+
+def test_b3_geometric_shares():
+    line = bf.Domain(1024)
+    tree = bf.Hierarchy(
+        bf.policies.AddRemove(line),
+        bf.workloads.AllRanges(line),
+        epsilon=1,
+        weights="geometric",
+        fan_out=2,
+    )
+    scales = tree.release(np.ones(1024), rng=1).measurements[0].scales
+    shares = scales.rates / scales.unit
+    assert shares[0] == pytest.approx(0.223933, abs=1e-6)
+    assert shares[-1] == pytest.approx(0.022217, abs=1e-6)
+    by_level = [shares[2048 - 2 ** (11 - level)] for level in range(11)]
+    assert sum(by_level) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("fan_out", [None, 2, 3])
+@pytest.mark.parametrize("shape", [1, 2, 7, (3, 4)])
+def test_every_policy_is_paid_for(shape, fan_out, weights):
+    domain = bf.Domain(shape)
+    for policy in policy_families(domain).values():
+        example, data = bf.Hierarchy.example(domain, policy, "0.7")
+        mechanism = bf.Hierarchy(
+            policy, example.workload, epsilon="0.7", weights=weights, fan_out=fan_out
+        )
+        for price in audit_measurements(mechanism, data):
+            assert price.passed, (policy, price)
+
+
+def test_greedy_weights_are_no_worse_than_equal_ones_on_their_workload():
+    line = bf.Domain(300)
+    ranges = bf.workloads.Ranges.random(line, 200, rng=3)
+    for policy in POLICIES:
+        greedy, uniform = (
+            bf.Hierarchy(policy(line), ranges, epsilon=0.1, weights=weights)
+            for weights in ("greedy", "uniform")
+        )
+        assert greedy.expected_total_error() < uniform.expected_total_error()
+
+
+def test_a_stated_fan_out_is_kept():
+    for weights in WEIGHTS:
+        mechanism = bf.Hierarchy(
+            bf.policies.Full(LINE), RANGES, epsilon=1, weights=weights, fan_out=5
+        )
+        assert mechanism.release(COUNTS, rng=1).details["fan_out"] == 5
+
+
+def test_a_fan_out_beyond_the_cells_is_one_level():
+    mechanism = bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=1, fan_out=1000)
+    measured = mechanism.release(COUNTS, rng=1).measurements[0]
+    assert measured.scales.rates.size == 28
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_grids_are_measured_along_a_curve(policy):
+    grid = bf.Domain((6, 9))
+    counts = np.arange(54).reshape(6, 9)
+    boxes = bf.workloads.Rectangles.random(grid, 10, rng=1)
+    mechanism = bf.Hierarchy(policy(grid), boxes, epsilon=1e6)
+    release = mechanism.release(counts)
+    np.testing.assert_allclose(release.estimate, counts, atol=1e-6)
+    assert release.intervals(boxes).shape == (10, 2)
+    assert mechanism.expected_error().shape == (10,)
+
+
+def test_the_public_total_is_exact():
+    mechanism = bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=0.1)
+    release = mechanism.release(COUNTS, rng=1)
+    assert release.estimate.sum() == pytest.approx(COUNTS.sum())
+
+
+def test_a_release_survives_the_disk(tmp_path):
+    release = bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=1).release(COUNTS, 2)
+    release.save(tmp_path / "hierarchy.zip")
+    again = bf.Release.load(tmp_path / "hierarchy.zip")
+    np.testing.assert_array_equal(again.intervals(RANGES), release.intervals(RANGES))
+
+
+def test_all_ranges_of_a_million_cells_are_predicted():
+    line = bf.Domain(2**20)
+    mechanism = bf.Hierarchy(
+        bf.policies.AddRemove(line), bf.workloads.AllRanges(line), epsilon=1
+    )
+    assert mechanism.expected_total_error() > 0
+
+
+@pytest.mark.parametrize("fan_out", [1, 0, -2, 2.5, "wide", [2, 3]])
+def test_fan_outs_that_make_no_tree_are_refused(fan_out):
+    with pytest.raises(InputError, match="fan_out"):
+        bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=1, fan_out=fan_out)
+
+
+def test_unknown_weights_are_refused():
+    with pytest.raises(InputError, match="weights must be"):
+        bf.Hierarchy(bf.policies.Full(LINE), RANGES, epsilon=1, weights="equal")

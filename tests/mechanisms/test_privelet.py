@@ -1,0 +1,173 @@
+"""Privelet end to end: error as predicted, intervals that hold, every edge paid for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.audit import audit_measurements, policy_families
+from blowfish_fast.errors import SizeError
+from blowfish_fast.strategies import Haar, haar
+
+POLICIES = [bf.policies.AddRemove, bf.policies.Full]
+DOMAINS = [bf.Domain(21), bf.Domain((4, 6))]
+
+
+def asked(domain, count=15):
+    kind = bf.workloads.Ranges if domain.ndim == 1 else bf.workloads.Rectangles
+    return kind.random(domain, count, rng=1)
+
+
+def counts_over(domain):
+    return (np.arange(domain.size) * 3 % 17).reshape(domain.shape)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_measured_error_is_the_predicted_one_and_intervals_hold(policy, domain):
+    workload, counts = asked(domain), counts_over(domain)
+    mechanism = bf.Privelet(policy(domain), workload, epsilon=0.8)
+    truth = workload.answer(counts)
+    trials, confidence = 1000, 0.9
+    errors = np.empty((trials, workload.queries))
+    for seed in range(trials):
+        release = mechanism.release(counts, rng=seed)
+        errors[seed] = release.answer(workload) - truth
+    # All releases have intervals of one width.
+    half = np.diff(release.intervals(workload, confidence)).ravel() / 2
+    predicted = mechanism.expected_error()
+    certain = predicted < 1e-9
+    measured = np.square(errors).mean(axis=0)
+    assert measured[~certain] / predicted[~certain] == pytest.approx(1.0, abs=0.3)
+    assert np.abs(errors[:, certain]).max(initial=0) < 1e-9
+    assert measured.sum() == pytest.approx(mechanism.expected_total_error(), rel=0.08)
+    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
+    held = (np.abs(errors) <= half + 1e-9).mean(axis=0)
+    assert held.min() >= confidence - slack
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_large_epsilon_gives_back_the_counts(domain):
+    counts = counts_over(domain)
+    mechanism = bf.Privelet(bf.policies.AddRemove(domain), asked(domain), epsilon=1e6)
+    np.testing.assert_array_equal(mechanism.release(counts).estimate, counts)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_public_total_is_exact_and_the_private_one_is_not(domain):
+    counts = counts_over(domain)
+    totals = [
+        bf.Privelet(policy(domain), asked(domain), epsilon=0.1)
+        .release(counts, rng=1)
+        .estimate.sum()
+        for policy in POLICIES
+    ]
+    assert totals[0] != counts.sum()
+    assert totals[1] == pytest.approx(counts.sum())
+
+
+def test_noise_shifts_with_the_counts():
+    domain = bf.Domain((3, 5))
+    mechanism = bf.Privelet(bf.policies.AddRemove(domain), asked(domain), epsilon=0.3)
+    one = mechanism.release(np.zeros((3, 5)), rng=5).estimate
+    other = mechanism.release(np.ones((3, 5)), rng=5).estimate
+    np.testing.assert_allclose(other - one, 1.0)
+
+
+@pytest.mark.parametrize("cells", [4096, 4097, 3000])
+def test_the_cells_have_the_variance_of_the_paper_or_less(cells):
+    line = bf.Domain(cells)
+    privelet = bf.Privelet(
+        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon="0.001"
+    )
+    levels = (cells - 1).bit_length()
+    per_cell = 2 * (levels + 1) ** 2 * (4.0**-levels + (1 - 4.0**-levels) / 3) * 1e6
+    worst = privelet.expected_error().max()
+    if cells == 4096:
+        assert worst == pytest.approx(per_cell, rel=1e-4)
+    # One cell of an axis may end a level early, below a node that does not.
+    assert worst <= per_cell * 1.0001
+    assert privelet.expected_total_error() <= cells * per_cell * 1.0001
+
+
+def test_one_cell_more_than_a_power_of_two_costs_next_to_nothing():
+    totals = []
+    for cells in (1024, 1025):
+        line = bf.Domain(cells)
+        ranges = bf.workloads.AllRanges(line)
+        mechanism = bf.Privelet(bf.policies.AddRemove(line), ranges, epsilon=0.1)
+        totals.append(mechanism.expected_total_error() / ranges.queries)
+    # A level more for every cell would be (12 / 11)^2 = 1.19 before its own noise.
+    assert totals[1] < 1.12 * totals[0]
+
+
+@pytest.mark.parametrize("shape", [(4,), (5,), (2, 2), (4, 4), (3, 3), (2, 3, 2)])
+def test_every_policy_is_paid_for(shape):
+    domain = bf.Domain(shape)
+    for policy in policy_families(domain).values():
+        mechanism, data = bf.Privelet.example(domain, policy, "0.7")
+        assert all(price.passed for price in audit_measurements(mechanism, data))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 2, 2)])
+def test_twice_the_product_of_levels_would_be_too_little_on_a_grid(shape, monkeypatch):
+    levels = int(np.prod([side.bit_length() - 1 for side in shape]))
+
+    def wrong(weights, paid):
+        return 2 * levels * int(weights.max())
+
+    monkeypatch.setattr(haar, "worst_grid_move", wrong)
+    domain = bf.Domain(shape)
+    mechanism, data = bf.Privelet.example(domain, bf.policies.Full(domain), "0.7")
+    assert not all(price.passed for price in audit_measurements(mechanism, data))
+
+
+def test_forgetting_that_the_meeting_row_changes_by_two_is_caught(monkeypatch):
+    levels_only = Haar.worst_edge
+
+    def wrong(self, weights, policy):
+        return levels_only(self, weights, bf.policies.AddRemove(policy.domain))
+
+    monkeypatch.setattr(Haar, "worst_edge", wrong)
+    line = bf.Domain(8)
+    mechanism, data = bf.Privelet.example(line, bf.policies.Full(line), 1)
+    assert not all(price.passed for price in audit_measurements(mechanism, data))
+
+
+@pytest.mark.parametrize("shape", [11, (3, 4)])
+def test_a_release_survives_the_disk(shape, tmp_path):
+    domain = bf.Domain(shape)
+    mechanism, data = bf.Privelet.example(domain, bf.policies.Full(domain), 1)
+    release = mechanism.release(data, rng=2)
+    release.save(tmp_path / "privelet.zip")
+    again = bf.Release.load(tmp_path / "privelet.zip")
+    workload = asked(domain)
+    np.testing.assert_array_equal(again.estimate, release.estimate)
+    np.testing.assert_array_equal(
+        again.intervals(workload), release.intervals(workload)
+    )
+
+
+def test_a_million_cells_are_predicted_and_released():
+    line = bf.Domain(2**20)
+    ranges = bf.workloads.Ranges.random(line, 100, rng=1)
+    mechanism = bf.Privelet(bf.policies.AddRemove(line), ranges, epsilon=0.1)
+    release = mechanism.release(np.ones(2**20, dtype=np.int64), rng=1)
+    truth = ranges.ends - ranges.starts
+    deviation = np.sqrt(mechanism.expected_error())
+    assert (np.abs(release.answer(ranges) - truth) < 8 * deviation).all()
+    every = bf.workloads.AllRanges(line)
+    assert mechanism.expected_total_error(every) > 0
+    with pytest.raises(SizeError):
+        mechanism.expected_error(every)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_one_cell_works(policy):
+    domain = bf.Domain(1)
+    workload = bf.workloads.Identity(domain)
+    release = bf.Privelet(policy(domain), workload, epsilon=1).release([7], rng=1)
+    assert release.intervals(workload).shape == (1, 2)
+    if policy is bf.policies.Full:
+        assert release.estimate.tolist() == [7]
