@@ -8,13 +8,13 @@ grid along ``kernels.hilbert``.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from .._validation import as_share
 from ..buckets import Buckets
+from ..curves import curve
 from ..domain import Domain
 from ..errors import InputError
 from ..handle import Handle, Measurement
@@ -197,18 +197,3 @@ class Dawa(Mechanism):
         else:
             workload = Rectangles.random(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
-
-
-def curve(domain: Domain) -> Buckets:
-    """Return the cells of a domain in the order in which buckets are contiguous."""
-    return _curve(domain.shape)
-
-
-@lru_cache(maxsize=4)
-def _curve(shape: tuple[int, ...]) -> Buckets:
-    cells = int(np.prod(shape))
-    if len(shape) == 1:
-        return Buckets.single_cells(cells)
-    from ..kernels.hilbert import hilbert_order
-
-    return Buckets.single_cells(cells, hilbert_order(shape), curve=len(shape) == 2)

@@ -17,9 +17,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
+from .._validation import as_integers
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import DomainError, SizeError, WorkloadError
+
+RandomLike = int | np.random.Generator
 
 MOST_QUERIES = 2**26
 """Longest array of answers that is ever built."""
@@ -233,3 +236,11 @@ def _range_pieces(form: Fractions) -> Pieces:
     kept = np.stack([np.full(queries, True), form.last > form.first + 1, ~one], axis=1)
     pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
     return Pieces(pointers, starts[kept], ends[kept], values[kept])
+
+
+def query_count(count: Any) -> int:
+    """Read how many queries are wanted: at least one."""
+    number = int(as_integers(count, "count"))
+    if number < 1:
+        raise WorkloadError(f"ask for at least one query; received {count!r}")
+    return number

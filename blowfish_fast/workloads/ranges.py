@@ -11,9 +11,18 @@ from .._validation import as_integers
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import InputError, WorkloadError
-from .base import Form, Fractions, Implicit, Pieces, Workload, on_a_line, prefix_sums
-
-RandomLike = int | np.random.Generator
+from .base import (
+    Form,
+    Fractions,
+    Implicit,
+    Pieces,
+    RandomLike,
+    Workload,
+    on_a_line,
+    prefix_sums,
+    query_count,
+)
+from .box_pieces import rectangle_pieces
 
 
 class Ranges(Workload):
@@ -84,8 +93,6 @@ class Ranges(Workload):
             return Fractions(
                 *ranges_to_fractions(self.starts, self.ends, buckets.edges)
             )
-        from .rectangles import rectangle_pieces
-
         lows, highs = self.starts[:, None], self.ends[:, None]
         return rectangle_pieces(
             self.domain, lows.astype(np.float64), highs.astype(np.float64), buckets
@@ -204,11 +211,3 @@ class AllRanges(Workload):
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
         """List every range; refused above 2^26 of them."""
         return Ranges(self.domain, *self._bounds()).explicit_form(buckets)
-
-
-def query_count(count: Any) -> int:
-    """Read how many queries are wanted: at least one."""
-    number = int(as_integers(count, "count"))
-    if number < 1:
-        raise WorkloadError(f"ask for at least one query; received {count!r}")
-    return number

@@ -12,8 +12,8 @@ from .._validation import as_integers
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import WorkloadError
-from .base import Pieces, Workload
-from .ranges import RandomLike, query_count
+from .base import Pieces, RandomLike, Workload, query_count
+from .box_pieces import rectangle_pieces
 
 
 class Rectangles(Workload):
@@ -129,24 +129,6 @@ class Rectangles(Workload):
         generator = np.random.default_rng(rng)
         lows = generator.integers(0, room + 1, size=(query_count(count), domain.ndim))
         return cls(domain, lows, lows + sides)
-
-
-def rectangle_pieces(
-    domain: Domain, lows: FloatArray, highs: FloatArray, buckets: Buckets
-) -> Pieces:
-    """Cut boxes into runs of positions along the buckets' order, then of buckets.
-
-    Along a space-filling curve only the outline of a box is visited; along any other
-    order each of its cells is.
-    """
-    from ..kernels.curve_intervals import rectangle_intervals
-    from ..kernels.interval_pieces import intervals_to_pieces
-
-    order = buckets.position if buckets.order is None else buckets.order
-    intervals = rectangle_intervals(order, buckets.position, domain.shape, lows, highs)
-    if buckets.are_single_cells:
-        return Pieces(*intervals)
-    return Pieces(*intervals_to_pieces(*intervals, buckets.edges))
 
 
 def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:

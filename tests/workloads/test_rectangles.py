@@ -7,8 +7,8 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.buckets import Buckets
+from blowfish_fast.curves import curve
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.mechanisms.dawa import curve
 from blowfish_fast.workloads import Rectangles
 from tests.reference.forms import dense_form, dense_projection
 

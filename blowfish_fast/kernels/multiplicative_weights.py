@@ -1,0 +1,155 @@
+"""Multiplicative weights: pull a histogram towards noisy answers, one at a time.
+
+Serves MWEM. A histogram that starts uniform and is only ever multiplied on runs of
+cells stays constant between the ends of these runs, so a few pieces hold all of it,
+whatever the number of cells:
+
+    cells     . . . . . . . . . . . .
+    query 0       [-----------)             pieces   0 | 1  |  2  | 3 |  4
+    query 1             [---------)         masses  m0   m1    m2   m3   m4
+
+An update multiplies the pieces of one query by one factor and all pieces by another,
+which keeps the total. The second factor is carried along as a number and applied
+once in a while: an update touches the pieces of its query only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from blowfish_fast._typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+LARGEST_EXPONENT = 30.0
+
+
+@kernel
+def _pull(
+    masses: FloatArray,
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    targets: FloatArray,
+    total: float,
+    passes: int,
+    tolerance: float,
+) -> int:
+    """Update `masses` in place; return the number of passes made."""
+    for done in range(passes):
+        # The masses hold 1 / scale of what they stand for; they add up to `held`.
+        held = 0.0
+        for piece in range(masses.size):
+            held += masses[piece]
+        scale = total / held
+        for piece in range(masses.size):
+            masses[piece] *= scale
+        held = total
+        largest = 0.0
+        for query in range(targets.size):
+            answer = 0.0
+            for run in range(pointers[query], pointers[query + 1]):
+                inside = 0.0
+                for piece in range(starts[run], ends[run]):
+                    inside += masses[piece]
+                answer += values[run] * inside
+            pull = (targets[query] - answer * (total / held)) / (2.0 * total)
+            pull = min(max(pull, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+            largest = max(largest, abs(pull))
+            for run in range(pointers[query], pointers[query + 1]):
+                factor = math.exp(values[run] * pull)
+                inside = 0.0
+                for piece in range(starts[run], ends[run]):
+                    inside += masses[piece]
+                    masses[piece] *= factor
+                held += (factor - 1.0) * inside
+            # A sum kept by differences is renewed before it has lost its digits.
+            if held < 1e-3 * total or held > 1e3 * total:
+                held = 0.0
+                for piece in range(masses.size):
+                    held += masses[piece]
+        if largest <= tolerance:
+            return done + 1
+    return passes
+
+
+def multiplicative_weights(
+    masses: FloatArray,
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    targets: FloatArray,
+    *,
+    total: float,
+    passes: int,
+    tolerance: float = 0.0,
+) -> FloatArray:
+    """Return the masses after some passes of updates over all queries.
+
+    The update for a query q with target t multiplies piece j by
+    exp(q_j (t - q(masses)) / (2 total)), then all pieces so that they add up to
+    `total`.
+
+    Parameters
+    ----------
+    masses : (pieces,) float64
+        Positive.
+    pointers : (queries + 1,) int64
+        Query i owns the runs ``pointers[i] .. pointers[i + 1]``.
+    starts, ends : (runs,) int64
+        Runs [start, end) of pieces; those of one query are disjoint.
+    values : (runs,) float64
+        Coefficient of the query on the run, at most 1 in size.
+    targets : (queries,) float64
+        Noisy answers.
+    total : float
+        Positive.
+    passes : int
+        How often each query has its turn.
+    tolerance : float
+        Fewer passes are made once no exponent exceeds it.
+
+    Returns
+    -------
+    (pieces,) float64
+        They add up to `total`. O(passes * (pieces + pieces of all queries)).
+
+    Examples
+    --------
+    >>> one = np.array([1])
+    >>> pulled = multiplicative_weights(
+    ...     np.array([5.0, 5.0]), np.array([0, 1]), one - 1, one, one.astype(float),
+    ...     np.array([8.0]), total=10.0, passes=200)
+    >>> pulled.round(3)
+    array([8., 2.])
+    """
+    runs, queries = starts.size, targets.size
+    fit = starts.shape == ends.shape == values.shape and pointers.size == queries + 1
+    if not fit or pointers[0] != 0 or pointers[-1] != runs:
+        raise InputError("each query owns a stretch of the runs, each run two ends")
+    if (np.diff(pointers) < 0).any():
+        raise InputError("the runs of a query come before those of the next")
+    if runs and (starts.min() < 0 or ends.max() > masses.size):
+        raise InputError(f"runs lie within the {masses.size} pieces")
+    if masses.size == 0 or not masses.min() > 0 or not total > 0:
+        raise InputError("masses and their total must be positive")
+    pulled = np.array(masses, dtype=np.float64)
+    _pull(
+        pulled,
+        np.ascontiguousarray(pointers, dtype=np.int64),
+        np.ascontiguousarray(starts, dtype=np.int64),
+        np.ascontiguousarray(ends, dtype=np.int64),
+        np.ascontiguousarray(values, dtype=np.float64),
+        np.ascontiguousarray(targets, dtype=np.float64),
+        float(total),
+        int(passes),
+        float(tolerance),
+    )
+    # A piece pulled to nothing could never come back.
+    pulled = np.maximum(pulled, np.finfo(np.float64).tiny)
+    scaled: FloatArray = pulled * (total / pulled.sum())
+    return scaled

@@ -1,0 +1,26 @@
+"""Boxes as runs of buckets, along whatever order the buckets have."""
+
+from __future__ import annotations
+
+from .._typing import FloatArray
+from ..buckets import Buckets
+from ..domain import Domain
+from .base import Pieces
+
+
+def rectangle_pieces(
+    domain: Domain, lows: FloatArray, highs: FloatArray, buckets: Buckets
+) -> Pieces:
+    """Cut boxes into runs of positions along the buckets' order, then of buckets.
+
+    Along a space-filling curve only the outline of a box is visited; along any other
+    order each of its cells is.
+    """
+    from ..kernels.curve_intervals import rectangle_intervals
+    from ..kernels.interval_pieces import intervals_to_pieces
+
+    order = buckets.position if buckets.order is None else buckets.order
+    intervals = rectangle_intervals(order, buckets.position, domain.shape, lows, highs)
+    if buckets.are_single_cells:
+        return Pieces(*intervals)
+    return Pieces(*intervals_to_pieces(*intervals, buckets.edges))

@@ -1,0 +1,23 @@
+"""Boxes cut into runs of buckets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast import Domain
+from blowfish_fast.buckets import Buckets
+from blowfish_fast.curves import curve
+from blowfish_fast.workloads.box_pieces import rectangle_pieces
+from tests.reference.forms import dense_form
+
+
+def test_a_box_covers_its_share_of_every_bucket():
+    grid = Domain((4, 4))
+    along = curve(grid)
+    pairs = along.then(Buckets(np.arange(0, 17, 2)))
+    low, high = np.array([[1.0, 0.5]]), np.array([[3.0, 4.0]])
+    weights = np.zeros((4, 4))
+    weights[1:3] = [0.5, 1.0, 1.0, 1.0]
+    expected = pairs.sum((weights.reshape(-1) * 2).astype(np.int64)) / 4
+    dense = dense_form(rectangle_pieces(grid, low, high, pairs), 8)
+    np.testing.assert_allclose(dense[0], expected)
