@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         workloads,
     )
     from .accounting.ledger import Ledger
+    from .comparison import compare
     from .domain import Domain
     from .errors import BlowfishError
     from .histogram import Histogram
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
     from .mechanisms.hierarchy import Hierarchy
     from .mechanisms.kmeans import KMeans
     from .mechanisms.laplace import Laplace
+    from .mechanisms.mwem import Mwem
     from .mechanisms.ordered import Ordered
     from .mechanisms.ordered_hierarchical import OrderedHierarchical
     from .mechanisms.php import Php
     from .mechanisms.privelet import Privelet
+    from .mechanisms.transformed import Transformed
     from .policies.constraints import (
         CountConstraints,
         MarginalConstraints,
@@ -68,12 +71,15 @@ _HOMES = {
     "Laplace": "mechanisms.laplace",
     "Ledger": "accounting.ledger",
     "MarginalConstraints": "policies.constraints",
+    "Mwem": "mechanisms.mwem",
     "Ordered": "mechanisms.ordered",
     "OrderedHierarchical": "mechanisms.ordered_hierarchical",
     "Php": "mechanisms.php",
     "Privelet": "mechanisms.privelet",
     "RectangleConstraints": "policies.constraints",
     "Release": "release",
+    "Transformed": "mechanisms.transformed",
+    "compare": "comparison",
     "sensitivity": "policy_sensitivity",
 }
 
@@ -108,14 +114,17 @@ __all__ = [
     "Laplace",
     "Ledger",
     "MarginalConstraints",
+    "Mwem",
     "Ordered",
     "OrderedHierarchical",
     "Php",
     "Privelet",
     "RectangleConstraints",
     "Release",
+    "Transformed",
     "accounting",
     "audit",
+    "compare",
     "errors",
     "kernels",
     "mechanisms",

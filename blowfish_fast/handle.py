@@ -89,6 +89,10 @@ class Strategy(Protocol):
         """Return the law of each query's noise, for explicit forms."""
         ...
 
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Return how far answers may lie off, but for a probability of `miss`."""
+        ...
+
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""
         ...

@@ -134,7 +134,7 @@ def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     -(square / largest^2) ln(1 - s^2 largest^2). The best s has a closed form.
     """
     square, largest = spread.square, spread.largest
-    noisy = largest > 0
+    noisy = (largest > 0) & (square > 0)
     safe = np.where(noisy, largest, 1.0)
     total = np.where(noisy, square, 1.0)
     reach = distance * safe
@@ -160,3 +160,53 @@ def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
         low = np.where(enough, low, middle)
     # Rounding in the bound is far below this margin.
     return high * (1.0 + 2.0**-30)
+
+
+FFT_ERROR = 1e-11
+"""Added to every tail computed by a transform: wrapped mass and rounding."""
+LONGEST_TRANSFORM = 2**18
+MOST_TRANSFORMED = 2**24
+
+
+def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatArray:
+    """Return half-widths for sums of independent draws of one scale, from their law.
+
+    The law of a sum of m draws is the transform of the m-th power of the
+    characteristic function (1 - q)^2 / (1 - 2 q cos t + q^2). Many different m are
+    rounded up to a grid of ratio 1.02: draws are symmetric and unimodal, so a longer
+    sum is less likely to stay near 0, and the bound holds for the shorter one. Infinite
+    where the transform would be too long, or the miss probability too small for it.
+    """
+    grid = np.where(
+        terms <= 64,
+        terms,
+        np.ceil(1.02 ** np.ceil(np.log(np.maximum(terms, 1)) / math.log(1.02))),
+    )
+    found: dict[float, float] = {0.0: 0.0}
+    spent = 0
+    for count in np.unique(grid):
+        if count == 0:
+            continue
+        one = Spread(np.ones(1), np.array([count * width**2]), np.array([width]))
+        reach = float(chernoff_half_width(one, FFT_ERROR / 8)[0])
+        size = 2 ** math.ceil(math.log2(2 * reach + 4))
+        spent += size
+        found[float(count)] = (
+            _transformed(width, float(count), size, miss)
+            if size <= LONGEST_TRANSFORM and spent <= MOST_TRANSFORMED
+            else math.inf
+        )
+    return np.array([found[float(count)] for count in grid])
+
+
+def _transformed(width: float, count: float, size: int, miss: float) -> float:
+    decay = math.exp(-1.0 / width)
+    angle = 2.0 * math.pi * np.arange(size // 2 + 1) / size
+    # 1 - 2 q cos t + q^2 without cancellation near t = 0.
+    base = 1.0 + 4.0 * decay * np.sin(angle / 2.0) ** 2 / (1.0 - decay) ** 2
+    law = np.maximum(np.fft.irfft(base**-count, n=size), 0.0)
+    # P(|S| > h), largest distances first so that small numbers are added up exactly.
+    beyond = np.cumsum(law[1 : size // 2][::-1])[::-1]
+    tails = 2.0 * np.append(beyond, 0.0) + FFT_ERROR
+    enough = np.flatnonzero(tails <= miss)
+    return float(enough[0]) if enough.size else math.inf

@@ -26,7 +26,7 @@ from .domain import Domain
 from .errors import DomainError, IntervalError
 from .guarantee import Guarantee
 from .handle import Measurement
-from .noise import Spread, chernoff_half_width
+from .noise import Spread
 from .workloads import Prefixes, Workload
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ class Release:
         """
         self._check(workload)
         miss = 1.0 - as_confidence(confidence)
-        half = chernoff_half_width(self._spread(workload), miss)
+        measurement = self._linear()
+        form = workload.explicit_form(measurement.buckets)
+        half = measurement.strategy.half_widths(form, measurement.scales, miss)
         linear = self.estimate if self.unfitted is None else self.unfitted
         centre = workload.answer(linear)
         return np.stack([centre - half, centre + half], axis=-1)
@@ -142,14 +144,19 @@ class Release:
         return linear, self._spread(Prefixes(self.domain))
 
     def _spread(self, workload: Workload) -> Spread:
+        measurement = self._linear()
+        form = workload.explicit_form(measurement.buckets)
+        return measurement.strategy.spread(form, measurement.scales)
+
+    def _linear(self) -> Measurement:
+        """Return the measurement that the answers are linear in."""
         if self.covers == "nothing" or len(self.measurements) != 1:
             raise IntervalError(
                 f"{self.mechanism} is not linear in its noise, so no interval is known "
                 "for its answers; choose a mechanism with covers='noise'"
             )
         (measurement,) = self.measurements
-        form = workload.explicit_form(measurement.buckets)
-        return measurement.strategy.spread(form, measurement.scales)
+        return measurement
 
     def _check(self, workload: Workload) -> None:
         if not isinstance(workload, Workload):

@@ -17,6 +17,7 @@ from blowfish_fast.noise import (
     chernoff_tail,
     integer_weights,
     laplace_mean_size,
+    laplace_sum_half_width,
     laplace_variance,
     scales_within,
 )
@@ -90,3 +91,31 @@ def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
 def test_without_noise_the_interval_is_a_point():
     none = Spread(np.zeros(2), np.zeros(2), np.zeros(2))
     assert chernoff_half_width(none, 0.05).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 6.0, 25.0])
+def test_the_law_of_a_sum_gives_the_smallest_half_width(width):
+    _, mass = law(width, 1500)
+    total = np.array([1.0])
+    for terms in range(1, 6):
+        total = np.convolve(total, mass)
+        distance = np.abs(np.arange(total.size) - total.size // 2)
+        for miss in (0.5, 0.05, 0.001):
+            half = float(laplace_sum_half_width(width, np.array([terms]), miss)[0])
+            assert total[distance > half].sum() <= miss
+            assert half == 0 or total[distance > half - 1].sum() > miss * (1 - 1e-6)
+
+
+def test_long_sums_are_rounded_up_and_stay_below_the_chernoff_bound():
+    terms = np.array([0, 65, 100, 5000, 10**6])
+    half = laplace_sum_half_width(2.0, terms, 0.05)
+    assert half[0] == 0
+    assert (np.diff(half) > 0).all()
+    bound = chernoff_half_width(Spread(terms * 1.0, terms * 4.0, np.full(5, 2.0)), 0.05)
+    assert (half[1:] < bound[1:]).all()
+    deviation = np.sqrt(terms * float(laplace_variance(2.0)))
+    assert half[1:] / deviation[1:] == pytest.approx(1.96, rel=0.03)
+
+
+def test_misses_below_the_error_of_the_transform_are_left_to_the_bound():
+    assert laplace_sum_half_width(2.0, np.array([3]), 1e-12)[0] == math.inf

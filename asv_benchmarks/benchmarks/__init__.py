@@ -1,6 +1,6 @@
 """Speed, memory, start-up and accuracy of blowfish_fast, for asv.
 
-kernels         every public kernel, over the data it was made for   CPU time
+kernels         kernels over plain arrays, on hard and easy data     CPU time
 workloads       exact answers, projection on buckets                 CPU time
 policies        distances, quotients, the kernels below them         CPU time
 mechanisms      whole releases, and the registry one by one          wall time

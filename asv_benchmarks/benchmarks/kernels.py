@@ -1,4 +1,4 @@
-"""Every public kernel by itself, over plain arrays.
+"""The public kernels of DAWA, noise, trees and grids, over plain arrays.
 
 Classes stand in the order of the work: costs and partition (DAWA's first stage),
 noise, tree weights and inference (its second stage), grids, post-processing. Each is
@@ -36,6 +36,7 @@ from blowfish_fast.kernels.interval_partition import (
 )
 from blowfish_fast.kernels.interval_pieces import (
     interval_answers,
+    interval_counts,
     intervals_to_pieces,
     ranges_to_fractions,
 )
@@ -379,10 +380,16 @@ class IntervalsToPieces(Timed):
 
 
 class IntervalAnswers(Timed):
-    def prepare(self, cells: int) -> Call:
-        intervals = curve_pieces(cells)
+    params: ClassVar[list[Any]] = [sizes(), ["answers", "counts"]]
+    param_names: ClassVar[list[str]] = ["cells", "kernel"]
+
+    def prepare(self, cells: int, kernel: str) -> Call:
+        pointers, starts, ends, values = curve_pieces(cells)
+        if kernel == "counts":
+            whole = np.append(0, np.cumsum(counts("dense", cells)))
+            return lambda: interval_counts(pointers, starts, ends, whole)
         prefix = np.append(0.0, np.cumsum(counts("fractions", cells)))
-        return lambda: interval_answers(*intervals, prefix)
+        return lambda: interval_answers(pointers, starts, ends, values, prefix)
 
 
 class HilbertOrder(Timed):

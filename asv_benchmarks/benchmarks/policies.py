@@ -23,6 +23,7 @@ from blowfish_fast.kernels.graph_distance import (
 from blowfish_fast.kernels.quotient_graph import adjacency
 from blowfish_fast.kernels.range_sensitivity import (
     largest_change_within,
+    largest_edge_separation,
     largest_separation,
 )
 from blowfish_fast.kernels.rectangle_cover import box_columns, largest_box_separation
@@ -127,11 +128,20 @@ class CornerDistances(Timed):
 
 
 class LargestSeparation(Timed):
-    def prepare(self, cells: int) -> Call:
-        far = np.minimum(np.arange(cells) + THETA, cells - 1)
+    params: ClassVar[list[Any]] = [sizes(), ["reach", "edges"]]
+    param_names: ClassVar[list[str]] = ["cells", "graph"]
+
+    def prepare(self, cells: int, graph: str) -> Call:
         generator = np.random.default_rng(5)
         ends = np.sort(generator.integers(0, cells, size=(2, QUERIES)), axis=0)
-        return lambda: largest_separation(ends[0], ends[1] + 1, far)
+        starts, after = ends[0], ends[1] + 1
+        if graph == "reach":
+            far = np.minimum(np.arange(cells) + THETA, cells - 1)
+            return lambda: largest_separation(starts, after, far)
+        first = np.arange(cells)
+        second = (first + generator.integers(1, cells, size=cells)) % cells
+        rows = adjacency(first, second, cells)
+        return lambda: largest_edge_separation(*rows, starts, after, cells)
 
 
 class LargestChangeWithin(Timed):

@@ -29,6 +29,8 @@ Boxes: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 
 @kernel
 def _cut_at_lines(
+    begin: int,
+    end: int,
     starts: IntArray,
     ends: IntArray,
     values: FloatArray,
@@ -36,25 +38,32 @@ def _cut_at_lines(
     corners: IntArray,
     weights: FloatArray,
 ) -> int:
-    """Write the part of each run on each line as a box; return how many there are."""
+    """Write the part of each run, on each line, as a box; return how many there are."""
     last = sides.size - 1
     count = 0
-    for run in range(starts.size):
+    for run in range(begin, end):
         place = starts[run]
         while place < ends[run]:
             rest = place // sides[last]
-            begin = place - rest * sides[last]
-            end = min(sides[last], begin + ends[run] - place)
-            corners[count, 0, last] = begin
-            corners[count, 1, last] = end
+            low = place - rest * sides[last]
+            high = min(sides[last], low + ends[run] - place)
+            corners[count, 0, last] = low
+            corners[count, 1, last] = high
             for axis in range(last - 1, -1, -1):
                 corners[count, 0, axis] = rest % sides[axis]
                 corners[count, 1, axis] = corners[count, 0, axis] + 1
                 rest //= sides[axis]
             weights[count] = values[run]
             count += 1
-            place += end - begin
+            place += high - low
     return count
+
+
+@kernel
+def _copy_box(source: IntArray, box: int, target: IntArray, place: int) -> None:
+    for axis in range(source.shape[2]):
+        target[place, 0, axis] = source[box, 0, axis]
+        target[place, 1, axis] = source[box, 1, axis]
 
 
 @kernel
@@ -104,10 +113,11 @@ def _stack_slabs(
         step = _slab_step(corners, slab, box, axis) if box > 0 else -1
         if step != 0:
             old = new if step == 1 else 0
-            touching[:old] = reached[:old]
+            for earlier in range(old):
+                touching[earlier] = reached[earlier]
             new = 0
             at = 0
-            corners[slab] = corners[box]
+            _copy_box(corners, box, corners, slab)
         beside = 1
         while at < old:
             beside = _order_beyond(corners, touching[at], box, axis)
@@ -119,7 +129,7 @@ def _stack_slabs(
             reached[new] = touching[at]
             at += 1
         else:
-            corners[kept] = corners[box]
+            _copy_box(corners, box, corners, kept)
             weights[kept] = weights[box]
             reached[new] = kept
             kept += 1
@@ -134,7 +144,8 @@ def _boxes_of(
     ends: IntArray,
     values: FloatArray,
     sides: IntArray,
-) -> Boxes:
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return pointers, corners (boxes, 2, d) and values of the boxes of all queries."""
     queries = pointers.size - 1
     axes = sides.size
     line = sides[axes - 1]
@@ -155,27 +166,25 @@ def _boxes_of(
     counts = np.zeros(queries + 1, dtype=np.int64)
     used = 0
     for query in range(queries):
-        own = slice(pointers[query], pointers[query + 1])
-        count = _cut_at_lines(
-            starts[own], ends[own], values[own], sides, corners, weights
-        )
+        begin, end = pointers[query], pointers[query + 1]
+        count = _cut_at_lines(begin, end, starts, ends, values, sides, corners, weights)
         for axis in range(axes - 2, -1, -1):
             count = _stack_slabs(corners, weights, count, axis, touching, reached)
         if used + count > room:
             room = 2 * (used + count)
             wider = np.empty((room, 2, axes), dtype=np.int64)
-            wider[:used] = found[:used]
-            found = wider
             longer = np.empty(room)
-            longer[:used] = kept_weights[:used]
+            for box in range(used):
+                _copy_box(found, box, wider, box)
+                longer[box] = kept_weights[box]
+            found = wider
             kept_weights = longer
-        found[used : used + count] = corners[:count]
-        kept_weights[used : used + count] = weights[:count]
+        for box in range(count):
+            _copy_box(corners, box, found, used + box)
+            kept_weights[used + box] = weights[box]
         used += count
         counts[query + 1] = used
-    lows = found[:used, 0].copy()
-    highs = found[:used, 1].copy()
-    return counts, lows, highs, kept_weights[:used].copy()
+    return counts, found[:used], kept_weights[:used]
 
 
 def runs_to_boxes(
@@ -228,4 +237,5 @@ def runs_to_boxes(
     if sides.size == 1:
         # Along one axis a run is a box.
         return pointers, starts[:, None].copy(), ends[:, None].copy(), values
-    return _boxes_of(pointers, starts, ends, values, sides)
+    pointers, corners, values = _boxes_of(pointers, starts, ends, values, sides)
+    return pointers, corners[:, 0].copy(), corners[:, 1].copy(), values

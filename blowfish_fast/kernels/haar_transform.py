@@ -46,21 +46,30 @@ def deepest_leaves(cells: int) -> tuple[int, int]:
 
 
 @kernel
+def _leaf(cell: int, cells: int, first: int, deepest: int) -> int:
+    """Return the node that holds a cell."""
+    return first + cell if cell < deepest else cells + cell - deepest
+
+
+@kernel
 def _combine(values: AnyArray, first: int, deepest: int, factor: Any) -> AnyArray:
     """Go up the trees: each node takes `factor` times the sum of its children."""
     before, cells, after = values.shape
     rows = np.empty_like(values)
     sums = np.empty((2 * cells, after), dtype=values.dtype)
     for block in range(before):
-        sums[first:] = values[block, :deepest]
-        sums[cells:first] = values[block, deepest:]
+        for cell in range(cells):
+            node = _leaf(cell, cells, first, deepest)
+            for place in range(after):
+                sums[node, place] = values[block, cell, place]
         for node in range(cells - 1, 0, -1):
             for place in range(after):
                 left = sums[2 * node, place]
                 right = sums[2 * node + 1, place]
                 sums[node, place] = factor * (left + right)
                 rows[block, node, place] = factor * (left - right)
-        rows[block, 0] = sums[1]
+        for place in range(after):
+            rows[block, 0, place] = sums[1, place]
     return rows
 
 
@@ -73,15 +82,18 @@ def _divide(
     values = np.empty_like(rows)
     sums = np.empty((2 * cells, after), dtype=rows.dtype)
     for block in range(before):
-        sums[1] = rows[block, 0]
+        for place in range(after):
+            sums[1, place] = rows[block, 0, place]
         for node in range(1, cells):
             for place in range(after):
                 total = sums[node, place]
                 row = rows[block, node, place]
                 sums[2 * node, place] = factor * (total + row)
                 sums[2 * node + 1, place] = factor * (total + sign * row)
-        values[block, :deepest] = sums[first:]
-        values[block, deepest:] = sums[cells:first]
+        for cell in range(cells):
+            node = _leaf(cell, cells, first, deepest)
+            for place in range(after):
+                values[block, cell, place] = sums[node, place]
     return values
 
 

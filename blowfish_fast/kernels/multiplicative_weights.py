@@ -24,6 +24,17 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 LARGEST_EXPONENT = 30.0
+SMALLEST_PART = 1e-200
+
+
+@kernel
+def _scale_to(masses: FloatArray, total: float) -> None:
+    held = 0.0
+    for piece in range(masses.size):
+        held += masses[piece]
+    scale = total / held
+    for piece in range(masses.size):
+        masses[piece] *= scale
 
 
 @kernel
@@ -40,13 +51,8 @@ def _pull(
 ) -> int:
     """Update `masses` in place; return the number of passes made."""
     for done in range(passes):
-        # The masses hold 1 / scale of what they stand for; they add up to `held`.
-        held = 0.0
-        for piece in range(masses.size):
-            held += masses[piece]
-        scale = total / held
-        for piece in range(masses.size):
-            masses[piece] *= scale
+        # Within a pass the masses stand for total / held times what they are.
+        _scale_to(masses, total)
         held = total
         largest = 0.0
         for query in range(targets.size):
@@ -68,9 +74,8 @@ def _pull(
                 held += (factor - 1.0) * inside
             # A sum kept by differences is renewed before it has lost its digits.
             if held < 1e-3 * total or held > 1e3 * total:
-                held = 0.0
-                for piece in range(masses.size):
-                    held += masses[piece]
+                _scale_to(masses, total)
+                held = total
         if largest <= tolerance:
             return done + 1
     return passes
@@ -149,7 +154,7 @@ def multiplicative_weights(
         int(passes),
         float(tolerance),
     )
+    _scale_to(pulled, float(total))
     # A piece pulled to nothing could never come back.
-    pulled = np.maximum(pulled, np.finfo(np.float64).tiny)
-    scaled: FloatArray = pulled * (total / pulled.sum())
-    return scaled
+    kept: FloatArray = np.maximum(pulled, float(total) * SMALLEST_PART)
+    return kept

@@ -7,10 +7,12 @@ from .dawa import Dawa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
+from .mwem import Mwem
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
 from .php import Php
 from .privelet import Privelet
+from .transformed import Transformed
 
 __all__ = [
     "Dawa",
@@ -19,9 +21,11 @@ __all__ = [
     "KMeansRelease",
     "Laplace",
     "Mechanism",
+    "Mwem",
     "Ordered",
     "OrderedHierarchical",
     "Outcome",
     "Php",
     "Privelet",
+    "Transformed",
 ]

@@ -7,10 +7,12 @@ from .dawa import Dawa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans
 from .laplace import Laplace
+from .mwem import Mwem
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
 from .php import Php
 from .privelet import Privelet
+from .transformed import Transformed
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.name: mechanism
@@ -19,9 +21,11 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Hierarchy,
         KMeans,
         Laplace,
+        Mwem,
         Ordered,
         OrderedHierarchical,
         Php,
         Privelet,
+        Transformed,
     )
 }

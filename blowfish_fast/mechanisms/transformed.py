@@ -2,8 +2,8 @@
 
 Pieces: partitions ``partitions.least_cost``, ``dyadic_tree``, ``matching_pairs`` and
 ``noisy_sort``; strategies chosen by ``strategies.strategy_choice``; fits from
-``kernels.isotonic_stretches``, ``kernels.piecewise_fit`` and ``kernels.known_totals``;
-cells of a grid along ``curves``.
+``strategies.prefix_fits`` and ``kernels.known_totals``; cells of a grid along
+``curves``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray
+from .._typing import FloatArray
 from .._validation import as_share
 from ..curves import curve
 from ..domain import Domain
@@ -23,8 +23,14 @@ from ..histogram import Histogram
 from ..noise import laplace_mean_size
 from ..partitions import DyadicTree, LeastCost, Partition
 from ..policies import Policy
-from ..strategies import Cells, Explicit, LinearStrategy, OrderedHierarchy, PrefixSums
+from ..strategies import Cells, Explicit, LinearStrategy, PrefixSums
 from ..strategies.edge_lines import grid_shape
+from ..strategies.prefix_fits import (
+    SINGLE_CELLS,
+    monotone_buckets,
+    running_totals,
+    smoothed_cells,
+)
 from ..strategies.strategy_choice import (
     NAMES,
     Name,
@@ -38,11 +44,16 @@ from .base import Mechanism, Outcome
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
 
-SINGLE_CELLS = 1.5
-"""Up to so many cells per query, negative estimates are worth removing one by one."""
+SHARES = {
+    "dyadic_tree": Fraction(1, 4),
+    "least_cost": Fraction(1, 2),
+    "noisy_sort": Fraction(7, 10),
+}
+"""Parts of epsilon for the partition that served best on the benchmark data.
 
-LEAST_COST_SHARE = Fraction(1, 2)
-"""The collapsed policy asks little of the second step, so the first may take more."""
+The collapsed policy asks little of the second step, so the first may take more than
+elsewhere. Other partitions keep their own.
+"""
 
 
 class Chosen(NamedTuple):
@@ -50,13 +61,6 @@ class Chosen(NamedTuple):
 
     handle: Handle
     strategy: LinearStrategy
-
-
-class Totals(NamedTuple):
-    """Running totals of buckets, and which of them are exact."""
-
-    values: FloatArray
-    known: BoolArray
 
 
 class Transformed(Mechanism):
@@ -73,16 +77,16 @@ class Transformed(Mechanism):
         See `Mechanism`. The strategy is chosen for the workload.
     partition : "best", None or Partition
         How buckets are chosen. None keeps every cell. "best" is fixed in the code:
-        under a line policy no buckets but a piecewise-linear fit of the running totals,
-        the most accurate on the benchmark data, and `DyadicTree` under any other.
+        under a line policy no buckets but a smooth fit of the running totals, the most
+        accurate on the benchmark data, and `DyadicTree` under any other.
     strategy : str or strategies.Explicit
         "best" for least predicted error, or one of "ordered",
         "ordered_hierarchical", "h_theta", "vertex", "edge", "tree", "edge_lines",
-        "hierarchy" (``strategies.strategy_choice``); or a matrix of one's own, without
+        "tuned_tree" (``strategies.strategy_choice``); or a matrix of one's own, without
         a partition.
     partition_share : number in (0, 1), optional
-        Part of epsilon spent on the partition; None for a half with `LeastCost`, and
-        the default of any other partition.
+        Part of epsilon spent on the partition; None for a share that served well on
+        the benchmark data: a half with `LeastCost`, a quarter with `DyadicTree`.
     fit : {"best", None}
         What is done to the estimate afterwards, at no cost. "best": running totals that
         never decrease where totals were measured; where single cells are asked,
@@ -144,7 +148,7 @@ class Transformed(Mechanism):
             raise InputError(f'fit must be "best" or None; received {fit!r}')
         self.fit = fit
         # On a line the fit finds the buckets by itself.
-        self.piecewise = (
+        self.smoothed = (
             isinstance(partition, str)
             and fit == "best"
             and strategy in ("best", "ordered")
@@ -160,14 +164,14 @@ class Transformed(Mechanism):
         self.partition_share: Fraction | None = None
         if self.partition is not None:
             self.partition_share = (
-                _default_share(self.partition)
+                SHARES.get(self.partition.name, self.partition.default_share)
                 if partition_share is None
                 else as_share(partition_share, "partition_share")
             )
 
     def _checked_partition(self, partition: Any, whole: bool) -> Partition | None:
         if isinstance(partition, str) and partition == "best":
-            if whole or self.piecewise:
+            if whole or self.smoothed:
                 return None
             return DyadicTree(
                 query_cells=self.workload.mean_cells(), dimensions=self.domain.ndim
@@ -230,7 +234,7 @@ class Transformed(Mechanism):
         offered += [
             (along, one)
             for one in all_choices(
-                along.policy, line_form, epsilon, names=("hierarchy",), hurried=True
+                along.policy, line_form, epsilon, names=("tuned_tree",), hurried=True
             )
         ]
         handle, best = min(offered, key=lambda one: one[1].variance)
@@ -251,7 +255,7 @@ class Transformed(Mechanism):
     def _best(
         self, handle: Handle, form: Any, epsilon: Fraction, names: tuple[Name, ...]
     ) -> Chosen:
-        if self.piecewise:
+        if self.smoothed:
             return Chosen(handle, PrefixSums(handle.policy.domain.size))
         assert not isinstance(self.strategy, Explicit)
         if self.strategy != "best":
@@ -276,22 +280,17 @@ class Transformed(Mechanism):
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray
     ) -> FloatArray:
-        totals = _running_totals(measured)
+        totals = running_totals(measured)
         if totals is not None:
-            buckets = self._monotone(totals, measured)
+            buckets = (
+                smoothed_cells(totals, self.workload.mean_cells())
+                if self.smoothed
+                else monotone_buckets(totals)
+            )
             return _with_totals(private, measured.buckets.expand(buckets))
         if self.workload.mean_cells() <= SINGLE_CELLS:
             return _non_negative(private, linear)
         return _with_totals(private, linear)
-
-    def _monotone(self, totals: Totals, measured: Measurement) -> FloatArray:
-        """Return buckets whose running totals never decrease."""
-        from ..kernels.isotonic_stretches import isotonic_through
-
-        values, known = totals
-        if self.piecewise:
-            values = _piecewise(values, known, measured)
-        return np.diff(isotonic_through(values, known, 0.0, np.inf), prepend=0.0)
 
     @classmethod
     def example(
@@ -325,12 +324,6 @@ def _checked_strategy(strategy: Any, policy: Policy) -> Any:
     return strategy
 
 
-def _default_share(partition: Partition) -> Fraction:
-    if isinstance(partition, LeastCost):
-        return LEAST_COST_SHARE
-    return partition.default_share
-
-
 def _is_line(policy: Policy) -> bool:
     """Return whether records move only between neighbours of one ordered attribute."""
     if policy.domain.ndim != 1 or policy.has_bottom or not policy.has_moves:
@@ -338,40 +331,6 @@ def _is_line(policy: Policy) -> bool:
     reach = policy.unconstrained.reach()
     return reach is not None and bool(
         (reach.far - np.arange(reach.far.size)).max() <= 1
-    )
-
-
-def _running_totals(measured: Measurement) -> Totals | None:
-    """Return the estimated running totals, if running totals were measured."""
-    strategy, scales = measured.strategy, measured.scales
-    if isinstance(strategy, PrefixSums):
-        return Totals(strategy.totals(measured.noisy, scales), scales.exact)
-    if not isinstance(strategy, OrderedHierarchy):
-        return None
-    values = np.cumsum(strategy.infer(measured.noisy, scales))
-    exact = scales.exact[: strategy.blocks]
-    ends = strategy.edges[1:][exact] - 1
-    known = np.zeros(strategy.cells, dtype=np.bool_)
-    known[ends] = True
-    # Least squares meets exact totals up to rounding; the fit passes through them.
-    values[ends] = measured.noisy[: strategy.blocks][exact]
-    return Totals(values, known)
-
-
-def _piecewise(
-    values: FloatArray, known: BoolArray, measured: Measurement
-) -> FloatArray:
-    """Fit straight pieces between exact totals; ln(cells) variances per parameter."""
-    from ..kernels.piecewise_fit import piecewise_linear
-
-    noisy = measured.scales.measured
-    if not noisy.any():
-        return values
-    ends = np.flatnonzero(known)
-    starts = np.append(0, ends[:-1] + 1)
-    variance = float(measured.scales.variances[noisy].max())
-    return piecewise_linear(
-        values, starts, ends, variance * np.log(ends - starts + 1.0)
     )
 
 

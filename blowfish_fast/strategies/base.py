@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..noise import Scales, Spread, scales_within
+from ..noise import Scales, Spread, chernoff_half_width, scales_within
 from ..policies import Policy
 from ..workloads import Form
 
@@ -68,6 +68,13 @@ class LinearStrategy(ABC):
         rows that are not measured.
         """
         return np.where(scales.exact, rows, np.where(scales.measured, rows + noise, 0))
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Return how far each answer may lie off, but for a probability of `miss`.
+
+        A proved bound from the spread; strategies that know the law do better.
+        """
+        return chernoff_half_width(self.spread(form, scales), miss)
 
     def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
         """Return scales whose worst policy edge costs at most `epsilon`."""

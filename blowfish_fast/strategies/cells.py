@@ -15,7 +15,7 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import IntervalError, SizeError
-from ..noise import WEIGHT_BITS, Scales, Spread
+from ..noise import WEIGHT_BITS, Scales, Spread, laplace_sum_half_width
 from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
 from ..workloads.base import form_matrix, row_moments
@@ -131,6 +131,21 @@ class Cells(LinearStrategy):
             squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
             largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
         return Spread(variance * squares, width**2 * squares, width * largest)
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Use the exact law of sums of cells where no total is known.
+
+        Queries with other coefficients than 0 and 1 have the bound of their spread.
+        """
+        bound = super().half_widths(form, scales, miss)
+        if isinstance(form, Implicit) or scales.exact.any():
+            return bound
+        moments = row_moments(form, self.cells)
+        plain = (moments.squares == moments.total) & (moments.least >= 0)
+        plain &= moments.largest <= 1
+        terms = np.where(plain, moments.total, 0.0).astype(np.int64)
+        exact = laplace_sum_half_width(float(scales.widths[0]), terms, miss)
+        return np.where(plain, np.minimum(bound, exact), bound)
 
     def _explained(self, form: Fractions | Pieces, known: BoolArray) -> FloatArray:
         """Return, per query, what exact totals explain: sum of (part sum)^2 / size."""

@@ -49,8 +49,8 @@ class EdgeNoise(LinearStrategy):
         """List the edges of `policy`, which must be few enough to hold."""
         if policy.edge_count > MOST_EDGES:
             raise SizeError(
-                f"this policy has {policy.edge_count:,} edges; noise on each of them is "
-                f'offered up to 2^26 = {MOST_EDGES:,}. Use on="cells"'
+                f"this policy has {policy.edge_count:,} edges; noise on each of them "
+                f'is offered up to 2^26 = {MOST_EDGES:,}. Use on="cells"'
             )
         chunks = list(policy.edges())
         edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)

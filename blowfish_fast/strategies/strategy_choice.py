@@ -11,7 +11,7 @@ predicted error is free.
     edge                    cells, with one draw per policy edge
     tree                    totals of subtrees of a spanning tree
     edge_lines              cells of a grid, with draws along lines of edges
-    hierarchy               a tree over the line, tuned to the queries
+    tuned_tree              a tree over the line, tuned to the queries
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Name = Literal[
     "edge",
     "tree",
     "edge_lines",
-    "hierarchy",
+    "tuned_tree",
 ]
 
 NAMES: tuple[Name, ...] = (
@@ -57,7 +57,7 @@ NAMES: tuple[Name, ...] = (
     "edge",
     "tree",
     "edge_lines",
-    "hierarchy",
+    "tuned_tree",
 )
 """In the order in which ties are settled."""
 
@@ -98,7 +98,7 @@ def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
             f"{name} follows one ordered attribute; this domain has "
             f"{policy.domain.ndim}"
         )
-    if name == "hierarchy":
+    if name == "tuned_tree":
         return tuned_tree(form, policy.domain.size, root_exact=not policy.has_bottom)
     if name == "h_theta":
         return HTheta.under(policy)
@@ -209,7 +209,7 @@ def _choice(
                 "to predict an error"
             )
         single = isinstance(form, Implicit) and form.kind == "identity"
-        if name == "hierarchy" and single:
+        if name == "tuned_tree" and single:
             raise PolicyError("single cells gain nothing from a tree over them")
         strategy = built(name, policy, form)
         if hurried and isinstance(strategy, SpanningTree):
