@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .mechanisms.hierarchy import Hierarchy
     from .mechanisms.kmeans import KMeans
     from .mechanisms.laplace import Laplace
+    from .mechanisms.matching import Matching
     from .mechanisms.mwem import Mwem
     from .mechanisms.ordered import Ordered
     from .mechanisms.ordered_hierarchical import OrderedHierarchical
@@ -71,6 +72,7 @@ _HOMES = {
     "Laplace": "mechanisms.laplace",
     "Ledger": "accounting.ledger",
     "MarginalConstraints": "policies.constraints",
+    "Matching": "mechanisms.matching",
     "Mwem": "mechanisms.mwem",
     "Ordered": "mechanisms.ordered",
     "OrderedHierarchical": "mechanisms.ordered_hierarchical",
@@ -114,6 +116,7 @@ __all__ = [
     "Laplace",
     "Ledger",
     "MarginalConstraints",
+    "Matching",
     "Mwem",
     "Ordered",
     "OrderedHierarchical",

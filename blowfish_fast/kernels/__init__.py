@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .isotonic import isotonic_between, isotonic_increasing
     from .piece_weights import greedy_scaling_pieces
     from .posterior_mean import shrink_towards_zero
+    from .sorted_groups import group_sorted
     from .summed_area import (
         fractional_rectangle_sums,
         rectangle_sums,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from .tree_spread import tree_spread_pieces, tree_spread_ranges
     from .weight_sweeps import refine_scaling
     from .window_deviation import window_deviations
+    from .window_matching import window_mates
     from .window_pinball import window_pinball_costs
 
 _HOMES = {
@@ -60,6 +62,7 @@ _HOMES = {
     "greedy_scaling_fractions": "greedy_weights",
     "greedy_scaling_implicit": "implicit_weights",
     "greedy_scaling_pieces": "piece_weights",
+    "group_sorted": "sorted_groups",
     "haar_cell_variances": "haar_transform",
     "haar_cells": "haar_transform",
     "haar_coefficients": "haar_transform",
@@ -97,6 +100,7 @@ _HOMES = {
     "tree_total_variance": "tree_moments",
     "tree_totals": "tree_inference",
     "window_deviations": "window_deviation",
+    "window_mates": "window_matching",
     "window_pinball_costs": "window_pinball",
 }
 
@@ -123,6 +127,7 @@ __all__ = [
     "greedy_scaling_fractions",
     "greedy_scaling_implicit",
     "greedy_scaling_pieces",
+    "group_sorted",
     "haar_cell_variances",
     "haar_cells",
     "haar_coefficients",
@@ -160,5 +165,6 @@ __all__ = [
     "tree_total_variance",
     "tree_totals",
     "window_deviations",
+    "window_mates",
     "window_pinball_costs",
 ]

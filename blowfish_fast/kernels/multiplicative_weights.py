@@ -46,6 +46,7 @@ def _pull(
     values: FloatArray,
     targets: FloatArray,
     total: float,
+    step: float,
     passes: int,
     tolerance: float,
 ) -> int:
@@ -62,7 +63,7 @@ def _pull(
                 for piece in range(starts[run], ends[run]):
                     inside += masses[piece]
                 answer += values[run] * inside
-            pull = (targets[query] - answer * (total / held)) / (2.0 * total)
+            pull = step * (targets[query] / total - answer / held)
             pull = min(max(pull, -LARGEST_EXPONENT), LARGEST_EXPONENT)
             largest = max(largest, abs(pull))
             for run in range(pointers[query], pointers[query + 1]):
@@ -90,14 +91,16 @@ def multiplicative_weights(
     targets: FloatArray,
     *,
     total: float,
-    passes: int,
+    step: float = 0.5,
+    passes: int = 1,
     tolerance: float = 0.0,
 ) -> FloatArray:
     """Return the masses after some passes of updates over all queries.
 
     The update for a query q with target t multiplies piece j by
-    exp(q_j (t - q(masses)) / (2 total)), then all pieces so that they add up to
-    `total`.
+    exp(step q_j (t - q(masses)) / total), then all pieces so that they add up to
+    `total`. Steps below 4 never overshoot for long: an update moves the answer of a
+    query that counts by at most step / 4 of what it is off, to first order.
 
     Parameters
     ----------
@@ -113,6 +116,8 @@ def multiplicative_weights(
         Noisy answers.
     total : float
         Positive.
+    step : float
+        The paper's is 1/2.
     passes : int
         How often each query has its turn.
     tolerance : float
@@ -151,6 +156,7 @@ def multiplicative_weights(
         np.ascontiguousarray(values, dtype=np.float64),
         np.ascontiguousarray(targets, dtype=np.float64),
         float(total),
+        float(step),
         int(passes),
         float(tolerance),
     )

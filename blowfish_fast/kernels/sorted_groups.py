@@ -36,9 +36,9 @@ def _is_better(
     """Return whether the group up to `end` should rather begin at `late`."""
     if end - early > largest:
         return True
-    return least[late] + _deviation(sums, late, end) < least[early] + _deviation(
-        sums, early, end
-    )
+    late_cost = least[late] + _deviation(sums, late, end)
+    early_cost = least[early] + _deviation(sums, early, end)
+    return bool(late_cost < early_cost)
 
 
 @kernel
@@ -147,7 +147,8 @@ def group_sorted(
     if stretches is None:
         stretches = np.array([0, cells])
     if (
-        stretches[0] != 0
+        stretches.size < 2
+        or stretches[0] != 0
         or stretches[-1] != cells
         or (np.diff(stretches) <= 0).any()
     ):

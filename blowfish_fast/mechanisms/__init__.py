@@ -7,6 +7,7 @@ from .dawa import Dawa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
+from .matching import Matching
 from .mwem import Mwem
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
@@ -20,6 +21,7 @@ __all__ = [
     "KMeans",
     "KMeansRelease",
     "Laplace",
+    "Matching",
     "Mechanism",
     "Mwem",
     "Ordered",

@@ -19,7 +19,7 @@ from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies import WeightedTree
 from ..strategies.hierarchy_plan import tree_depth
-from ..strategies.tree_weights import _scaled, level_tree, tuned_tree
+from ..strategies.tree_weights import level_tree, tuned_tree
 from ..workloads import Ranges, Rectangles, Workload
 from .base import Mechanism, Outcome
 
@@ -111,12 +111,9 @@ class Hierarchy(Mechanism):
         root_exact = not along.policy.has_bottom
         if self.weights == "greedy":
             form = self.workload.form(along.buckets)
-            if self.fan_out is None or leaves == 1:
-                return tuned_tree(form, leaves, root_exact=root_exact)
-            # The paper's binary tree decays towards the root; wider ones do without.
-            choice = self.fan_out, self.fan_out == 2
-            scaled = _scaled(form, leaves, choice, root_exact, True)
-            return WeightedTree(leaves, scaled.branching, scaled.node_weights)
+            return tuned_tree(
+                form, leaves, root_exact=root_exact, fan_out=self.fan_out
+            )
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"
         return level_tree(leaves, fan_out, root_exact=root_exact, geometric=geometric)

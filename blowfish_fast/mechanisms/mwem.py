@@ -30,6 +30,9 @@ TOTAL_SHARE = Fraction(1, 20)
 
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 150
 
+STEP = 2.0
+"""Step of the updates: four times the paper's, so that few passes settle them."""
+
 
 class Mwem(Mechanism):
     """Release a histogram that agrees with the noisy answers to a few queries.
@@ -179,6 +182,7 @@ class _Pieces:
             np.concatenate([one.values for one in self.known]).astype(np.float64),
             np.array(self.targets),
             total=self.total,
+            step=STEP,
             passes=passes,
         )
 

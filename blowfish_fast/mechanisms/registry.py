@@ -7,6 +7,7 @@ from .dawa import Dawa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans
 from .laplace import Laplace
+from .matching import Matching
 from .mwem import Mwem
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
@@ -21,6 +22,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Hierarchy,
         KMeans,
         Laplace,
+        Matching,
         Mwem,
         Ordered,
         OrderedHierarchical,

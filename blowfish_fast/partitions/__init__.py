@@ -6,12 +6,16 @@ from .base import Partition
 from .bisection import Bisection
 from .dyadic_tree import DyadicTree
 from .least_cost import LeastCost
+from .matching_pairs import Matching
+from .noisy_sort import NoisySort
 from .partition_quality import cost_bound, partition_cost
 
 __all__ = [
     "Bisection",
     "DyadicTree",
     "LeastCost",
+    "Matching",
+    "NoisySort",
     "Partition",
     "cost_bound",
     "partition_cost",

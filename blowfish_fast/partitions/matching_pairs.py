@@ -23,7 +23,7 @@ from ..buckets import Buckets
 from ..errors import InputError, SizeError
 from ..policies import Policy
 from .base import Partition, record_distance
-from .noisy_sort import connected_parts
+from .noisy_sort import connected_parts, is_whole
 
 if TYPE_CHECKING:
     from ..randomness import Randomness
@@ -85,21 +85,24 @@ class Matching(Partition):
     def __init__(
         self, window: int | None = None, *, rounds: int = 1, offset: float = 0.0
     ) -> None:
-        if window is not None and not (isinstance(window, int) and window >= 1):
+        if window is not None and not (is_whole(window) and window >= 1):
             raise InputError(
-                f"window must be a whole number of cells, 1 or more; received {window!r}"
+                "window must be a whole number of cells, 1 or more, or None; received "
+                f"{window!r}"
             )
-        if not (isinstance(rounds, int) and 1 <= rounds <= MOST_ROUNDS):
-            raise InputError(f"rounds must lie between 1 and 8; received {rounds!r}")
+        if not (is_whole(rounds) and 1 <= rounds <= MOST_ROUNDS):
+            raise InputError(
+                f"rounds must be a whole number from 1 to 8; received {rounds!r}"
+            )
         if not (math.isfinite(offset) and 0 <= offset <= 2**10):
             raise InputError(f"offset must lie between 0 and 1024; received {offset!r}")
-        self.window = window
-        self.rounds = rounds
+        self.window = None if window is None else int(window)
+        self.rounds = int(rounds)
         self.offset = float(offset)
 
     @property
     def default_share(self) -> Fraction:
-        """Part of epsilon that served best on the benchmark data; the paper takes half."""
+        """Part of epsilon that served best on the benchmark data."""
         return Fraction(1, 3)
 
     def select(

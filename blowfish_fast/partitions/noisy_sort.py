@@ -9,7 +9,8 @@ Pieces: grouping from ``kernels.sorted_groups``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class NoisySort(Partition):
         *,
         grouping: Literal["optimal", "even"] = "optimal",
     ) -> None:
-        if largest is not None and not (isinstance(largest, int) and largest >= 1):
+        if largest is not None and not (is_whole(largest) and largest >= 1):
             raise InputError(
                 "largest must be a whole number of cells, 1 or more, or None; received "
                 f"{largest!r}"
@@ -76,7 +77,7 @@ class NoisySort(Partition):
                 'grouping="even" needs the number of cells of a bucket: NoisySort(2, '
                 'grouping="even") makes pairs'
             )
-        self.largest = largest
+        self.largest = None if largest is None else int(largest)
         self.grouping = grouping
 
     @property
@@ -145,10 +146,13 @@ class NoisySort(Partition):
             )
         # Buckets are numbered by the first of their cells.
         named = np.empty_like(order)
-        named[order] = np.repeat(
-            np.minimum.reduceat(order, edges[:-1]), np.diff(edges)
-        )
+        named[order] = np.repeat(np.minimum.reduceat(order, edges[:-1]), np.diff(edges))
         return Buckets.from_labels(np.unique(named, return_inverse=True)[1])
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether `value` is a whole number, of Python or of numpy."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def connected_parts(policy: Policy) -> IntArray:

@@ -36,9 +36,14 @@ class Candidate(NamedTuple):
 
 
 def tuned_tree(
-    form: Form, leaves: int, *, root_exact: bool, sweeps: bool = True
+    form: Form,
+    leaves: int,
+    *,
+    root_exact: bool,
+    sweeps: bool = True,
+    fan_out: int | None = None,
 ) -> WeightedTree:
-    """Return the tree of least predicted error for `form`.
+    """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
     Each fan-out is scaled greedily; `sweeps` then re-optimises every node given all
     others (ranges only), with a safeguard for queries that were not declared.
@@ -48,6 +53,8 @@ def tuned_tree(
     work = leaves + _listed(form)
     offered = (*CANDIDATES, *MORE_CANDIDATES) if work <= SMALL else CANDIDATES
     useful = [one for one in offered if one[0] < 2 * leaves]
+    if fan_out is not None:
+        useful = [(fan_out, fan_out == 2)]
     sweep_all = sweeps and work <= SMALL
     with ThreadPoolExecutor(min(len(useful), os.cpu_count() or 1)) as pool:
         candidates = list(

@@ -94,9 +94,15 @@ def test_b3_geometric_shares():
     assert sum(by_level) == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("fan_out", [None, 2, 3])
-@pytest.mark.parametrize("shape", [1, 2, 7, (3, 4)])
+@pytest.mark.parametrize(
+    ("shape", "weights"),
+    [
+        *((cells, weights) for cells in (1, 2, 7) for weights in WEIGHTS),
+        ((3, 4), "uniform"),
+        ((3, 4), "geometric"),
+    ],
+)
 def test_every_policy_is_paid_for(shape, fan_out, weights):
     domain = bf.Domain(shape)
     for policy in policy_families(domain).values():

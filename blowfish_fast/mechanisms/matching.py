@@ -1,0 +1,150 @@
+"""Matching: cells of similar counts share a bucket wherever they lie.
+
+Pieces: partitions ``partitions.matching_pairs`` and ``partitions.noisy_sort``,
+strategy from ``strategies.strategy_choice``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from .. import partitions
+from .._validation import as_share
+from ..domain import Domain
+from ..errors import InputError, SizeError
+from ..handle import Handle
+from ..histogram import Histogram
+from ..noise import laplace_mean_size
+from ..partitions.matching_pairs import MOST_CELLS
+from ..policies import Policy
+from ..strategies import Cells, LinearStrategy
+from ..strategies.strategy_choice import best_choice
+from ..workloads import Identity, Workload
+from .base import Mechanism, Outcome
+
+# Queries over scattered buckets are listed cell by cell; beyond this many coefficients
+# the prediction would take longer than it is worth.
+MOST_COEFFICIENTS = 2**24
+
+
+class Matching(Mechanism):
+    """Release a histogram by pairs or groups of cells with similar counts.
+
+    Cells need not be neighbours to share a bucket, so it suits counts that repeat in
+    no order: categories, or spikes of a few heights. Where neighbouring cells are
+    alike, `Dawa` and `Transformed` find larger buckets and are more accurate.
+
+    Parameters
+    ----------
+    policy, workload, epsilon
+        See `Mechanism`. The workload decides between noise on buckets and on edges.
+    partition : "best", partitions.Matching or partitions.NoisySort
+        How buckets are chosen; "best" compares every pair of up to 512 cells, and
+        groups more cells by noisy counts.
+    partition_share : number in (0, 1), optional
+        Part of epsilon spent on the partition; None for the partition's own default.
+
+    Notes
+    -----
+    Guarantee: epsilon-Blowfish for `policy`; the partition and the measurement share
+        epsilon (sequential composition, the second step on the quotient policy).
+    Neighbours: one record moves along one edge of `policy`.
+    Sensitivity: that of the partition; then 1 or 2 on buckets, or 1 on each edge of
+        the quotient policy, whichever gives the queries less noise.
+    Error: the noise of the buckets, known once they are, plus the deviation of the
+        cells from their bucket's mean, which depends on the data. Pairs divide the
+        variance of a cell's noise by at most 4.
+    Complexity: that of the partition, O(n^3) for all pairs and O(n log n) for noisy
+        counts, and near-linear in the edges of the policy for its quotient.
+    Source: [1]_, sections 4 and 5.2, with half of epsilon under moves and exact
+        discrete noise; proof in ``docs/proofs/matching.md``.
+
+    References
+    ----------
+    .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(6)
+    >>> matching = bf.Matching(
+    ...     bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
+    ... )
+    >>> release = matching.release([3, 900, 3, 900, 50, 3], rng=3)
+    >>> release.details["labels"]
+    array([0, 1, 0, 1, 2, 3])
+    """
+
+    name = "matching"
+
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        epsilon: Any,
+        partition: (
+            Literal["best"] | partitions.Matching | partitions.NoisySort
+        ) = "best",
+        partition_share: Any = None,
+    ) -> None:
+        super().__init__(policy, workload, epsilon=epsilon)
+        if isinstance(partition, str) and partition == "best":
+            partition = (
+                partitions.Matching()
+                if self.domain.size <= MOST_CELLS
+                else partitions.NoisySort()
+            )
+        if not isinstance(partition, partitions.Matching | partitions.NoisySort):
+            raise InputError(
+                'partition must be "best", partitions.Matching() or '
+                f"partitions.NoisySort(); received {partition!r}. Transformed takes "
+                "other partitions"
+            )
+        self.partition = partition
+        self.partition_share: Fraction = (
+            partition.default_share
+            if partition_share is None
+            else as_share(partition_share, "partition_share")
+        )
+
+    def _run(self, private: Handle) -> Outcome:
+        share = self.partition_share * self.epsilon
+        cells = Cells(2).scales(private.policy, self.epsilon - share).widths
+        price = laplace_mean_size(float(cells[0])) if cells[0] else 0.0
+        buckets = private.select(self.partition.priced(price), epsilon=share)
+        bucketed = private.on(buckets)
+        strategy = self._strategy(bucketed, private.remaining)
+        measurement = bucketed.measure(strategy, epsilon=private.remaining)
+        details = {
+            "labels": buckets.labels,
+            "buckets": buckets.count,
+            "strategy": strategy.kind,
+        }
+        return Outcome(measurement.estimate(), [measurement], details)
+
+    def _strategy(self, bucketed: Handle, epsilon: Fraction) -> LinearStrategy:
+        """Put noise on buckets or on edges; this reads public facts only."""
+        covered = self.workload.queries * self.workload.mean_cells()
+        scattered = bucketed.buckets.order is not None
+        try:
+            if not scattered or covered <= MOST_COEFFICIENTS:
+                form = self.workload.form(bucketed.buckets)
+                return best_choice(
+                    bucketed.policy, form, epsilon, names=("vertex", "edge")
+                )
+        except SizeError:
+            pass
+        return Cells.under(bucketed.policy)
+
+    @classmethod
+    def example(
+        cls, domain: Domain, policy: Policy, epsilon: Any
+    ) -> tuple[Self, Histogram]:
+        """Return the mechanism for all cells, with counts of three heights."""
+        heights = np.arange(domain.size) % 3 * 40
+        mechanism = cls(policy, Identity(domain), epsilon=epsilon)
+        return mechanism, Histogram(domain, heights.reshape(domain.shape))
