@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -187,9 +188,7 @@ def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatA
     for count in np.unique(grid):
         if count == 0:
             continue
-        one = Spread(np.ones(1), np.array([count * width**2]), np.array([width]))
-        reach = float(chernoff_half_width(one, FFT_ERROR / 8)[0])
-        size = 2 ** math.ceil(math.log2(2 * reach + 4))
+        size = _transform_size(width, float(count))
         spent += size
         found[float(count)] = (
             _transformed(width, float(count), size, miss)
@@ -199,6 +198,15 @@ def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatA
     return np.array([found[float(count)] for count in grid])
 
 
+@lru_cache(maxsize=2**14)
+def _transform_size(width: float, count: float) -> int:
+    """Return a length beyond which the sum lies with a negligible probability."""
+    one = Spread(np.ones(1), np.array([count * width**2]), np.array([width]))
+    reach = float(chernoff_half_width(one, FFT_ERROR / 8)[0])
+    return int(2 ** math.ceil(math.log2(2 * reach + 4)))
+
+
+@lru_cache(maxsize=2**14)
 def _transformed(width: float, count: float, size: int, miss: float) -> float:
     decay = math.exp(-1.0 / width)
     angle = 2.0 * math.pi * np.arange(size // 2 + 1) / size

@@ -23,7 +23,6 @@ from .._typing import IntArray
 from ..errors import SizeError
 from ..partitions.least_cost import LeastCost
 from ..partitions.matching_pairs import Matching
-from ..partitions.noisy_sort import NoisySort, on_cells
 from ..policies import ABSENT, Policy
 from ..randomness import Randomness
 from .choice_tree import Law, exact_law, public_key, sampled_choices
@@ -265,32 +264,9 @@ def _numbered(twin: Callable[..., IntArray]) -> Tally:
     return tally
 
 
-def _sorted_choices(
-    case: Case, counts: IntArray, samples: int, rng: Randomness
-) -> Counter[Hashable]:
-    """Draw all noise at once and group each different vector of noisy counts once."""
-    partition: NoisySort = case.selector
-    scales, edges = partition.noise(case.policy, case.epsilon)
-    draws = scales.rates.size
-    drawn = rng.laplace(scales.unit, int(scales.rates[0]), size=samples * draws)
-    noise = drawn.reshape(samples, draws) @ _on_all_cells(edges, draws, counts.size)
-    noisy, repeats = np.unique(counts + noise, axis=0, return_counts=True)
-    made: Counter[Hashable] = Counter()
-    for one, often in zip(noisy, repeats.tolist(), strict=True):
-        made[public_key(partition._grouped(one))] += often
-    return made
-
-
-def _on_all_cells(edges: IntArray | None, draws: int, cells: int) -> IntArray:
-    """Return the (draws, cells) matrix of what each draw adds to each cell."""
-    one_each = np.eye(draws, dtype=np.int64)
-    return np.stack([on_cells(drawn, edges, cells) for drawn in one_each])
-
-
 TWINS: dict[type, Tally] = {
     LeastCost: _numbered(lambda *given, **named: least_cost_choices(*given, **named)),
     Matching: _numbered(lambda *given, **named: matching_choices(*given, **named)),
-    NoisySort: _sorted_choices,
 }
 """Plain twins of selectors that draw noise of their own."""
 

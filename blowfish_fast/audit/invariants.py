@@ -16,6 +16,7 @@ import numpy as np
 from .._typing import AnyArray, IntArray
 from ..errors import BlowfishError
 from ..handle import Call, Measurement
+from ..histogram import Histogram
 from ..mechanisms.base import Mechanism, Outcome
 from ..policies import ABSENT
 from ..release import Release
@@ -51,12 +52,16 @@ def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[
     return breaches
 
 
-def audit_disclosure(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[Breach]:
-    """Look for true values in a release at a small epsilon, where noise is large.
+def audit_disclosure(mechanism: Mechanism, *, seed: int = 0) -> list[Breach]:
+    """Look for true values in releases of large counts that nothing else equals.
 
-    A row with noise of scale 100 equals its true value once in 200 runs, so an array
-    that equals the truth in every one of a few runs was published, not measured.
+    Give the mechanism a small epsilon, where noise is large. A row with noise of scale
+    100 equals its true value once in 200 runs, so an array that equals the truth in
+    every one of a few runs was published, not measured.
     """
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(10**5, 10**6, size=mechanism.domain.shape)
+    data = Histogram(mechanism.domain, counts)
     named = [
         dict(_private_values(watch(mechanism, data, seed + number)))
         for number in range(TRIES)
@@ -144,32 +149,36 @@ def _undeclared_in(step: Step) -> str:
     expected = measurement.strategy.published(rows, noise, scales)
     if not np.array_equal(expected, measurement.noisy):
         return "published something else than its rows with the noise drawn"
-    silent = _silent_rows(measurement) & ~_exact_rows(measurement)
-    if silent.any():
-        return f"published row {int(silent.argmax())} without any noise"
     return ""
 
 
-def _silent_rows(measurement: Measurement) -> AnyArray:
-    """Mark published rows that show counts and that no draw changes."""
-    strategy, scales = measurement.strategy, measurement.scales
-    blank = strategy.rows(np.zeros(measurement.buckets.count, dtype=np.int64))
-    none = np.zeros(scales.rates.size, dtype=np.int64)
-    base = strategy.published(blank, none, scales)
-    if base.size != scales.rates.size:
-        # Draws reach several rows; a row that none reaches must not move at all,
-        # which the price of each edge shows.
-        return np.zeros(base.size, dtype=bool)
-    reached = strategy.published(blank, none + 1, scales) != base
-    shown = strategy.published(blank + 1, none, scales) != base
-    silent: AnyArray = shown & ~reached
-    return silent
+def _silent_rows(testimony: Testimony) -> str:
+    """A row that some edge moves is changed by some draw."""
+    for step in testimony.measured:
+        measurement: Measurement = step.result
+        strategy, scales = measurement.strategy, measurement.scales
+        none = np.zeros(scales.rates.size, dtype=np.int64)
 
+        def shown(counts: IntArray, noise: IntArray, step: Step = step) -> IntArray:
+            made: Measurement = step.result
+            return made.strategy.published(_rows(made, counts), noise, made.scales)
 
-def _exact_rows(measurement: Measurement) -> AnyArray:
-    rows = _silent_rows(measurement).size
-    exact = measurement.scales.exact
-    return exact if exact.size == rows else np.zeros(rows, dtype=bool)
+        blank = np.zeros(measurement.buckets.cells, dtype=np.int64)
+        base = shown(blank, none)
+        reached = np.zeros(base.size, dtype=bool)
+        for draw in np.flatnonzero(scales.measured):
+            one = none.copy()
+            one[draw] = 1
+            reached |= shown(blank, one) != base
+        for edges in testimony.mechanism.policy.edges():
+            for start, end in edges.tolist():
+                change = shown(_with_record(blank, start), none) != shown(
+                    _with_record(blank, end), none
+                )
+                if (change & ~reached).any():
+                    row = int((change & ~reached).argmax())
+                    return f"{strategy.kind} published row {row} without any noise"
+    return ""
 
 
 def _repeated_streams(testimony: Testimony) -> str:
@@ -259,6 +268,7 @@ INVARIANTS: dict[str, Callable[[Testimony], str]] = {
     "selectors get what was charged": _miscalibrated,
     "integer lattice": _off_the_lattice,
     "noise as declared": _undeclared_noise,
+    "noise on every row that moves": _silent_rows,
     "no stream twice": _repeated_streams,
     "post-processing only": _more_than_noted,
     "plain details": _foreign_details,

@@ -10,7 +10,8 @@ differences of the two halves, say what noise on such blocks does to a query.
     differences                    | -1  0  | -1
     energy, size 2    sums (1 + 4) / 4      differences (1 + 0) / 4
 
-Only edges that a query cuts are followed upwards, level by level.
+Only edges that a query cuts are followed upwards, level by level: runs of cells that
+lie side by side in two rows are compared by their ends.
 """
 
 from __future__ import annotations
@@ -39,51 +40,121 @@ class Energies(NamedTuple):
 
 
 @kernel
-def _put(
-    place: int, amount: float, sums: FloatArray, marks: IntArray, count: int
+def _row_runs(
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    begin: int,
+    end: int,
+    columns: int,
+    runs: IntArray,
+    levels: FloatArray,
 ) -> int:
-    sums[place] = amount
-    marks[count] = place
-    return count + 1
+    """Cut the pieces of a query at the ends of rows: row, first and last column."""
+    count = 0
+    for piece in range(begin, end):
+        start = starts[piece]
+        while start < ends[piece]:
+            row = start // columns
+            stop = min(ends[piece], (row + 1) * columns)
+            runs[count, 0] = row
+            runs[count, 1] = start - row * columns
+            runs[count, 2] = stop - row * columns
+            levels[count] = values[piece]
+            count += 1
+            start = stop
+    # A run in no row ends every search.
+    runs[count, 0] = -1
+    return count
 
 
 @kernel
-def _cut_edges(
-    starts: IntArray,
-    ends: IntArray,
-    begin: int,
-    end: int,
-    row: FloatArray,
-    shape: IntArray,
-    across: int,
+def _cut_within_rows(
+    runs: IntArray,
+    levels: FloatArray,
+    count: int,
+    columns: int,
     padded: int,
     sums: FloatArray,
     marks: IntArray,
 ) -> int:
-    """List the edges that step along one axis and that the query cuts.
+    """List the edges between neighbouring columns that a query cuts."""
+    found = 0
+    for run in range(count):
+        row, first, last = runs[run, 0], runs[run, 1], runs[run, 2]
+        if first > 0:
+            before = 0.0
+            if run > 0 and runs[run - 1, 0] == row and runs[run - 1, 2] == first:
+                before = levels[run - 1]
+            sums[(first - 1) * padded + row] = before - levels[run]
+            marks[found] = (first - 1) * padded + row
+            found += 1
+        touches = runs[run + 1, 0] == row and runs[run + 1, 1] == last
+        if last < columns and not touches:
+            sums[(last - 1) * padded + row] = levels[run]
+            marks[found] = (last - 1) * padded + row
+            found += 1
+    return found
 
-    The edge from line k to line k + 1 of cells, at place i along them, has the number
-    ``k * padded + i``.
+
+@kernel
+def _cut_between_rows(
+    runs: IntArray,
+    levels: FloatArray,
+    count: int,
+    shape: IntArray,
+    padded: int,
+    sums: FloatArray,
+    marks: IntArray,
+) -> int:
+    """List the edges between neighbouring rows that a query cuts.
+
+    The runs of two rows are walked side by side, from one change to the next.
     """
-    columns = shape[1]
-    step = columns if across == 0 else 1
-    last = shape[across] - 1
-    count = 0
-    for piece in range(begin, end):
-        for cell in range(starts[piece], ends[piece]):
-            value = row[cell]
-            if across == 0:
-                line, along = cell // columns, cell % columns
-            else:
-                line, along = cell % columns, cell // columns
-            if line < last:
-                amount = value - row[cell + step]
+    rows, columns = shape[0], shape[1]
+    found = 0
+    upper = 0
+    while upper < count:
+        row = runs[upper, 0]
+        lower = upper
+        while runs[lower, 0] == row:
+            lower += 1
+        following = lower
+        # A row above without runs of its own is met with nothing in it.
+        first = row if upper > 0 and runs[upper - 1, 0] == row - 1 else row - 1
+        for line in range(max(first, 0), min(row, rows - 2) + 1):
+            one, two = upper, lower
+            if line < row:
+                one, two = count, upper
+            column = 0
+            while column < columns:
+                while runs[one, 0] == line and runs[one, 2] <= column:
+                    one += 1
+                while runs[two, 0] == line + 1 and runs[two, 2] <= column:
+                    two += 1
+                change = columns
+                amount = 0.0
+                if runs[one, 0] == line:
+                    if runs[one, 1] <= column:
+                        amount += levels[one]
+                        change = min(change, runs[one, 2])
+                    else:
+                        change = min(change, runs[one, 1])
+                if runs[two, 0] == line + 1:
+                    if runs[two, 1] <= column:
+                        amount -= levels[two]
+                        change = min(change, runs[two, 2])
+                    else:
+                        change = min(change, runs[two, 1])
                 if amount != 0.0:
-                    count = _put(line * padded + along, amount, sums, marks, count)
-            # Where the cell before is covered too, it counts the edge.
-            if line > 0 and row[cell - step] == 0.0:
-                count = _put((line - 1) * padded + along, -value, sums, marks, count)
-    return count
+                    for along in range(column, change):
+                        place = line * padded + along
+                        sums[place] = amount
+                        marks[found] = place
+                        found += 1
+                column = change
+        upper = following
+    return found
 
 
 @kernel
@@ -99,7 +170,11 @@ def _follow(
 ) -> None:
     padded = 1 << (levels - 1)
     places = max(shape[across] - 1, 0) * padded
-    row = np.zeros(shape[0] * shape[1])
+    longest = 0
+    for query in range(pointers.size - 1):
+        longest = max(longest, pointers[query + 1] - pointers[query])
+    runs = np.empty((longest + shape[0] + 1, 3), dtype=np.int64)
+    heights = np.empty(longest + shape[0] + 1)
     sums = np.zeros(places)
     above = np.zeros(places // 2 + 1)
     turns = np.zeros(places // 2 + 1)
@@ -108,14 +183,22 @@ def _follow(
     next_marks = np.empty(places // 2 + 1, dtype=np.int64)
     stamp = 0
     for query in range(pointers.size - 1):
-        begin, end = pointers[query], pointers[query + 1]
-        for piece in range(begin, end):
-            row[starts[piece] : ends[piece]] = values[piece]
-        count = _cut_edges(
-            starts, ends, begin, end, row, shape, across, padded, sums, marks
+        number = _row_runs(
+            starts,
+            ends,
+            values,
+            pointers[query],
+            pointers[query + 1],
+            shape[1],
+            runs,
+            heights,
         )
-        for piece in range(begin, end):
-            row[starts[piece] : ends[piece]] = 0.0
+        if across == 0:
+            count = _cut_between_rows(runs, heights, number, shape, padded, sums, marks)
+        else:
+            count = _cut_within_rows(
+                runs, heights, number, shape[1], padded, sums, marks
+            )
         size = 1.0
         for level in range(levels):
             energy = 0.0
@@ -171,7 +254,7 @@ def line_energies(
     pointers : (queries + 1,) int64
     starts, ends, values : (pieces,)
         Query q has the value ``values[i]`` on the cells ``starts[i] .. ends[i]``, in C
-        order, of its pieces i; pieces of one query are disjoint, their values not 0.
+        order, of its pieces i; pieces of one query are sorted and disjoint.
     shape : (rows, columns)
         Of the grid.
     across : {0, 1}

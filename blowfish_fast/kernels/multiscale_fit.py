@@ -11,9 +11,9 @@ says about its two halves is the difference of their totals,
 with noise of the same size on every scale. Most differences are small where
 neighbouring cells are alike. For each scale a prior of differences, a mixture of normal
 laws of many widths and of exact zeros, is fitted to all windows of that scale; each
-difference is replaced by its posterior mean. From the whole line, whose total is known, windows are
-halved down to single cells; a window that is half of two larger ones gets the mean of
-what both say, so no grid of windows is preferred.
+difference is replaced by its posterior mean. From the whole line, whose total is known,
+windows are halved down to single cells; a window that is half of two larger ones gets
+the mean of what both say, so no grid of windows is preferred.
 
 Everything is computed from noisy values: it is free.
 """
@@ -41,7 +41,7 @@ ROUNDS = 40
 @kernel
 def _bin(size: float) -> int:
     """Return the bin of a size, in standard deviations of one total."""
-    number = (np.float64(size).view(np.int64) >> BIN_SHIFT) - FIRST_BIN
+    number = (int(np.float64(size).view(np.int64)) >> BIN_SHIFT) - FIRST_BIN
     return min(max(number, 0), BINS - 2)
 
 
@@ -278,4 +278,5 @@ def multiscale_cells(totals: AnyArray, known: BoolArray, variance: float) -> Flo
     values[margin + 1 + cells :] = totals[-1] / unit
     noisy = np.zeros(values.size, dtype=np.int64)
     noisy[margin + 1 : margin + 1 + cells] = ~known
-    return _fit(values, noisy, margin, cells) * unit
+    fitted: FloatArray = _fit(values, noisy, margin, cells) * unit
+    return fitted

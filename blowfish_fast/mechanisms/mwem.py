@@ -43,7 +43,7 @@ class Mwem(Mechanism):
         See `Mechanism`. Queries need whole coefficients; the ones that are asked are
         chosen from the workload.
     rounds : int, optional
-        Number of queries asked, fixed in advance; None for .85 times the cube root of
+        Number of queries asked, fixed in advance; None for .72 times the cube root of
         epsilon times the number of records (public, or the noisy number that was
         bought), which served best on the benchmark data.
     choice_share : number in (0, 1)
@@ -53,14 +53,14 @@ class Mwem(Mechanism):
 
     Notes
     -----
-    Guarantee: epsilon-Blowfish for `policy`, by sequential composition of the rounds and,
-        where the number of records is private, of the share that buys it.
+    Guarantee: epsilon-Blowfish for `policy`, by sequential composition of the rounds
+        and, where the number of records is private, of the share that buys it.
     Neighbours: one record moves along one edge of `policy`.
-    Sensitivity: an edge (u, v) moves a query q by |q_u - q_v|: by 1 for ranges and other
-        counts, whether a record is added, removed or moved.
+    Sensitivity: an edge (u, v) moves a query q by |q_u - q_v|: by 1 for ranges and
+        other counts, whether a record is added, removed or moved.
     Error: depends on the data; not predicted, and no intervals are known.
-    Complexity: O(n + m) for n cells and m queries, plus `passes` times the pieces between
-        the ends of queries asked, in each round.
+    Complexity: O(n + m) for n cells and m queries, plus `passes` times the pieces
+        between the ends of queries asked, in each round.
     Source: [1]_, with updates on pieces, and the number of records bought where it is
         not public; proof in ``docs/proofs/mwem.md``.
 
@@ -133,7 +133,7 @@ class Mwem(Mechanism):
     def _rounds(self, total: float) -> int:
         """Return the number of rounds for a public number of records."""
         root = (total * float(self.epsilon)) ** (1 / 3)
-        return int(np.clip(round(0.85 * root), FEWEST_ROUNDS, MOST_ROUNDS))
+        return int(np.clip(round(0.72 * root), FEWEST_ROUNDS, MOST_ROUNDS))
 
     @classmethod
     def example(
@@ -155,6 +155,7 @@ class _Pieces:
         self.edges = np.array([0, cells])
         self.masses = np.array([total])
         self.known: list[Runs] = []
+        self.values: list[FloatArray] = []
         self.targets: list[float] = []
 
     def cells(self) -> FloatArray:
@@ -171,7 +172,8 @@ class _Pieces:
         self.masses, self.edges = self.masses[parent] * share, edges
         # Multiplicative weights want coefficients of at most 1.
         size = max(int(np.abs(runs.values).max(initial=0)), 1)
-        self.known.append(Runs(runs.starts, runs.ends, runs.values / size))
+        self.known.append(runs)
+        self.values.append(runs.values / size)
         self.targets.append(target / size)
         lengths = [one.starts.size for one in self.known]
         self.masses = multiplicative_weights(
@@ -179,7 +181,7 @@ class _Pieces:
             np.concatenate([[0], np.cumsum(lengths)]),
             self._at(np.concatenate([one.starts for one in self.known])),
             self._at(np.concatenate([one.ends for one in self.known])),
-            np.concatenate([one.values for one in self.known]).astype(np.float64),
+            np.concatenate(self.values),
             np.array(self.targets),
             total=self.total,
             step=STEP,
@@ -200,9 +202,7 @@ def _measured(private: Handle, runs: Runs, epsilon: Fraction) -> Measurement:
         first, last = np.searchsorted(edges, [start, end])
         row[first:last] = value
     bucketed = private.on(Buckets(edges))
-    strategy = Answers.under(
-        bucketed.policy, Linear(Domain(edges.size - 1), row[None])
-    )
+    strategy = Answers.under(bucketed.policy, Linear(Domain(edges.size - 1), row[None]))
     return bucketed.measure(strategy, epsilon=epsilon)
 
 

@@ -8,6 +8,7 @@ Pieces: partitions ``partitions.least_cost``, ``dyadic_tree``, ``matching_pairs`
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -17,7 +18,7 @@ from .._typing import FloatArray
 from .._validation import as_share
 from ..curves import curve
 from ..domain import Domain
-from ..errors import InputError
+from ..errors import InputError, PolicyError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..noise import laplace_mean_size
@@ -37,12 +38,16 @@ from ..strategies.strategy_choice import (
     all_choices,
     built,
     mean_difference_size,
+    predicted_variance,
 )
 from ..workloads import Identity, Workload
 from .base import Mechanism, Outcome
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
+
+SMALL_PART = 0.01
+"""Error of a query, as part of all records, up to which a grid needs no buckets."""
 
 SHARES = {
     "dyadic_tree": Fraction(1, 4),
@@ -77,8 +82,10 @@ class Transformed(Mechanism):
         See `Mechanism`. The strategy is chosen for the workload.
     partition : "best", None or Partition
         How buckets are chosen. None keeps every cell. "best" is fixed in the code:
-        under a line policy no buckets but a smooth fit of the running totals, the most
-        accurate on the benchmark data, and `DyadicTree` under any other.
+        under a line policy no buckets but a smooth fit of the running totals; where
+        rectangles are asked on a grid of joined neighbours, no buckets if the noise
+        along its lines is small beside the public number of records; and `DyadicTree`
+        everywhere else.
     strategy : str or strategies.Explicit
         "best" for least predicted error, or one of "ordered",
         "ordered_hierarchical", "h_theta", "vertex", "edge", "tree", "edge_lines",
@@ -156,6 +163,14 @@ class Transformed(Mechanism):
         )
         whole = isinstance(strategy, Explicit) or strategy == "edge_lines"
         self.partition = self._checked_partition(partition, whole)
+        # On a grid the choice waits for the number of records, which is public there.
+        self.weighed = (
+            isinstance(partition, str)
+            and self.partition is not None
+            and strategy == "best"
+            and workload.mean_cells() > SINGLE_CELLS
+            and _is_grid(policy.unconstrained)
+        )
         if self.partition is None and partition_share is not None:
             raise InputError(
                 "partition_share needs a partition, and this mechanism has none; leave "
@@ -188,10 +203,11 @@ class Transformed(Mechanism):
         return partition
 
     def _run(self, private: Handle) -> Outcome:
-        if self.partition is None:
+        chosen = self._whole_grid(private) if self.weighed else None
+        if chosen is None and self.partition is None:
             chosen = self._over_cells(private)
-        else:
-            chosen = self._over_buckets(private, self.partition)
+        elif chosen is None:
+            chosen = self._over_buckets(private)
         measured = chosen.handle.measure(chosen.strategy, epsilon=private.remaining)
         buckets = measured.buckets
         details: dict[str, Any] = {
@@ -222,7 +238,7 @@ class Transformed(Mechanism):
         if self.strategy != "best":
             line_form = self.workload.form(along.buckets)
             return Chosen(along, built(self.strategy, along.policy, line_form))
-        if self.workload.mean_cells() <= SINGLE_CELLS:
+        if self.workload.mean_cells() <= SINGLE_CELLS or _is_grid(private.policy):
             return self._best(private, form, epsilon, ON_GRIDS)
         line_form = self.workload.form(along.buckets)
         offered = [
@@ -241,8 +257,21 @@ class Transformed(Mechanism):
         assert best.strategy is not None, "noise on cells is always admitted"
         return Chosen(handle, best.strategy)
 
-    def _over_buckets(self, private: Handle, partition: Partition) -> Chosen:
+    def _whole_grid(self, private: Handle) -> Chosen | None:
+        """Return noise along the lines of a grid if it is small beside the records."""
+        form = self.workload.form(private.buckets)
+        epsilon = private.remaining
+        lines = built("edge_lines", private.policy, form)
+        variance = predicted_variance(lines, private.policy, form, epsilon)
+        error = math.sqrt(variance / max(self.workload.queries, 1))
+        if error > SMALL_PART * float(private.public_totals.sum()):
+            return None
+        return Chosen(private, lines)
+
+    def _over_buckets(self, private: Handle) -> Chosen:
         """Choose buckets privately, then a strategy on the quotient policy."""
+        partition = self.partition
+        assert partition is not None
         assert self.partition_share is not None
         along = private.on(curve(self.domain))
         share = self.partition_share * self.epsilon
@@ -322,6 +351,15 @@ def _checked_strategy(strategy: Any, policy: Policy) -> Any:
     if strategy == "edge_lines":
         grid_shape(policy.unconstrained)
     return strategy
+
+
+def _is_grid(policy: Policy) -> bool:
+    """Return whether records move only between neighbouring cells of a grid."""
+    try:
+        grid_shape(policy)
+    except PolicyError:
+        return False
+    return policy.has_moves
 
 
 def _is_line(policy: Policy) -> bool:

@@ -61,6 +61,9 @@ NAMES: tuple[Name, ...] = (
 )
 """In the order in which ties are settled."""
 
+SLOW: tuple[Name, ...] = ("edge", "tree", "tuned_tree")
+"""Strategies that follow every query along edges, or improve step by step."""
+
 MOST_WEIGHED = 2**22
 """Most edges that are listed only to predict an error."""
 
@@ -160,11 +163,13 @@ def all_choices(
         many edges, and trees whose detours are already known to be too long.
     """
     found: list[Choice] = []
-    for name in names:
-        least = min((one.variance for one in found), default=math.inf)
-        found.append(_choice(name, policy, form, epsilon, hurried, least))
+    # What takes long comes last, when there is something to hold it against.
+    for name in sorted(names, key=lambda one: one in SLOW):
+        found.append(_choice(name, policy, form, epsilon, found if hurried else None))
     # Sums of one value in different orders differ in their last digits.
-    return sorted(found, key=lambda one: _rounded(one.variance))
+    return sorted(
+        found, key=lambda one: (_rounded(one.variance), NAMES.index(one.name))
+    )
 
 
 def best_choice(
@@ -199,25 +204,39 @@ def _choice(
     policy: Policy,
     form: Form,
     epsilon: Fraction,
-    hurried: bool,
-    least: float,
+    rivals: list[Choice] | None,
 ) -> Choice:
     try:
-        if name in ("edge", "tree") and hurried and policy.edge_count > MOST_WEIGHED:
-            raise SizeError(
-                f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed "
-                "to predict an error"
-            )
-        single = isinstance(form, Implicit) and form.kind == "identity"
-        if name == "tuned_tree" and single:
-            raise PolicyError("single cells gain nothing from a tree over them")
+        if isinstance(form, Implicit) and form.kind == "identity":
+            if name == "tuned_tree":
+                raise PolicyError("single cells gain nothing from a tree over them")
+        elif rivals is not None and name in SLOW:
+            _refuse_beside_lines(rivals)
+        if rivals is not None and name in ("edge", "tree"):
+            _refuse_too_many(policy)
         strategy = built(name, policy, form)
-        if hurried and isinstance(strategy, SpanningTree):
+        if rivals is not None and isinstance(strategy, SpanningTree):
+            least = min(one.variance for one in rivals)
             _refuse_detours(strategy, policy, form, epsilon, least)
         variance = predicted_variance(strategy, policy, form, epsilon)
     except BlowfishError as problem:
         return Choice(name, None, math.inf, str(problem))
     return Choice(name, strategy, variance, "")
+
+
+def _refuse_beside_lines(rivals: list[Choice]) -> None:
+    if any(one.name == "edge_lines" and one.strategy is not None for one in rivals):
+        raise PolicyError(
+            "noise along the lines of a grid serves listed queries better"
+        )
+
+
+def _refuse_too_many(policy: Policy) -> None:
+    if policy.edge_count > MOST_WEIGHED:
+        raise SizeError(
+            f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed to "
+            "predict an error"
+        )
 
 
 def _refuse_detours(
