@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .mechanisms.laplace import Laplace
     from .mechanisms.matching import Matching
     from .mechanisms.mwem import Mwem
+    from .mechanisms.noise_first import NoiseFirst
     from .mechanisms.ordered import Ordered
     from .mechanisms.ordered_hierarchical import OrderedHierarchical
     from .mechanisms.php import Php
@@ -74,6 +75,7 @@ _HOMES = {
     "MarginalConstraints": "policies.constraints",
     "Matching": "mechanisms.matching",
     "Mwem": "mechanisms.mwem",
+    "NoiseFirst": "mechanisms.noise_first",
     "Ordered": "mechanisms.ordered",
     "OrderedHierarchical": "mechanisms.ordered_hierarchical",
     "Php": "mechanisms.php",
@@ -118,6 +120,7 @@ __all__ = [
     "MarginalConstraints",
     "Matching",
     "Mwem",
+    "NoiseFirst",
     "Ordered",
     "OrderedHierarchical",
     "Php",

@@ -117,7 +117,7 @@ def audit_selector(
     samples : int
         Runs per side where they can be made in batches.
     runs : int
-        Runs per side of the selector itself, where they cannot.
+        Runs per side of the selector itself, where they cannot; 0 for none.
     """
     case = Case(selector, policy, epsilon)
     price = min(max(round(getattr(selector, "bucket_cost", 8.0)), 1), 1000)
@@ -143,9 +143,10 @@ def audit_selector(
         sides = [_halves(case, one, samples, seed, twin) for one in pair]
         found = strongest_evidence(*sides, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, found, samples)
-    sides = [_halves(case, one, runs, seed + 1, _one_by_one) for one in pair]
-    found = strongest_evidence(*sides, confidence=confidence)
-    yield Finding(f"{selector.name}, run by run", epsilon, found, runs)
+    if runs:
+        sides = [_halves(case, one, runs, seed + 1, _one_by_one) for one in pair]
+        found = strongest_evidence(*sides, confidence=confidence)
+        yield Finding(f"{selector.name}, run by run", epsilon, found, runs)
     if isinstance(selector, Matching) and selector.window is None:
         wrong = inexact_matchings(
             selector, pair[0], policy=policy, epsilon=epsilon, runs=EXACT_RUNS

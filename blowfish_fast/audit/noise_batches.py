@@ -17,7 +17,8 @@ from fractions import Fraction
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from ..handle import Measurement, _draw
+from .. import handle
+from ..handle import Measurement
 from ..noise import Scales
 from ..randomness import Randomness
 from .confidence import strongest_evidence
@@ -101,9 +102,13 @@ def _draws_to_rows(measurement: Measurement) -> FloatArray:
 def _row_weights(measurement: Measurement, spread: FloatArray) -> FloatArray:
     scales = measurement.scales
     rates = scales.rates / scales.unit
-    own = spread.shape[0] == spread.shape[1] and not spread[~np.eye(len(spread), dtype=bool)].any()
+    own = spread.shape[0] == spread.shape[1] and _is_diagonal(spread)
     weights = np.where(rates > 0, rates, 0.0) if own else np.ones(spread.shape[1])
     return np.where(spread.any(axis=0), weights, UNNOISED)
+
+
+def _is_diagonal(spread: FloatArray) -> bool:
+    return np.count_nonzero(spread) == np.count_nonzero(np.diagonal(spread))
 
 
 def _closeness(
@@ -129,7 +134,7 @@ def _closeness(
         many = Scales(
             np.tile(scales.rates, size), scales.unit, np.tile(scales.exact, size)
         )
-        noise = _draw(many, rng).reshape(size, draws) @ spread
+        noise = handle._draw(many, rng).reshape(size, draws) @ spread
         away = noise + (shift if side else 0.0)
         closeness[begin : begin + size] = (
             np.abs(away - shift) - np.abs(away)

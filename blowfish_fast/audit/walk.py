@@ -17,6 +17,7 @@ each task yields verdicts:
 from __future__ import annotations
 
 import inspect
+import itertools
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -74,7 +75,7 @@ class Plan(NamedTuple):
     """Measurements per side, in batches."""
     runs: int = 10_000
     """Choices per side that are made one by one."""
-    releases: int = 5_000
+    releases: int = 2_000
     """Whole releases per side."""
     trials: int = 20
     """Planted excesses per mechanism."""
@@ -152,8 +153,7 @@ def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
         listed += [
             Task("partition", name, shape, family)
             for name in sorted(all_partitions())
-            for shape in plan.sampled
-            for family in _sampled_families(plan, shape)
+            for shape, family in _sampled_places(plan)
             if not policy_families(Domain(shape))[family].has_constraints
         ]
     if plan.timing and mechanisms is None:
@@ -320,9 +320,7 @@ def _mechanism_verdicts(
         broken = audit_charges(open_ledger, mechanism, data)
         note = "; ".join(map(str, broken))
         yield _verdict("budget", task, 0, len(broken), not broken, note)
-    if task.shape in plan.sampled and task.family in _sampled_families(
-        plan, task.shape
-    ):
+    if (task.shape, task.family) in _sampled_places(plan):
         yield from _sampled_verdicts(task, plan, testimonies, priced)
 
 
@@ -406,13 +404,14 @@ def _sampled_verdicts(
                 step.asked,
                 step.policy,
                 epsilon=step.calibrated,
-                samples=plan.batch,
+                # Partitions have tasks of their own.
+                samples=_fewer(plan.batch, isinstance(step.asked, Partition)),
                 runs=plan.runs,
                 confidence=plan.each,
             ):
                 yield _found("choice", task, finding)
     edge = costly[0][2] if costly else _some_edge(mechanism.policy)
-    if edge is not None:
+    if edge is not None and plan.releases:
         yield _found("release", task, _release_finding(mechanism, edge, plan))
 
 
@@ -456,17 +455,21 @@ def _release_finding(mechanism: Mechanism, edge: tuple[int, int], plan: Plan) ->
 
 def _partition_verdicts(task: Task, plan: Plan) -> Iterator[Verdict]:
     policy = policy_families(Domain(task.shape))[task.family]
-    for partition in _instances(all_partitions()[task.name]):
-        for epsilon in plan.epsilons:
-            for finding in audit_selector(
-                partition,
-                policy,
-                epsilon=epsilon,
-                samples=plan.batch,
-                runs=plan.runs,
-                confidence=plan.each,
-            ):
-                yield _found("choice", task, finding)
+    cases = itertools.product(_instances(all_partitions()[task.name]), plan.epsilons)
+    for number, (partition, epsilon) in enumerate(cases):
+        for finding in audit_selector(
+            partition,
+            policy,
+            epsilon=epsilon,
+            samples=_fewer(plan.batch, number > 0),
+            runs=_fewer(plan.runs, number > 0),
+            confidence=plan.each,
+        ):
+            yield _found("choice", task, finding)
+
+
+def _fewer(samples: int, less: bool) -> int:
+    return max(samples // 10, 100) if less else samples
 
 
 def _instances(kind: type[Partition]) -> list[Partition]:
@@ -476,9 +479,14 @@ def _instances(kind: type[Partition]) -> list[Partition]:
     return [made(**bare).priced(PRICES[0]), made().priced(PRICES[1])]
 
 
-def _sampled_families(plan: Plan, shape: Shape) -> list[str]:
-    offered = policy_families(Domain(shape))
-    return [one for one in offered if plan.families is None or one in plan.families]
+def _sampled_places(plan: Plan) -> list[tuple[Shape, str]]:
+    """Return where black boxes are sampled: each family once, on its first domain."""
+    places: dict[str, Shape] = {}
+    for shape in plan.sampled:
+        for family in policy_families(Domain(shape)):
+            if plan.families is None or family in plan.families:
+                places.setdefault(family, shape)
+    return [(shape, family) for family, shape in places.items()]
 
 
 def _power_verdicts(

@@ -43,6 +43,42 @@ def warmup() -> None:
 
 
 @application.command()
+def audit(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The short form: about a minute.")
+    ] = False,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(help="Audit this mechanism only; may be repeated."),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(help="Choices per side; other numbers follow in proportion."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for audit.json, .html and .md.")
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the table of the documentation.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Check every promise of every mechanism; exit code 1 names what is broken."""
+    from .audit_command import run_audit
+
+    passed = run_audit(
+        quick=quick,
+        mechanisms=mechanism,
+        samples=samples,
+        out=out,
+        as_json=json,
+        as_table=table,
+    )
+    if not passed:
+        raise typer.Exit(1)
+
+
+@application.command()
 def version(json: Json = False) -> None:
     """Print the version."""
     from importlib.metadata import version as installed

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .all_intervals import interval_costs, least_cost_partition_all
+    from .bucket_merge import merge_buckets
+    from .cost_choice import choose_by_cost
     from .count_grid import partition_grid
     from .curve_intervals import rectangle_intervals
     from .discrete_laplace import geometric, laplace, subtract_geometric
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from .interval_partition import least_cost_partition, partition_cost
     from .interval_pieces import intervals_to_pieces, ranges_to_fractions
     from .isotonic import isotonic_between, isotonic_increasing
+    from .multiplicative_weights import multiplicative_weights
     from .piece_weights import greedy_scaling_pieces
     from .posterior_mean import shrink_towards_zero
     from .sorted_groups import group_sorted
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "choose": "exponential_choice",
+    "choose_by_cost": "cost_choice",
     "fractional_rectangle_sums": "summed_area",
     "geometric": "discrete_laplace",
     "greedy_scaling": "greedy_weights",
@@ -81,6 +85,8 @@ _HOMES = {
     "laplace": "discrete_laplace",
     "least_cost_partition": "interval_partition",
     "least_cost_partition_all": "all_intervals",
+    "merge_buckets": "bucket_merge",
+    "multiplicative_weights": "multiplicative_weights",
     "partition_cost": "interval_partition",
     "partition_grid": "count_grid",
     "ranges_to_fractions": "interval_pieces",
@@ -121,6 +127,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "choose",
+    "choose_by_cost",
     "fractional_rectangle_sums",
     "geometric",
     "greedy_scaling",
@@ -146,6 +153,8 @@ __all__ = [
     "laplace",
     "least_cost_partition",
     "least_cost_partition_all",
+    "merge_buckets",
+    "multiplicative_weights",
     "partition_cost",
     "partition_grid",
     "ranges_to_fractions",

@@ -9,6 +9,7 @@ from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
 from .matching import Matching
 from .mwem import Mwem
+from .noise_first import NoiseFirst
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
 from .php import Php
@@ -24,6 +25,7 @@ __all__ = [
     "Matching",
     "Mechanism",
     "Mwem",
+    "NoiseFirst",
     "Ordered",
     "OrderedHierarchical",
     "Outcome",

@@ -9,6 +9,7 @@ from .kmeans import KMeans
 from .laplace import Laplace
 from .matching import Matching
 from .mwem import Mwem
+from .noise_first import NoiseFirst
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
 from .php import Php
@@ -24,6 +25,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Laplace,
         Matching,
         Mwem,
+        NoiseFirst,
         Ordered,
         OrderedHierarchical,
         Php,

@@ -35,8 +35,8 @@ MOST_ROUNDS = 8
 NOISE_BITS = 34
 FINEST_BITS = 48
 CAP_BITS = 44
-# A price beyond this many noise scales changes nothing.
-MOST_SCALES = 2**20
+# Prices of all cells together, in steps, so that sums fit 64 bits; more is cut off.
+PRICE_BITS = 57
 
 
 class Matching(Partition):
@@ -69,7 +69,8 @@ class Matching(Partition):
         and noise are integers on a public grid and the minimum is exact, ties by a
         fixed order; an approximate matching would void the proof.
     Error: with probability 1 - delta the cost exceeds the least one by at most
-        2 n ln(candidates / delta) / epsilon, offset 0.
+        n ln(candidates / delta) / epsilon, twice that under moves (one round, no
+        offset).
     Complexity: O(n^3) time for all pairs; O(n w 2^w) for a window of w cells, with
         n 2^(w - 1) bytes.
     Source: [1]_, section 5.2, with noise on the integers, half of epsilon under moves
@@ -160,19 +161,22 @@ class Matching(Partition):
             magnitude = math.frexp(scale)[1]
             grid = min(0, max(magnitude - NOISE_BITS, -FINEST_BITS))
             cap = 1 << CAP_BITS
+            dearest = 1 << (CAP_BITS + FINEST_BITS)
         else:
-            step, cap = partition_grid(cells, scale)
-            grid = step_exponent(step)
+            coarse, cap = partition_grid(cells, scale)
+            grid = step_exponent(coarse)
             # Later rounds multiply totals by sizes.
             cap >>= self.rounds
-        steps = math.ceil(change / Fraction(2) ** grid)
-        price = min(self.bucket_cost, MOST_SCALES * scale)
-        dearer = self.offset * 2 * scale
+            dearest = (1 << PRICE_BITS) // cells
+        step = Fraction(2) ** grid
+        steps = math.ceil(change / step)
+        price = min(round(Fraction(self.bucket_cost) / step), dearest)
+        dearer = round(Fraction(self.offset) * 2 * steps / epsilon)
         return Noise(
             single=steps / epsilon,
             pair=2 * steps / epsilon,
-            price=round(math.ldexp(price, -grid)),
-            pair_price=round(math.ldexp(price + dearer, -grid)),
+            price=price,
+            pair_price=price + dearer,
             grid=grid,
             cap=cap,
         )

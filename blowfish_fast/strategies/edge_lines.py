@@ -30,6 +30,7 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import (
     DomainError,
     EpsilonError,
+    InputError,
     IntervalError,
     PolicyError,
     PrivacyError,
@@ -68,6 +69,15 @@ class EdgeLines(LinearStrategy):
         self.shape = shape
         self.level_weights = level_weights
         self.tops = tuple(one.size - 1 for one in level_weights)
+        from ..kernels.edge_line_noise import line_levels
+
+        for across, weights in zip(AXES, level_weights, strict=True):
+            most = line_levels(shape[1 - across])
+            if weights.ndim != 1 or not 1 <= weights.size <= most:
+                raise InputError(
+                    f"lines of {shape[1 - across]} edges have 1 to {most} levels of "
+                    f"blocks; received weights of shape {weights.shape}"
+                )
         self._energies: tuple[Form, list[Any]] | None = None
 
     @classmethod
@@ -244,8 +254,6 @@ class EdgeLines(LinearStrategy):
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
         weights = [np.asarray(data[f"weights_{axis}"], np.float64) for axis in AXES]
-        if any(one.ndim != 1 or not 1 <= one.size < 40 for one in weights):
-            raise ValueError("each axis needs the weights of its levels")
         return cls((int(data["rows"]), int(data["columns"])), (weights[0], weights[1]))
 
 

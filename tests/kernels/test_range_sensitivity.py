@@ -74,7 +74,7 @@ def test_sliding_windows_equal_all_pairs(line, count, seed):
 
 def test_larger_lines_equal_all_pairs():
     rng = np.random.default_rng(5)
-    cells, ranges = (40, 30) if config.DISABLE_JIT else (300, 200)
+    cells, ranges = (40, 30) if config.DISABLE_JIT else (120, 100)
     bounds = np.sort(rng.integers(0, cells, (2, ranges)), axis=0)
     starts, ends = bounds[0], bounds[1] + 1
     for theta in (1, 7, cells // 2, cells):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from blowfish_fast import Domain
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.kernels.sorted_groups import group_sorted
 from blowfish_fast.partitions import Matching
 from blowfish_fast.partitions.matching_pairs import pair_deviations
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph
@@ -105,6 +106,21 @@ def test_large_epsilons_pair_equal_counts_far_apart():
     assert near.labels.tolist() == [0, 1, 2, 2, 1, 3, 4]
 
 
+@pytest.mark.parametrize("policy", [AddRemove, Full])
+def test_the_cost_stays_within_the_promised_bound(policy, generator):
+    counts, price, delta = generator.integers(0, 60, 40), 10.0, 0.01
+    values = np.sort(counts)
+    edges = group_sorted(values, price, largest=2)
+    optimum = (
+        price * (edges.size - 1) + (values[edges[1:] - 1] - values[edges[:-1]]).sum()
+    )
+    bound = 40 * np.log(40 * 41 / 2 / delta) * (1 if policy is AddRemove else 2)
+    for seed in range(30):
+        buckets = chosen(Matching().priced(price), counts, policy, seed=seed)
+        gaps = [np.ptp(counts[buckets.labels == one]) for one in range(buckets.count)]
+        assert optimum <= price * buckets.count + sum(gaps) <= optimum + bound
+
+
 def test_rounds_join_pairs_of_pairs():
     counts = [5, 800, 5, 800, 5, 800, 5, 800]
     buckets = chosen(Matching(rounds=2).priced(3.0), counts, epsilon=400)
@@ -156,9 +172,10 @@ def test_counts_beyond_the_cap_are_clipped_and_not_refused(partition):
 
 
 @pytest.mark.parametrize("partition", [Matching(), Matching(2)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), 100])
 @pytest.mark.parametrize("price", [0.0, 1e30])
-def test_any_price_works(partition, price):
-    buckets = chosen(partition.priced(price), np.arange(50) % 7, epsilon=100)
+def test_any_price_works(partition, epsilon, price):
+    buckets = chosen(partition.priced(price), np.arange(50) % 7, epsilon=epsilon)
     assert buckets.cells == 50
     if price:
         assert buckets.count == 25

@@ -1,0 +1,254 @@
+"""The report of an audit: plain data, and from it JSON, one HTML page, one table.
+
+The page holds everything it shows: no script, no font, no picture from elsewhere.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .walk import PROMISED_POWER, Plan, Verdict
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem;
+       padding: 0 1rem; color: #1a1a1a; background: #fff; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { border: 1px solid #ccc; padding: .25rem .55rem; text-align: left;
+         font-variant-numeric: tabular-nums; vertical-align: top; }
+th { background: #f2f2f2; }
+.good { background: #e3f4e3; }
+.bad { background: #f9d3d3; font-weight: bold; }
+.none { color: #888; }
+summary { cursor: pointer; margin: 1rem 0 .3rem; font-weight: bold; }
+"""
+
+COLUMNS = (
+    "subject",
+    "stops",
+    "edges priced",
+    "worst price / charged",
+    "samples",
+    "strongest log-ratio / epsilon",
+    "power at 5 %",
+    "result",
+)
+"""Heads of the summary: a stop is a policy family on a domain."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All verdicts of one walk, and how it was made."""
+
+    verdicts: tuple[Verdict, ...]
+    plan: Plan
+    form: str
+    seconds: float
+    version: str
+
+    @property
+    def violations(self) -> list[Verdict]:
+        """The verdicts that did not pass."""
+        return [one for one in self.verdicts if not one.passed]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is no violation."""
+        return not self.violations
+
+    @property
+    def subjects(self) -> list[str]:
+        """Everything that was audited, by name."""
+        return list(dict.fromkeys(one.subject for one in self.verdicts))
+
+    @property
+    def families(self) -> list[str]:
+        """The policy families met, in the order met."""
+        met = (one.family for one in self.verdicts if one.family != "any")
+        return list(dict.fromkeys(met))
+
+    def statements(self) -> list[str]:
+        """Say in sentences what was done and how sure it is."""
+        samples = sum(2 * one.samples for one in self.verdicts if _is_sampled(one))
+        sampled = sum(1 for one in self.verdicts if _is_sampled(one))
+        edges = sum(one.events for one in self.verdicts if one.check == "prices")
+        lines = [
+            f"{len(self.subjects)} subjects under {len(self.families)} policy families "
+            f"were audited in {self.seconds:,.0f} s ({self.form} form, version "
+            f"{self.version}): {len(self.verdicts):,} verdicts, "
+            f"{len(self.violations)} violations.",
+            f"{edges:,} policy edges were priced exactly against what was charged.",
+            f"{samples:,} samples in {sampled:,} black-box audits; Clopper-Pearson "
+            f"bounds hold together with confidence {100 * self.plan.confidence:g} % "
+            f"(each with {100 * self.plan.each:.8g} %, Bonferroni).",
+        ]
+        powers = [one for one in self.verdicts if one.check == "power"]
+        if powers:
+            strong = [one for one in powers if one.found >= PROMISED_POWER]
+            lines.append(
+                f"Power: an excess of 5 % at epsilon 1 was planted {powers[0].events} "
+                f"times in each of {len(powers)} mechanisms; {len(strong)} of them "
+                f"were caught at least {100 * PROMISED_POWER:g} % of the time with "
+                f"{powers[0].samples:,} samples per side. Exact prices see any excess."
+            )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {
+            "passed": self.passed,
+            "form": self.form,
+            "version": self.version,
+            "seconds": round(self.seconds, 1),
+            "confidence": self.plan.confidence,
+            "confidence_of_each_audit": self.plan.each,
+            "samples": {
+                "choices_in_batches": self.plan.batch,
+                "choices_one_by_one": self.plan.runs,
+                "measurements": self.plan.noise,
+                "releases": self.plan.releases,
+            },
+            "statements": self.statements(),
+            "verdicts": [_plain(one) for one in self.verdicts],
+        }
+
+    def to_json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    def to_markdown(self) -> str:
+        """Return the table that the documentation shows: a line per subject."""
+        lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows()]
+        return "\n".join([*lines, "", *(f"- {one}" for one in self.statements()), ""])
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a row per subject, in the order of `COLUMNS`."""
+        return [_summary(self._of(subject)) for subject in self.subjects]
+
+    def _of(self, subject: str) -> list[Verdict]:
+        return [one for one in self.verdicts if one.subject == subject]
+
+    def to_html(self) -> str:
+        """Return one page that needs nothing else."""
+        title = "Audit: " + ("no violation" if self.passed else "VIOLATIONS FOUND")
+        parts = [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title><style>{STYLE}</style></head><body>",
+            f"<h1>{title}</h1>",
+            *(f"<p>{html.escape(one)}</p>" for one in self.statements()),
+        ]
+        if self.violations:
+            parts += ["<h2>Violations</h2>", _html_table(self.violations)]
+        parts += ["<h2>By subject and policy family</h2>", self._html_matrix()]
+        parts.append("<h2>Every verdict</h2>")
+        for subject in self.subjects:
+            name = html.escape(subject)
+            parts.append(f"<details><summary>{name}</summary>")
+            parts.append(_html_table(self._of(subject)))
+            parts.append("</details>")
+        return "\n".join([*parts, "</body></html>", ""])
+
+    def _html_matrix(self) -> str:
+        heads = "".join(f"<th>{html.escape(one)}</th>" for one in self.families)
+        rows = []
+        for subject in self.subjects:
+            cells = []
+            for family in self.families:
+                met = [one for one in self._of(subject) if one.family == family]
+                if not met:
+                    cells.append('<td class="none">not offered</td>')
+                    continue
+                good = all(one.passed for one in met)
+                sampled = sum(2 * one.samples for one in met if _is_sampled(one))
+                word = "passed" if good else "VIOLATION"
+                cells.append(
+                    f'<td class="{"good" if good else "bad"}">{word}<br>'
+                    f"{len(met)} checks, {sampled:,} samples</td>"
+                )
+            rows.append(
+                f"<tr><th>{html.escape(subject)}</th>" + "".join(cells) + "</tr>"
+            )
+        return f"<table><tr><th></th>{heads}</tr>" + "".join(rows) + "</table>"
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write audit.json, audit.html and audit.md into `folder`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = []
+        for name, text in (
+            ("audit.json", self.to_json()),
+            ("audit.html", self.to_html()),
+            ("audit.md", self.to_markdown()),
+        ):
+            path = folder / name
+            path.write_text(text, encoding="utf-8")
+            written.append(path)
+        return written
+
+
+def _is_sampled(verdict: Verdict) -> bool:
+    return verdict.samples > 0 and verdict.check in ("noise", "choice", "release")
+
+
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    plain: dict[str, Any] = verdict._asdict()
+    if not math.isfinite(verdict.found):
+        plain["found"] = None
+    return plain
+
+
+def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
+    prices = [one for one in verdicts if one.check == "prices"]
+    sampled = [one for one in verdicts if _is_sampled(one)]
+    compared = [one for one in verdicts if one.check in ("noise", "choice", "release")]
+    powers = [one for one in verdicts if one.check == "power"]
+    stops = {(one.family, one.domain) for one in verdicts}
+    failed = [one for one in verdicts if not one.passed]
+    return (
+        verdicts[0].subject,
+        str(len(stops)),
+        f"{sum(one.events for one in prices):,}" if prices else "-",
+        _largest(prices),
+        f"{sum(2 * one.samples for one in sampled):,}" if sampled else "-",
+        _largest(compared),
+        f"{powers[0].found:.2f}" if powers else "-",
+        f"{len(failed)} VIOLATIONS" if failed else f"{len(verdicts)} checks passed",
+    )
+
+
+def _largest(verdicts: Iterable[Verdict]) -> str:
+    shares = [one.found / one.epsilon for one in verdicts if one.epsilon > 0]
+    return f"{max(shares):.3f}" if shares else "-"
+
+
+def _html_table(verdicts: list[Verdict]) -> str:
+    heads = (
+        *("check", "family", "domain", "may cost", "found", "samples per side"),
+        *("events", "verdict", "note"),
+    )
+    rows = []
+    for one in verdicts:
+        cells = [
+            one.check,
+            one.family,
+            one.domain,
+            f"{one.epsilon:.4g}",
+            f"{one.found:.4g}",
+            f"{one.samples:,}",
+            f"{one.events:,}",
+        ]
+        shown = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        kind, word = ("good", "passed") if one.passed else ("bad", "VIOLATION")
+        note = html.escape(one.note)
+        rows.append(
+            f'<tr>{shown}<td class="{kind}">{word}</td><td>{note}</td></tr>'
+        )
+    head = "".join(f"<th>{one}</th>" for one in heads)
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
