@@ -203,9 +203,11 @@ def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
         None if data["order"] is None else _permutation(data["order"]),
         curve=bool(data["curve"]),
     )
-    rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64)).size
-    sizes = {rates.shape, exact.shape, noisy.shape, (rows,)}
-    if len(sizes) != 1 or buckets.cells != domain.size or int(data["unit"]) < 1:
+    # Noise may be drawn per row or per policy edge, so rates and rows are counted apart.
+    rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64)).shape
+    drawn = strategy.weights().shape
+    fits = rates.shape == exact.shape == drawn and noisy.shape == rows
+    if not fits or buckets.cells != domain.size or int(data["unit"]) < 1:
         raise ReleaseFileError("a measurement does not fit its strategy or domain")
     return Measurement(
         strategy, Scales(rates, int(data["unit"]), exact), noisy, buckets

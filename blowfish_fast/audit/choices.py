@@ -36,8 +36,9 @@ Pair = tuple[IntArray, IntArray]
 ROUNDING = 1e-9
 """Subtracted from exact log-ratios: what adding up probabilities can err by."""
 
-PILOT_BATCH = 4_000
+PILOT_BATCH = 20_000
 PILOT_RUNS = 40
+BOUND_ERRORS = 6.0
 PILOT_PAIRS = 10
 EXACT_RUNS = 60
 
@@ -137,9 +138,9 @@ def audit_selector(
     tally = _one_by_one if twin is None else twin
     if twin is None:
         stride = max(1, len(pairs) // PILOT_PAIRS)
-        pair = _most_telling(case, pairs[::stride], PILOT_RUNS, seed, tally)
+        pair = _most_telling(case, pairs[::stride], PILOT_RUNS, runs, seed, tally)
     else:
-        pair = _most_telling(case, pairs, PILOT_BATCH, seed, tally)
+        pair = _most_telling(case, pairs, PILOT_BATCH, samples, seed, tally)
         sides = [_halves(case, one, samples, seed, twin) for one in pair]
         found = strongest_evidence(*sides, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, found, samples)
@@ -183,9 +184,14 @@ def _largest_log_ratio(first: Law, second: Law) -> float:
 
 
 def _most_telling(
-    case: Case, pairs: list[Pair], runs: int, seed: int, tally: Tally
+    case: Case, pairs: list[Pair], runs: int, samples: int, seed: int, tally: Tally
 ) -> Pair:
-    """Return the pair whose choices look most different in a small sample."""
+    """Return the pair that promises the strongest evidence, from a small sample.
+
+    What is promised is a log-ratio less the standard errors that a bound will lose on
+    `samples` runs, of which one half is counted.
+    """
+    lost = 1.0 + BOUND_ERRORS * math.sqrt(2 * runs / max(samples, 2 * runs))
     seen: dict[bytes, Counter[Hashable]] = {}
 
     def apart(pair: Pair) -> float:
@@ -194,14 +200,17 @@ def _most_telling(
                 rng = Randomness(2**32 + seed + number)
                 seen[counts.tobytes()] = tally(case, counts, runs, rng)
         first, second = (seen[counts.tobytes()] for counts in pair)
-        # Smoothed, so that a choice seen once on one side is no proof.
-        smooth = math.sqrt(runs)
         return max(
-            abs(math.log((first[one] + smooth) / (second[one] + smooth)))
+            _log_ratio_less(first[one] + 0.5, second[one] + 0.5, lost)
             for one in {*first, *second}
         )
 
     return max(pairs, key=apart)
+
+
+def _log_ratio_less(often: float, other: float, errors: float) -> float:
+    """Return a log-ratio less some of its standard errors."""
+    return abs(math.log(often / other)) - errors * math.sqrt(1 / often + 1 / other)
 
 
 def _halves(

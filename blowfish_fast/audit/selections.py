@@ -58,7 +58,7 @@ def audit_partition(
     def chosen(counts: IntArray, number: int) -> Hashable:
         source = Randomness(number)
         buckets = partition.select(counts, policy=policy, epsilon=exact, rng=source)
-        return tuple(buckets.edges.tolist())
+        return tuple(buckets.labels.tolist())
 
     sides = _sample(chosen, pair, samples, seed)
     evidence = strongest_evidence(*sides, confidence=confidence)

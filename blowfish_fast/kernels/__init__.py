@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .interval_partition import least_cost_partition, partition_cost
     from .interval_pieces import intervals_to_pieces, ranges_to_fractions
     from .isotonic import isotonic_between, isotonic_increasing
-    from .multiplicative_weights import multiplicative_weights
+    from .multiplicative_weights import pulled_masses
     from .piece_weights import greedy_scaling_pieces
     from .posterior_mean import shrink_towards_zero
     from .sorted_groups import group_sorted
@@ -86,9 +86,9 @@ _HOMES = {
     "least_cost_partition": "interval_partition",
     "least_cost_partition_all": "all_intervals",
     "merge_buckets": "bucket_merge",
-    "multiplicative_weights": "multiplicative_weights",
     "partition_cost": "interval_partition",
     "partition_grid": "count_grid",
+    "pulled_masses": "multiplicative_weights",
     "ranges_to_fractions": "interval_pieces",
     "rectangle_intervals": "curve_intervals",
     "rectangle_sums": "summed_area",
@@ -154,9 +154,9 @@ __all__ = [
     "least_cost_partition",
     "least_cost_partition_all",
     "merge_buckets",
-    "multiplicative_weights",
     "partition_cost",
     "partition_grid",
+    "pulled_masses",
     "ranges_to_fractions",
     "rectangle_intervals",
     "rectangle_sums",

@@ -82,7 +82,7 @@ def _pull(
     return passes
 
 
-def multiplicative_weights(
+def pulled_masses(
     masses: FloatArray,
     pointers: IntArray,
     starts: IntArray,
@@ -131,7 +131,7 @@ def multiplicative_weights(
     Examples
     --------
     >>> one = np.array([1])
-    >>> pulled = multiplicative_weights(
+    >>> pulled = pulled_masses(
     ...     np.array([5.0, 5.0]), np.array([0, 1]), one - 1, one, one.astype(float),
     ...     np.array([8.0]), total=10.0, passes=200)
     >>> pulled.round(3)

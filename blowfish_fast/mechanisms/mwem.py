@@ -164,7 +164,7 @@ class _Pieces:
 
     def learn(self, runs: Runs, target: float, passes: int) -> None:
         """Cut at the ends of a query, then pull towards all answers known."""
-        from ..kernels.multiplicative_weights import multiplicative_weights
+        from ..kernels.multiplicative_weights import pulled_masses
 
         edges = np.unique(np.concatenate([self.edges, runs.starts, runs.ends]))
         parent = np.searchsorted(self.edges, edges[:-1], side="right") - 1
@@ -176,7 +176,7 @@ class _Pieces:
         self.values.append(runs.values / size)
         self.targets.append(target / size)
         lengths = [one.starts.size for one in self.known]
-        self.masses = multiplicative_weights(
+        self.masses = pulled_masses(
             self.masses,
             np.concatenate([[0], np.cumsum(lengths)]),
             self._at(np.concatenate([one.starts for one in self.known])),

@@ -123,8 +123,13 @@ class EdgeNoise(LinearStrategy):
         """Return the variance summed over all queries."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        if form.edges.size - 1 != self.cells or not self.heads.size:
-            raise SizeError("edge noise is laid over single cells")
+        if not self.heads.size:
+            return 0.0
+        if int(form.edges[-1]) != self.cells:
+            raise SizeError(
+                f"the total over {form.kind} is known for single cells; list the "
+                "queries over these buckets instead"
+            )
         variance = float(scales.variances[0])
         if form.kind == "identity":
             # Each draw reaches one cell, or two.

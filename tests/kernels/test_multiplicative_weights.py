@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.multiplicative_weights import multiplicative_weights
+from blowfish_fast.kernels.multiplicative_weights import pulled_masses
 from tests.reference import multiplicative_weights as reference
 
 pytestmark = pytest.mark.kernel
@@ -53,9 +53,7 @@ def dense(masses, pointers, starts, ends, values):
 @given(problems(), st.sampled_from([0.5, 2.0]), st.integers(1, 8))
 def test_equals_the_definition(problem, step, passes):
     *arrays, targets, total = problem
-    found = multiplicative_weights(
-        *arrays, targets, total=total, step=step, passes=passes
-    )
+    found = pulled_masses(*arrays, targets, total=total, step=step, passes=passes)
     expected = reference.multiplicative_weights(
         arrays[0], dense(*arrays), targets, total, step, passes
     )
@@ -65,7 +63,7 @@ def test_equals_the_definition(problem, step, passes):
 def test_answers_are_reached_and_the_total_kept():
     masses = np.full(5, 20.0)
     pointers, starts, ends = np.array([0, 1, 2]), np.array([0, 2]), np.array([3, 4])
-    found = multiplicative_weights(
+    found = pulled_masses(
         masses,
         pointers,
         starts,
@@ -85,7 +83,7 @@ def test_impossible_answers_leave_every_piece_alive():
     masses = np.full(3, 10.0)
     one = np.array([1])
     for target in (-1e9, 1e9):
-        found = multiplicative_weights(
+        found = pulled_masses(
             masses,
             np.array([0, 1]),
             one - 1,
@@ -101,7 +99,7 @@ def test_impossible_answers_leave_every_piece_alive():
 
 def test_a_query_over_everything_changes_nothing():
     masses = np.array([1.0, 2.0, 3.0])
-    found = multiplicative_weights(
+    found = pulled_masses(
         masses,
         np.array([0, 1]),
         np.array([0]),
@@ -118,8 +116,8 @@ def test_a_tolerance_saves_passes_and_little_else():
     masses = np.array([5.0, 5.0])
     one = np.array([1])
     arguments = (masses, np.array([0, 1]), one - 1, one, one * 1.0, np.array([8.0]))
-    exact = multiplicative_weights(*arguments, total=10.0, step=2.0, passes=10_000)
-    quick = multiplicative_weights(
+    exact = pulled_masses(*arguments, total=10.0, step=2.0, passes=10_000)
+    quick = pulled_masses(
         *arguments, total=10.0, step=2.0, passes=10_000, tolerance=1e-6
     )
     np.testing.assert_allclose(quick, exact, rtol=1e-4)
@@ -144,9 +142,9 @@ def test_bad_shapes_are_refused():
         ("masses", np.zeros(2), "positive"),
     ):
         with pytest.raises(InputError, match=words):
-            multiplicative_weights(**{**good, name: value}, total=1.0)
+            pulled_masses(**{**good, name: value}, total=1.0)
     with pytest.raises(InputError, match="before those"):
-        multiplicative_weights(
+        pulled_masses(
             good["masses"],
             np.array([0, 2, 1]),
             one - 1,
@@ -156,4 +154,4 @@ def test_bad_shapes_are_refused():
             total=1.0,
         )
     with pytest.raises(InputError, match="positive"):
-        multiplicative_weights(**good, total=0.0)
+        pulled_masses(**good, total=0.0)

@@ -107,9 +107,10 @@ def test_a_line_pays_for_two_edges_per_cell_and_cells_for_two_draws():
     assert vertex[50] * 0.01**2 == pytest.approx(8 * 0.99, rel=1e-3)
 
 
-def test_releases_survive_saving(tmp_path):
+@pytest.mark.parametrize("name", GRAPHS)
+def test_releases_survive_saving(tmp_path, name):
     asked = bf.workloads.AllRanges(LINE)
-    release = bf.Laplace(GRAPHS["cycle"], asked, epsilon=1, on="edges").release(
+    release = bf.Laplace(GRAPHS[name], asked, epsilon=1, on="edges").release(
         [1, 2, 3, 4, 5, 6]
     )
     release.save(tmp_path / "edges")

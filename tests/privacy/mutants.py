@@ -1,0 +1,511 @@
+"""Planted bugs: each a context manager, with the stop of the walk that must catch it.
+
+Bugs are planted at the Python seams (scales, weights, streams, epsilon parts), since
+compiled kernels freeze what they call. Several are published: they stand in the papers
+or in public code.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
+from unittest.mock import PropertyMock, patch
+
+import numpy as np
+
+import blowfish_fast as bf
+import blowfish_fast.audit.choices as choices
+import blowfish_fast.audit.enumeration as enumeration
+import blowfish_fast.audit.matching_choices as matching_choices
+import blowfish_fast.handle as handle
+import blowfish_fast.partitions.blossom as blossom
+import blowfish_fast.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.partitions.matching_pairs as matching_pairs
+from blowfish_fast.accounting import ledger as ledger_module
+from blowfish_fast.accounting.request import drawn
+from blowfish_fast.audit.walk import QUICK, Shape, Task, examine
+from blowfish_fast.guarantee import Guarantee
+from blowfish_fast.handle import Account, Call, Handle, Measurement
+from blowfish_fast.mechanisms.base import Outcome
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.policies.constrained import Constrained
+from blowfish_fast.randomness import Randomness, WordStream
+from blowfish_fast.strategies import (
+    Cells,
+    EdgeNoise,
+    LinearStrategy,
+    OrderedHierarchy,
+    PrefixSums,
+    WeightedTree,
+)
+from blowfish_fast.strategies.cluster_sums import ClusterSums
+
+PLAN = QUICK._replace(families=None, noise=20_000, runs=0, releases=0)
+
+
+class Mutant(NamedTuple):
+    """A planted bug, where the walk meets it, and the check that must fail there."""
+
+    plant: object
+    kind: str
+    subject: str
+    shape: Shape
+    family: str
+    check: str
+    batch: int
+
+    def verdicts(self):
+        """Return what the walk finds at that stop."""
+        task = Task(self.kind, self.subject, self.shape, self.family)
+        return examine(task, PLAN._replace(batch=self.batch), bf.Ledger)
+
+
+MUTANTS: dict[str, Mutant] = {}
+
+
+def planted(subject, family, check, *, shape=4, kind="mechanism", batch=200_000):
+    """Enter a bug into the table under the name of its function."""
+
+    def enter(function):
+        plant = contextmanager(function)
+        MUTANTS[function.__name__] = Mutant(
+            plant, kind, subject, shape, family, check, batch
+        )
+        return plant
+
+    return enter
+
+
+def free(kind):
+    """Let the handle believe whatever a strategy of this kind draws."""
+    return patch.object(kind, "cost", lambda self, policy, scales: Fraction(0))
+
+
+# Noise on what is measured.
+
+
+@planted("laplace", "add_remove", "prices")
+def halved_noise():
+    right = Cells.scales
+
+    def halved(self, policy, epsilon):
+        return right(self, policy, 2 * epsilon)
+
+    with free(Cells), patch.object(Cells, "scales", halved):
+        yield
+
+
+@planted("laplace", "add_remove", "invariants")
+def half_of_what_was_declared():
+    right = handle._draw
+    with patch.object(handle, "_draw", lambda scales, rng: right(scales, rng) // 2):
+        yield
+
+
+@planted("laplace", "full", "noise")
+def a_sampler_at_half_its_scale():
+    right = Randomness.laplace
+
+    def halved(self, numerators, denominators, size=None, threads=None):
+        return right(self, numerators, 2 * denominators, size, threads)
+
+    with patch.object(Randomness, "laplace", halved):
+        yield
+
+
+@planted("ordered", "threshold", "prices", shape=7)
+def wrong_sensitivity():
+    with patch.object(
+        PrefixSums, "worst_edge", lambda self, weights, policy: int(weights.max())
+    ):
+        yield
+
+
+@planted("ordered", "graph_absent", "prices", shape=7)
+def absent_counts_as_one_row():
+    right = PrefixSums.worst_edge
+
+    def moves_only(self, weights, policy):
+        if policy.has_bottom and policy.has_moves:
+            length = policy.longest_edge()
+            return length * int(weights.max())
+        return right(self, weights, policy)
+
+    with patch.object(PrefixSums, "worst_edge", moves_only):
+        yield
+
+
+@planted("hierarchy", "add_remove", "prices", shape=7)
+def off_by_one_level():
+    right = WeightedTree.worst_edge
+
+    def without_leaves(self, weights, policy):
+        shortened = weights.copy()
+        shortened[: self.leaves] = 0
+        return right(self, shortened, policy)
+
+    with patch.object(WeightedTree, "worst_edge", without_leaves):
+        yield
+
+
+@planted("hierarchy", "full", "prices", shape=7)
+def a_move_that_changes_one_path():
+    right = WeightedTree.worst_edge
+
+    def one_path(self, weights, policy):
+        return right(self, weights, bf.policies.AddRemove(policy.domain))
+
+    with patch.object(WeightedTree, "worst_edge", one_path):
+        yield
+
+
+@planted("ordered", "line", "invariants", shape=7)
+def last_prefix_without_noise():
+    right = PrefixSums.published
+
+    def published(self, rows, noise, scales):
+        shown = right(self, rows, noise, scales)
+        last = np.flatnonzero(scales.measured)[-1:]
+        shown[last] = rows[last]
+        return shown
+
+    with patch.object(PrefixSums, "published", published):
+        yield
+
+
+@planted("ordered", "line", "prices", shape=7)
+def last_prefix_declared_exact():
+    right = PrefixSums.exact_rows
+
+    def exact(self, policy):
+        rows = right(self, policy).copy()
+        rows[-2:] = True
+        return rows
+
+    with patch.object(PrefixSums, "exact_rows", exact):
+        yield
+
+
+@planted("ordered_hierarchical", "threshold", "prices", shape=12)
+def printed_hierarchy_noise():
+    # The paper gives the first block and its border scale 2 h / epsilon in full, as if
+    # a move could touch nothing else; h = 1 costs up to 1.25 epsilon.
+    right = OrderedHierarchy.scales
+
+    def printed(self, policy, epsilon):
+        scales = right(self, policy, epsilon)
+        levels = max(tree_depth(self), 1)
+        rates = scales.rates.copy()
+        full = int(epsilon * scales.unit) // (2 * levels)
+        first = self._per_row(
+            np.arange(self.blocks) == 0, self.trees.ends <= self.edges[1]
+        )
+        rates[first & scales.measured] = full
+        return scales._replace(rates=rates)
+
+    with free(OrderedHierarchy), patch.object(OrderedHierarchy, "scales", printed):
+        yield
+
+
+def tree_depth(strategy):
+    """Levels below the root of a block, the first one."""
+    from blowfish_fast.strategies.hierarchy_plan import tree_depth as depth
+
+    return depth(int(strategy.edges[1]), int(strategy.fan_outs[0]))
+
+
+@planted("laplace", "constrained", "constraints")
+def printed_corollary_8_3():
+    printed = PropertyMock(return_value=1)
+    with patch.object(Constrained, "factor", printed):
+        yield
+
+
+@planted("laplace", "constrained", "prices")
+def constraints_ignored():
+    right = Handle.__init__
+
+    def careless(self, *given, **named):
+        right(self, *given, **{**named, "factor": 1})
+
+    with patch.object(Handle, "__init__", careless):
+        yield
+
+
+@planted("kmeans", "line", "prices", shape=12)
+def printed_lemma_6_1():
+    def printed(self, weights, policy):
+        size, total = self._heaviest(weights)
+        return 2 * size + total * 2 * self.grid.longest_move(policy)
+
+    with patch.object(ClusterSums, "worst_edge", printed):
+        yield
+
+
+@planted("laplace", "add_remove", "prices")
+def exact_total_leaked():
+    def leaking(self, policy):
+        exact = np.zeros(self.cells + self.part_sizes.size, dtype=bool)
+        exact[-1] = True
+        return exact
+
+    with patch.object(Cells, "exact_rows", leaking):
+        yield
+
+
+@planted("laplace", "full", "prices")
+def an_excess_of_five_percent():
+    right = LinearStrategy.scales
+
+    def generous(self, policy, epsilon):
+        return right(self, policy, epsilon * Fraction(105, 100))
+
+    with free(Cells), patch.object(LinearStrategy, "scales", generous):
+        yield
+
+
+@planted("transformed", "graph", "prices", shape=7)
+def noise_at_one_end_of_an_edge():
+    def one_ended(self, rows, noise, scales):
+        cells = rows.copy()
+        np.add.at(cells, self.heads, noise)
+        return cells
+
+    with patch.object(EdgeNoise, "published", one_ended):
+        yield
+
+
+@planted("laplace", "line", "invariants")
+def float_noise():
+    def floating(scales, rng):
+        generator = np.random.default_rng(int(rng.stream()(0, 1)[0]))
+        return generator.laplace(scale=np.where(scales.measured, scales.widths, 0))
+
+    with patch.object(handle, "_draw", floating):
+        yield
+
+
+@planted("laplace", "line", "invariants")
+def noise_that_is_never_negative():
+    right = handle._draw
+    with patch.object(
+        handle, "_draw", lambda scales, rng: np.maximum(right(scales, rng), 0)
+    ):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def one_draw_for_every_row():
+    right = handle._draw
+
+    def repeated(scales, rng):
+        noise = right(scales, rng)
+        return np.where(scales.measured, noise[scales.measured.argmax()], 0)
+
+    with patch.object(handle, "_draw", repeated):
+        yield
+
+
+# What is chosen.
+
+
+@planted("least_cost", "add_remove", "choice", kind="partition", batch=2_000_000)
+def halved_noise_of_candidates():
+    right = LeastCost.noise
+    with patch.object(
+        LeastCost,
+        "noise",
+        lambda self, cells, epsilon: right(self, cells, 2 * epsilon),
+    ):
+        yield
+
+
+@planted("least_cost", "add_remove", "choice", kind="partition")
+def unnoised_singleton():
+    right = LeastCost.noise
+
+    def bare(self, cells, epsilon):
+        noise = right(self, cells, epsilon)
+        scales = noise.scales.copy()
+        scales[0] = noise.step / 64
+        return noise._replace(scales=scales)
+
+    with patch.object(LeastCost, "noise", bare):
+        yield
+
+
+@planted("least_cost", "add_remove", "choice", kind="partition")
+def clamped_cost():
+    clamped = partial(enumeration.least_cost_choices, clamp=True)
+    with patch.object(choices, "least_cost_choices", clamped):
+        yield
+
+
+@planted("dyadic_tree", "full", "choice", kind="partition")
+def dropped_halving():
+    with patch.object(dyadic_tree, "record_distance", lambda policy: 1):
+        yield
+
+
+@planted("dyadic_tree", "add_remove", "choice", kind="partition")
+def doubled_rate():
+    right = DyadicTree.rate
+    with patch.object(
+        DyadicTree, "rate", lambda self, cells, epsilon: 2 * right(self, cells, epsilon)
+    ):
+        yield
+
+
+@planted("matching_pairs", "full", "choice", kind="partition")
+def matching_at_the_printed_scales():
+    with (
+        patch.object(matching_pairs, "record_distance", lambda policy: 1),
+        patch.object(matching_choices, "record_distance", lambda policy: 1),
+    ):
+        yield
+
+
+@planted("matching_pairs", "add_remove", "choice", kind="partition")
+def greedy_matching():
+    def greedy(alone, first, second, paired):
+        savings = alone[first] + alone[second] - paired
+        mates = np.arange(alone.size)
+        for one in sorted(range(savings.size), key=lambda one: -savings[one]):
+            left, right = first[one], second[one]
+            if savings[one] > 0 and mates[left] == left and mates[right] == right:
+                mates[left], mates[right] = right, left
+        return mates
+
+    with patch.object(blossom, "cheapest_mates", greedy):
+        yield
+
+
+# Budgets, streams and what leaves the handle.
+
+
+@planted("dawa", "add_remove", "invariants", shape=7)
+def swapped_budgets():
+    def swapped(self, selector, *, epsilon):
+        self._account.charge(Call("select", selector.name, epsilon, None))
+        return selector.select(
+            self._counts, policy=self.policy, epsilon=self.remaining, rng=self._rng
+        )
+
+    with patch.object(Handle, "select", swapped):
+        yield
+
+
+@planted("dawa", "add_remove", "invariants", shape=7)
+def reused_stream():
+    def same(self):
+        return WordStream(self._key, secure=self.secure)
+
+    with patch.object(Randomness, "stream", same):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def charged_after_drawing():
+    def late(self, strategy, *, epsilon):
+        scales = strategy.scales(self.policy, epsilon / self._factor)
+        counts, noise = np.zeros(self.policy.domain.size, np.int64), 0 * scales.rates
+        if self._counts is not None:
+            counts, noise = self._counts, handle._draw(scales, self._rng)
+        noisy = strategy.published(strategy.rows(counts), noise, scales)
+        self._account.charge(Call("measure", strategy.kind, epsilon, scales))
+        return Measurement(strategy, scales, noisy, self.buckets)
+
+    with patch.object(Handle, "measure", late):
+        yield
+
+
+@planted("laplace", "full", "budget")
+def ledger_charged_after_release():
+    right = ledger_module.Ledger._settle
+
+    def late(self, parts, terms, request, rng, progress, together=None):
+        drawn(parts, rng, progress)
+        return right(self, parts, terms, request, rng, None, together)
+
+    with patch.object(ledger_module.Ledger, "_settle", late):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def half_of_a_step_charged():
+    right = Account.charge
+
+    def cheap(self, call):
+        right(self, call._replace(epsilon=call.epsilon / 2))
+
+    with patch.object(Account, "charge", cheap):
+        yield
+
+
+@planted("dawa", "full", "prices", shape=7)
+def quotient_that_forgets_moves():
+    right = Handle.on
+
+    def forgetful(self, buckets):
+        made = right(self, buckets)
+        made.policy = bf.policies.AddRemove(made.policy.domain)
+        return made
+
+    with patch.object(Handle, "on", forgetful):
+        yield
+
+
+@planted("laplace", "line", "invariants")
+def a_recipe_that_peeks():
+    right = Laplace._run
+
+    def peeking(self, private):
+        outcome = right(self, private)
+        if private._counts is None:
+            return outcome
+        clipped = np.minimum(outcome.estimate, private._counts.max())
+        return Outcome(clipped, outcome.measurements)
+
+    with patch.object(Laplace, "_run", peeking):
+        yield
+
+
+@planted("laplace", "line", "invariants")
+def counts_among_the_details():
+    right = Laplace._run
+
+    def leaking(self, private):
+        outcome = right(self, private)
+        return Outcome(
+            outcome.estimate, outcome.measurements, {"cells": private._counts}
+        )
+
+    with patch.object(Laplace, "_run", leaking):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def a_seed_that_claims_to_be_secure():
+    right = Guarantee.of
+
+    def boasting(*given, **named):
+        return right(*given, **{**named, "secure": True})
+
+    with patch.object(Guarantee, "of", boasting):
+        yield
+
+
+@planted("kmeans", "full", "invariants")
+def a_stream_for_all_rounds():
+    first = {}
+    right = Randomness.stream
+
+    def kept(self):
+        return first.setdefault(self._key, right(self))
+
+    with patch.object(Randomness, "stream", kept), ExitStack() as stack:
+        stack.callback(first.clear)
+        yield

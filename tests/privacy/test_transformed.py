@@ -1,0 +1,244 @@
+"""Transformed keeps its promise on every graph, and planted bugs are caught."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_fast as bf
+import blowfish_fast.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.partitions.least_cost as least_cost
+from blowfish_fast.audit import audit_measurements, audit_release
+from blowfish_fast.buckets import Buckets
+from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.policies import Policy
+from blowfish_fast.strategies import PrefixSums, SpanningTree
+from blowfish_fast.strategies.strategy_choice import NAMES, all_choices
+from tests.mechanisms.test_transformed import Fixed
+from tests.reference.policy_examples import any_policy, bins_over
+from tests.reference.shifts import worst_price
+
+LINE = bf.Domain(9)
+GRID = bf.Domain((3, 3))
+CELLS = bf.workloads.Identity(LINE)
+
+
+def random_graph(seed, *, absent=False):
+    generator = np.random.default_rng(seed)
+    low = -1 if absent else 0
+    pairs = generator.integers(low, 9, size=(14, 2))
+    return bf.policies.Graph(LINE, pairs[pairs[:, 0] != pairs[:, 1]])
+
+
+GRAPHS = {
+    "line": bf.policies.Line(LINE),
+    "threshold": bf.policies.Threshold(LINE, 3),
+    "cycle": bf.policies.Graph(LINE, [[i, (i + 1) % 9] for i in range(9)]),
+    "star": bf.policies.Graph(LINE, [[4, i] for i in range(9) if i != 4]),
+    "grid": bf.policies.Graph(
+        LINE,
+        [pair for chunk in bf.policies.Threshold(GRID, 1).edges() for pair in chunk],
+    ),
+    "random": random_graph(1),
+    "random_absent": random_graph(2, absent=True),
+    "parts": bf.policies.Blocks(LINE, [0, 0, 1, 1, 1, 2, 0, 2, 3]),
+}
+CONTIGUOUS = np.array([0, 0, 1, 2, 2, 2, 3, 3, 4])
+SCATTERED = np.array([0, 1, 2, 0, 3, 1, 4, 2, 0])
+
+
+def cost_of_moves(policy, counts, labels, strategy):
+    """Return the exact price of every edge of the whole policy, after bucketing."""
+    mechanism = bf.Transformed(
+        policy,
+        CELLS,
+        epsilon="0.7",
+        partition=Fixed(labels),
+        strategy=strategy,
+        fit=None,
+    )
+    return audit_measurements(mechanism, counts)
+
+
+# Noise on edges is priced draw by draw below: a sum of draws hides one edge there.
+@pytest.mark.parametrize("strategy", [one for one in NAMES if one != "edge_lines"])
+@pytest.mark.parametrize("labels", [CONTIGUOUS, SCATTERED], ids=["runs", "scattered"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_edge_is_paid_for_through_the_buckets(name, labels, strategy):
+    policy = GRAPHS[name]
+    if strategy == "h_theta" and policy.has_bottom:
+        return
+    for price in cost_of_moves(policy, np.arange(9), labels, strategy):
+        assert price.passed, price
+
+
+@settings(deadline=None, max_examples=60)
+@given(any_policy(), st.data())
+def test_strategies_on_any_quotient_cost_what_they_say(policy, data):
+    labels = data.draw(bins_over(policy.domain))
+    buckets = Buckets.from_labels(labels)
+    quotient = policy.project(buckets)
+    form = bf.workloads.Identity(policy.domain).form(buckets)
+    epsilon = Fraction(7, 10)
+    for one in all_choices(quotient, form, epsilon, hurried=True):
+        if one.strategy is None or not quotient.edge_count:
+            continue
+        scales = one.strategy.scales(quotient, epsilon)
+        assert one.strategy.cost(quotient, scales) <= epsilon
+        # The price found anew, over the edges of the policy itself.
+        assert worst_price(one.strategy, scales, quotient) <= epsilon
+
+
+@pytest.mark.parametrize("partition", [LeastCost(), DyadicTree()], ids=["least", "tree"])
+@pytest.mark.parametrize("name", ["line", "cycle", "star", "random"])
+def test_chosen_buckets_and_noise_stay_within_epsilon(name, partition):
+    mechanism = bf.Transformed(
+        GRAPHS[name], CELLS, epsilon="0.7", partition=partition
+    )
+    for seed in range(4):
+        for price in audit_measurements(mechanism, np.arange(9) // 3 * 20, seed=seed):
+            assert price.passed, price
+
+
+def test_a_tree_that_forgets_its_detours_is_caught(monkeypatch):
+    monkeypatch.setattr(
+        SpanningTree,
+        "worst_edge",
+        lambda self, weights, policy: int(weights.max(initial=0)),
+    )
+    prices = cost_of_moves(GRAPHS["cycle"], np.arange(9), np.arange(9), "tree")
+    assert not all(price.passed for price in prices)
+    assert prices[0].worst > 7 * Fraction(62, 100)
+
+
+def test_noise_for_the_buckets_order_alone_is_caught(monkeypatch):
+    # Buckets that are scattered along the line are not a line.
+    def like_a_line(self, buckets):
+        return bf.policies.Line(bf.Domain(buckets.count))
+
+    monkeypatch.setattr(Policy, "project", like_a_line)
+    mechanism = bf.Transformed(
+        bf.policies.Line(LINE),
+        CELLS,
+        epsilon=1,
+        partition=Fixed(SCATTERED),
+        strategy="ordered",
+        fit=None,
+    )
+    assert isinstance(mechanism, bf.Transformed)
+    prices = audit_measurements(mechanism, np.arange(9))
+    assert not all(price.passed for price in prices)
+
+
+def test_reading_a_private_total_is_caught(monkeypatch):
+    def leaking(self, policy):
+        exact = np.zeros(self.cells, dtype=bool)
+        exact[-1] = True
+        return exact
+
+    monkeypatch.setattr(PrefixSums, "exact_rows", leaking)
+    mechanism = bf.Transformed(
+        bf.policies.AddRemove(LINE),
+        CELLS,
+        epsilon=1,
+        partition=Fixed(CONTIGUOUS),
+        strategy="ordered",
+        fit=None,
+    )
+    with pytest.raises(AssertionError, match="published exactly"):
+        audit_measurements(mechanism, np.arange(9))
+
+
+def test_the_grid_decides_by_a_number_that_no_edge_changes():
+    policy = bf.policies.Threshold(GRID, 1)
+    asked = bf.workloads.Rectangles.random(GRID, 8, rng=1)
+    mechanism = bf.Transformed(policy, asked, epsilon=1)
+    counts = np.full((3, 3), 40)
+    moved = counts.copy()
+    moved[0, 0] -= 1
+    moved[0, 1] += 1
+    kinds = {
+        mechanism.release(data, rng=seed).details["strategy"]
+        for data in (counts, moved)
+        for seed in range(3)
+    }
+    assert len(kinds) == 1
+    added = counts.copy()
+    added[0, 0] += 100_000
+    lines = mechanism.release(added, rng=1)
+    assert lines.details["strategy"] == "edge_lines"
+    (measured,) = lines.measurements
+    assert worst_price(measured.strategy, measured.scales, policy) <= 1
+
+
+LINE_OF_FOUR = bf.Domain(4)
+FOUR = bf.workloads.Identity(LINE_OF_FOUR)
+MOVED = (np.array([1, 0, 8, 8]), np.array([0, 1, 8, 8]))
+ACROSS = (np.array([1, 0, 8, 8]), np.array([0, 0, 9, 8]))
+
+
+def sampled(policy, partition, pair, epsilon, share, samples):
+    mechanism = bf.Transformed(
+        policy,
+        FOUR,
+        epsilon=epsilon,
+        partition=partition,
+        partition_share=share,
+        fit=None,
+    )
+
+    def event(release):
+        measurement = release.measurements[0]
+        first = int(measurement.noisy[0]) // 4
+        return tuple(measurement.buckets.labels.tolist()), min(max(first, -2), 4)
+
+    return audit_release(mechanism, pair, event=event, samples=samples)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    ("policy", "pair"),
+    [
+        (bf.policies.Line(LINE_OF_FOUR), MOVED),
+        (bf.policies.Graph(LINE_OF_FOUR, [[0, 1], [1, 2], [2, 3], [3, 0]]), MOVED),
+        (bf.policies.Graph(LINE_OF_FOUR, [[0, 2], [2, 1], [2, 3]]), ACROSS),
+    ],
+    ids=["line", "cycle", "star"],
+)
+@pytest.mark.parametrize("partition", [LeastCost(offset=0), DyadicTree()])
+def test_whole_releases_stay_within_epsilon(policy, pair, partition):
+    finding = sampled(policy, partition, pair, 1, 0.5, 1000)
+    assert finding.passed, str(finding)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    ("module", "partition"),
+    [(dyadic_tree, DyadicTree(price=2.0)), (least_cost, LeastCost(offset=0))],
+    ids=["tree", "least"],
+)
+def test_dropping_the_half_of_epsilon_is_caught(monkeypatch, module, partition):
+    # A record that moves is a removal and an addition: at the full epsilon the choice of
+    # buckets alone reveals more than was promised.
+    line = bf.policies.Line(LINE_OF_FOUR)
+    pairs = [
+        (np.array([5, 5, 0, 0]), np.array([5, 4, 1, 0])),
+        (np.array([4, 4, 0, 9]), np.array([4, 3, 1, 9])),
+        (np.array([0, 6, 5, 0]), np.array([0, 5, 6, 0])),
+    ]
+
+    def strongest(samples):
+        # Nearly all of epsilon goes to the partition.
+        return max(
+            sampled(line, partition, pair, 4, 0.98, samples).evidence.log_ratio
+            for pair in pairs
+        )
+
+    right = strongest(1500)
+    assert right <= 4
+    monkeypatch.setattr(module, "record_distance", lambda policy: 1)
+    assert strongest(1500) > max(1.3 * right, 0.1)
