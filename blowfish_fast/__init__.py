@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .mechanisms.ordered_hierarchical import OrderedHierarchical
     from .mechanisms.php import Php
     from .mechanisms.privelet import Privelet
+    from .mechanisms.structure_first import StructureFirst
     from .mechanisms.transformed import Transformed
     from .policies.constraints import (
         CountConstraints,
@@ -82,6 +83,7 @@ _HOMES = {
     "Privelet": "mechanisms.privelet",
     "RectangleConstraints": "policies.constraints",
     "Release": "release",
+    "StructureFirst": "mechanisms.structure_first",
     "Transformed": "mechanisms.transformed",
     "compare": "comparison",
     "sensitivity": "policy_sensitivity",
@@ -127,6 +129,7 @@ __all__ = [
     "Privelet",
     "RectangleConstraints",
     "Release",
+    "StructureFirst",
     "Transformed",
     "accounting",
     "audit",

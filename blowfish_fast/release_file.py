@@ -203,7 +203,7 @@ def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
         None if data["order"] is None else _permutation(data["order"]),
         curve=bool(data["curve"]),
     )
-    # Noise may be drawn per row or per policy edge, so rates and rows are counted apart.
+    # Noise is drawn per row or per policy edge: rates and rows are counted apart.
     rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64)).shape
     drawn = strategy.weights().shape
     fits = rates.shape == exact.shape == drawn and noisy.shape == rows

@@ -151,9 +151,7 @@ def test_what_does_not_fit_is_refused():
 
 def test_graphs_too_dense_to_hold_are_named_with_their_size():
     large = bf.Domain(2**14)
-    table = bf.compare(
-        bf.policies.Full(large), bf.workloads.Identity(large), epsilon=1
-    )
+    table = bf.compare(bf.policies.Full(large), bf.workloads.Identity(large), epsilon=1)
     assert "134,209,536 edges" in table["edge"].reason
     assert "134,209,536 edges" in table["tree"].reason
     assert "vertex" in table["tree"].reason

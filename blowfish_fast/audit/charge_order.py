@@ -60,6 +60,8 @@ def audit_charges(
             )
     else:
         breaches.append(
-            Breach("no more than the budget", f"{epsilon} of {epsilon / 2} was released")
+            Breach(
+                "no more than the budget", f"{epsilon} of {epsilon / 2} was released"
+            )
         )
     return breaches

@@ -179,8 +179,8 @@ def _leaves(
         if not path:
             return
     raise SizeError(
-        f"{selector.name} makes more than {MOST_LEAVES:,} different runs here; audit it "
-        "on fewer cells"
+        f"{selector.name} makes more than {MOST_LEAVES:,} different runs here; audit "
+        "it on fewer cells"
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import AnyArray, IntArray
+from .._typing import IntArray
 from ..errors import BlowfishError
 from ..handle import Call, Measurement
 from ..histogram import Histogram
@@ -74,7 +74,7 @@ def audit_disclosure(mechanism: Mechanism, *, seed: int = 0) -> list[Breach]:
 
 
 def _charged_late(testimony: Testimony) -> str:
-    """Every draw comes after the charge of its own step."""
+    """Check that every draw comes after the charge of its own step."""
     for step in testimony.steps:
         for note in step.diary:
             if isinstance(note, Call):
@@ -92,7 +92,7 @@ def _overcharged(testimony: Testimony) -> str:
 
 
 def _miscalibrated(testimony: Testimony) -> str:
-    """A selector is given what was charged, divided once by the constraints' factor."""
+    """Check that selectors get what was charged, over the constraints' factor."""
     for step in testimony.selected:
         granted = step.charged / testimony.mechanism.policy.factor
         if step.calibrated is None or step.calibrated > granted:
@@ -104,7 +104,7 @@ def _miscalibrated(testimony: Testimony) -> str:
 
 
 def _off_the_lattice(testimony: Testimony) -> str:
-    """Measured rows are integers, and so are their scales."""
+    """Check that measured rows are integers, and their scales too."""
     for step in testimony.measured:
         measurement: Measurement = step.result
         if measurement.noisy.dtype != np.int64:
@@ -115,7 +115,7 @@ def _off_the_lattice(testimony: Testimony) -> str:
 
 
 def _undeclared_noise(testimony: Testimony) -> str:
-    """What was published is the rows and exactly the noise that was declared."""
+    """Check that rows and exactly the noise declared were published."""
     for step in testimony.measured:
         found = _undeclared_in(step)
         if found:
@@ -153,7 +153,7 @@ def _undeclared_in(step: Step) -> str:
 
 
 def _silent_rows(testimony: Testimony) -> str:
-    """A row that some edge moves is changed by some draw."""
+    """Check that some draw changes each row that some edge moves."""
     for step in testimony.measured:
         measurement: Measurement = step.result
         strategy, scales = measurement.strategy, measurement.scales
@@ -188,7 +188,7 @@ def _repeated_streams(testimony: Testimony) -> str:
 
 
 def _more_than_noted(testimony: Testimony) -> str:
-    """The recipe makes the same release from what its handle gave it, without counts."""
+    """Check that the recipe makes the same release of what its handle gave it."""
     try:
         again = replay(testimony)
     except (BlowfishError, ArithmeticError, AttributeError, LookupError) as problem:
@@ -209,7 +209,7 @@ def _foreign_details(testimony: Testimony) -> str:
 
 
 def _shared_memory(testimony: Testimony) -> str:
-    """No array of the release is a view of the counts."""
+    """Check that no array of the release is a view of the counts."""
     counts = testimony.counts
     for name, value in _leaves("outcome", _public_parts(testimony.outcome)):
         if isinstance(value, np.ndarray) and np.shares_memory(value, counts):
@@ -218,7 +218,7 @@ def _shared_memory(testimony: Testimony) -> str:
 
 
 def _moved_rows(testimony: Testimony) -> str:
-    """Rows are linear, so what one record moves does not depend on the others."""
+    """Check that what one record moves does not depend on the others."""
     generator = np.random.default_rng(len(testimony.steps))
     for step in testimony.measured:
         measurement: Measurement = step.result

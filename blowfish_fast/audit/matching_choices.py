@@ -105,7 +105,7 @@ def matching_choices(
     samples: int,
     rng: Randomness,
 ) -> IntArray:
-    """Return the number of the pairing chosen in each of `samples` runs of one round."""
+    """Return the number of the pairing chosen in each of `samples` runs."""
     offered = candidates(partition, counts, policy, epsilon)
     chosen = np.empty(samples, dtype=np.int64)
     for begin in range(0, samples, CHUNK):

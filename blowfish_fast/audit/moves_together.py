@@ -1,8 +1,8 @@
 """Neighbours under constraints, from the definition.
 
 Known counts make records move together: neighbours differ by moves along edges of the
-policy that keep every known count, and of which no smaller part does. So a set of moves
-is a list of what each lifts and lowers that adds up to nothing, and falls apart nowhere.
+policy that keep every known count, and of which no smaller part does. So a set of
+moves is a list of what each lifts and lowers: it adds up to nothing, and no part does.
 
     known: 3 records in {0, 1}        a move 0 -> 2 lowers it, a move 3 -> 1 lifts it
                                       alone neither may happen; together they do

@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
 from .. import handle
+from .._typing import FloatArray, IntArray
 from ..handle import Measurement
 from ..noise import Scales
 from ..randomness import Randomness
@@ -108,7 +108,7 @@ def _row_weights(measurement: Measurement, spread: FloatArray) -> FloatArray:
 
 
 def _is_diagonal(spread: FloatArray) -> bool:
-    return np.count_nonzero(spread) == np.count_nonzero(np.diagonal(spread))
+    return bool(np.count_nonzero(spread) == np.count_nonzero(np.diagonal(spread)))
 
 
 def _closeness(

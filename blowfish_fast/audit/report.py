@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .walk import PROMISED_POWER, Plan, Verdict
+from .plan import Plan
+from .verdicts import PROMISED_POWER, Verdict
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem;
@@ -247,8 +248,6 @@ def _html_table(verdicts: list[Verdict]) -> str:
         shown = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
         kind, word = ("good", "passed") if one.passed else ("bad", "VIOLATION")
         note = html.escape(one.note)
-        rows.append(
-            f'<tr>{shown}<td class="{kind}">{word}</td><td>{note}</td></tr>'
-        )
+        rows.append(f'<tr>{shown}<td class="{kind}">{word}</td><td>{note}</td></tr>')
     head = "".join(f"<th>{one}</th>" for one in heads)
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"

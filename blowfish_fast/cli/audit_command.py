@@ -12,8 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..accounting.ledger import Ledger
+from ..audit.plan import LONG, QUICK, Plan
 from ..audit.report import COLUMNS, Report
-from ..audit.walk import LONG, QUICK, Plan, usable_workers, walk
+from ..audit.walk import usable_workers, walk
 from ..errors import InputError
 from ..mechanisms.base import _version
 from .printing import console, show

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from .discrete_laplace import geometric, laplace, subtract_geometric
     from .dyadic_partition import sample_dyadic_partition, sampling_slack
     from .exponential_choice import choose
+    from .graph_tree import (
+        breadth_first_tree,
+        lowest_common,
+        subtree_totals,
+        without_children,
+    )
     from .greedy_weights import greedy_scaling, greedy_scaling_fractions
     from .grid_boxes import runs_to_boxes
     from .haar_moments import haar_total_variance
@@ -38,7 +44,9 @@ if TYPE_CHECKING:
     from .interval_partition import least_cost_partition, partition_cost
     from .interval_pieces import intervals_to_pieces, ranges_to_fractions
     from .isotonic import isotonic_between, isotonic_increasing
+    from .known_totals import non_negative_with_totals
     from .multiplicative_weights import pulled_masses
+    from .multiscale_fit import multiscale_cells
     from .piece_weights import greedy_scaling_pieces
     from .posterior_mean import shrink_towards_zero
     from .sorted_groups import group_sorted
@@ -58,6 +66,7 @@ if TYPE_CHECKING:
     from .window_pinball import window_pinball_costs
 
 _HOMES = {
+    "breadth_first_tree": "graph_tree",
     "choose": "exponential_choice",
     "choose_by_cost": "cost_choice",
     "fractional_rectangle_sums": "summed_area",
@@ -85,7 +94,10 @@ _HOMES = {
     "laplace": "discrete_laplace",
     "least_cost_partition": "interval_partition",
     "least_cost_partition_all": "all_intervals",
+    "lowest_common": "graph_tree",
     "merge_buckets": "bucket_merge",
+    "multiscale_cells": "multiscale_fit",
+    "non_negative_with_totals": "known_totals",
     "partition_cost": "interval_partition",
     "partition_grid": "count_grid",
     "pulled_masses": "multiplicative_weights",
@@ -98,6 +110,7 @@ _HOMES = {
     "sampling_slack": "dyadic_partition",
     "shrink_towards_zero": "posterior_mean",
     "subtract_geometric": "discrete_laplace",
+    "subtree_totals": "graph_tree",
     "summed_area_table": "summed_area",
     "tree_least_squares": "tree_inference",
     "tree_levels": "tree_shape",
@@ -108,6 +121,7 @@ _HOMES = {
     "window_deviations": "window_deviation",
     "window_mates": "window_matching",
     "window_pinball_costs": "window_pinball",
+    "without_children": "graph_tree",
 }
 
 if not TYPE_CHECKING:
@@ -126,6 +140,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "breadth_first_tree",
     "choose",
     "choose_by_cost",
     "fractional_rectangle_sums",
@@ -153,7 +168,10 @@ __all__ = [
     "laplace",
     "least_cost_partition",
     "least_cost_partition_all",
+    "lowest_common",
     "merge_buckets",
+    "multiscale_cells",
+    "non_negative_with_totals",
     "partition_cost",
     "partition_grid",
     "pulled_masses",
@@ -166,6 +184,7 @@ __all__ = [
     "sampling_slack",
     "shrink_towards_zero",
     "subtract_geometric",
+    "subtree_totals",
     "summed_area_table",
     "tree_least_squares",
     "tree_levels",
@@ -176,4 +195,5 @@ __all__ = [
     "window_deviations",
     "window_mates",
     "window_pinball_costs",
+    "without_children",
 ]

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from blowfish_fast._typing import IntArray
+from blowfish_fast._typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.exponential_choice import (
     ABSENT,
@@ -59,7 +59,11 @@ def integer_rate(rate: Fraction) -> tuple[int, int]:
 
 
 def choose_by_cost(
-    words: Words, start: int, costs: IntArray, rate: Fraction
+    words: Words,
+    start: int,
+    costs: IntArray,
+    rate: Fraction,
+    prior: FloatArray | None = None,
 ) -> IntArray:
     """Draw one candidate per row, with weights that fall with their costs.
 
@@ -74,6 +78,8 @@ def choose_by_cost(
     rate : Fraction
         Positive. With costs that one record moves by at most D, a rate of
         epsilon / (2 D) makes the choice epsilon-private.
+    prior : (candidates,) float64, optional
+        Public logarithms of weights that the candidates have beforehand.
 
     Returns
     -------
@@ -95,4 +101,16 @@ def choose_by_cost(
     least = costs.min(axis=1, keepdims=True)
     absent = costs == NO_CANDIDATE
     gaps = np.minimum(np.where(absent, least, costs) - least, furthest)
-    return choose(words, start, np.where(absent, ABSENT, -gaps * number), bits)
+    weights = -gaps * number
+    if prior is not None:
+        weights += prior_weights(prior, bits)
+    return choose(words, start, np.where(absent, ABSENT, weights), bits)
+
+
+def prior_weights(prior: FloatArray, bits: int) -> IntArray:
+    """Return public log-weights as multiples of 2^-bits, the largest 0, below 2^61.
+
+    Any rounding will do: what is drawn stays private for every public prior.
+    """
+    nats = np.maximum(prior - prior.max(), -float(1 << (LOG_BITS - 1 - bits)))
+    return np.rint(np.ldexp(nats, bits)).astype(np.int64)

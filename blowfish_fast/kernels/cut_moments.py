@@ -89,7 +89,7 @@ def _moments(
                 row[cell] = 0.0
 
 
-def cut_moments(
+def edge_noise_moments(
     pointers: IntArray,
     starts: IntArray,
     ends: IntArray,
@@ -124,7 +124,7 @@ def cut_moments(
     --------
     >>> line = np.array([0, 1, 2]), np.array([1, 2, 3])
     >>> query = np.array([0, 1]), np.array([1]), np.array([3]), np.ones(1)
-    >>> cut_moments(*query, *line, np.full(3, 2.0), np.ones(3), 4)
+    >>> edge_noise_moments(*query, *line, np.full(3, 2.0), np.ones(3), 4)
     array([[4.],
            [2.],
            [1.]])

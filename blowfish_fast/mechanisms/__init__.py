@@ -14,6 +14,7 @@ from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
 from .php import Php
 from .privelet import Privelet
+from .structure_first import StructureFirst
 from .transformed import Transformed
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "Outcome",
     "Php",
     "Privelet",
+    "StructureFirst",
     "Transformed",
 ]

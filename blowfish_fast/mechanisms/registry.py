@@ -14,6 +14,7 @@ from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
 from .php import Php
 from .privelet import Privelet
+from .structure_first import StructureFirst
 from .transformed import Transformed
 
 MECHANISMS: dict[str, type[Mechanism]] = {
@@ -30,6 +31,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         OrderedHierarchical,
         Php,
         Privelet,
+        StructureFirst,
         Transformed,
     )
 }

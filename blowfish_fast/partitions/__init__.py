@@ -5,6 +5,7 @@ from __future__ import annotations
 from .base import Partition
 from .bisection import Bisection
 from .dyadic_tree import DyadicTree
+from .k_buckets import KBuckets
 from .least_cost import LeastCost
 from .matching_pairs import Matching
 from .noisy_sort import NoisySort
@@ -13,6 +14,7 @@ from .partition_quality import cost_bound, partition_cost
 __all__ = [
     "Bisection",
     "DyadicTree",
+    "KBuckets",
     "LeastCost",
     "Matching",
     "NoisySort",

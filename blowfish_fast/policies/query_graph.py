@@ -98,7 +98,7 @@ def chains(constraints: Constraints, policy: Policy) -> Chains:
             sizes = constraints.marginal_sizes()
             return Chains(max(n if n > 1 else 0 for n in sizes), 1, True)
     try:
-        return longest_chains(query_graph(constraints, policy))
+        return longest_chains(joined_queries(constraints, policy))
     except SizeError as problem:
         if constraints.are_disjoint:
             return _ceiling(constraints, policy)
@@ -118,7 +118,7 @@ def _ceiling(constraints: Constraints, policy: Policy) -> Chains:
     return Chains(queries if queries > 1 else 0, queries + 1 if may_open else 1, False)
 
 
-def query_graph(constraints: Constraints, policy: Policy) -> QueryGraph:
+def joined_queries(constraints: Constraints, policy: Policy) -> QueryGraph:
     """Return the graph on queries, from the quotient of the policy by kinds of cell.
 
     Cells of one kind lie in the same queries, so the edges between kinds say it all.

@@ -49,7 +49,7 @@ def cut_spread(
     """
     if isinstance(form, Implicit):
         raise IntervalError("list the queries first: use explicit_form")
-    from ..kernels.cut_moments import cut_moments
+    from ..kernels.cut_moments import edge_noise_moments
 
     pieces = as_runs(form)
     covered = int((pieces.ends - pieces.starts).sum())
@@ -59,7 +59,7 @@ def cut_spread(
             f"{MOST_COVERED:,} are followed along the edges of a policy. Ask fewer "
             "queries at a time"
         )
-    return Spread(*cut_moments(*pieces, heads, tails, variances, widths, cells))
+    return Spread(*edge_noise_moments(*pieces, heads, tails, variances, widths, cells))
 
 
 def cut_variance(

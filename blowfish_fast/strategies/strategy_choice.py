@@ -51,10 +51,10 @@ Name = Literal[
 
 NAMES: tuple[Name, ...] = (
     "ordered",
-    "ordered_hierarchical",
-    "h_theta",
     "vertex",
     "edge",
+    "ordered_hierarchical",
+    "h_theta",
     "tree",
     "edge_lines",
     "tuned_tree",

@@ -17,6 +17,7 @@ from blowfish_fast.kernels.cost_choice import (
     RATE_BITS,
     choose_by_cost,
     integer_rate,
+    prior_weights,
 )
 from blowfish_fast.kernels.exponential_choice import MOST_FRACTION_BITS
 from tests.reference.cost_choice import law
@@ -109,3 +110,20 @@ def test_bad_input_is_refused():
         integer_rate(Fraction(0))
     with pytest.raises(InputError, match="not absent"):
         choose_by_cost(evenly, 0, np.array([[NO_CANDIDATE]]), Fraction(1))
+
+
+def test_a_prior_weighs_candidates_beforehand():
+    costs = np.zeros((1024, 3), dtype=np.int64)
+    prior = np.log([1.0, 2.0, 5.0]) + 700.0
+    for rate in (Fraction(1), Fraction(1, 10**20)):
+        drawn = choose_by_cost(evenly, 0, costs, rate, prior)
+        assert np.bincount(drawn).tolist() == [128, 256, 640]
+
+
+def test_a_prior_multiplies_the_weights_of_costs():
+    costs = np.tile([3, 5, 4], (1024, 1))
+    prior = np.array([-2.0, 0.0, -1e300])
+    drawn = choose_by_cost(evenly, 0, costs, Fraction(1), prior)
+    # e^-3 e^-2 and e^-5: the same; the third has no chance beforehand.
+    assert np.bincount(drawn, minlength=3).tolist() == [512, 512, 0]
+    assert (prior_weights(prior, 30) <= 0).all()

@@ -70,7 +70,9 @@ def part_labels(policy):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("partition", PARTITIONS, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(
+    "partition", PARTITIONS, ids=lambda one: getattr(one, "name", one)
+)
 def test_every_partition_works_under_every_graph(name, partition):
     policy = GRAPHS[name]
     for workload in (CELLS, RANGES):
@@ -247,17 +249,19 @@ def test_buckets_that_mix_parts_still_meet_every_public_total():
     policy = bf.policies.Blocks(LINE, np.arange(24) % 3)
     mixing = Fixed(np.arange(24) // 4)
     for workload in (CELLS, RANGES):
-        release = bf.Transformed(
-            policy, workload, epsilon=1, partition=mixing
-        ).release(STEPS, rng=1)
+        release = bf.Transformed(policy, workload, epsilon=1, partition=mixing).release(
+            STEPS, rng=1
+        )
         sums = np.bincount(np.arange(24) % 3, release.estimate)
         np.testing.assert_allclose(sums, np.bincount(np.arange(24) % 3, STEPS))
         assert release.unfitted is not None
     # Parts of one cell are exact, whatever the buckets.
     lonely = bf.policies.Graph(LINE, [[0, 1], [1, 2]])
-    estimate = bf.Transformed(
-        lonely, CELLS, epsilon=1, partition=mixing
-    ).release(STEPS, rng=1).estimate
+    estimate = (
+        bf.Transformed(lonely, CELLS, epsilon=1, partition=mixing)
+        .release(STEPS, rng=1)
+        .estimate
+    )
     np.testing.assert_allclose(estimate[3:], STEPS[3:])
     linear = bf.Transformed(lonely, CELLS, epsilon=1, partition=mixing, fit=None)
     assert linear.release(STEPS, rng=1).unfitted is None
@@ -353,7 +357,10 @@ def test_what_cannot_be_done_is_refused():
         ({"fit": "worst"}, "fit must be"),
         ({"partition": None, "partition_share": 0.5}, "needs a partition"),
         ({"partition_share": 0.5}, "needs a partition"),
-        ({"partition": LeastCost(), "strategy": Explicit(np.eye(24))}, "partition=None"),
+        (
+            {"partition": LeastCost(), "strategy": Explicit(np.eye(24))},
+            "partition=None",
+        ),
     ):
         with pytest.raises(InputError, match=message):
             bf.Transformed(line, CELLS, epsilon=1, **settings_)

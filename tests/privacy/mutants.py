@@ -25,7 +25,8 @@ import blowfish_fast.partitions.dyadic_tree as dyadic_tree
 import blowfish_fast.partitions.matching_pairs as matching_pairs
 from blowfish_fast.accounting import ledger as ledger_module
 from blowfish_fast.accounting.request import drawn
-from blowfish_fast.audit.walk import QUICK, Shape, Task, examine
+from blowfish_fast.audit.plan import QUICK, Shape, Task
+from blowfish_fast.audit.walk import examine
 from blowfish_fast.guarantee import Guarantee
 from blowfish_fast.handle import Account, Call, Handle, Measurement
 from blowfish_fast.mechanisms.base import Outcome

@@ -9,7 +9,9 @@ from tests.privacy.mutants import MUTANTS
 pytestmark = pytest.mark.audit
 
 STOPS = sorted(
-    {(one.kind, one.subject, one.shape, one.family): one for one in MUTANTS.values()}.items(),
+    {
+        (one.kind, one.subject, one.shape, one.family): one for one in MUTANTS.values()
+    }.items(),
     key=str,
 )
 
@@ -33,5 +35,7 @@ def test_a_planted_bug_is_caught(name):
 def test_without_a_plant_the_same_stop_passes(stop, mutant):
     verdicts = mutant.verdicts()
     assert verdicts
-    assert all(one.passed for one in verdicts), [one for one in verdicts if not one.passed]
+    assert all(one.passed for one in verdicts), [
+        one for one in verdicts if not one.passed
+    ]
     assert mutant.check in {one.check for one in verdicts}

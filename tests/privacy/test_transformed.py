@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,14 +12,14 @@ from hypothesis import strategies as st
 
 import blowfish_fast as bf
 import blowfish_fast.partitions.dyadic_tree as dyadic_tree
-import blowfish_fast.partitions.least_cost as least_cost
-from blowfish_fast.audit import audit_measurements, audit_release
+from blowfish_fast.audit import audit_least_cost, audit_measurements, audit_release
 from blowfish_fast.buckets import Buckets
-from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.partitions import DyadicTree, LeastCost, Partition
 from blowfish_fast.policies import Policy
 from blowfish_fast.strategies import PrefixSums, SpanningTree
 from blowfish_fast.strategies.strategy_choice import NAMES, all_choices
 from tests.mechanisms.test_transformed import Fixed
+from tests.reference.dyadic_partition import intended_law, largest_log_ratio
 from tests.reference.policy_examples import any_policy, bins_over
 from tests.reference.shifts import worst_price
 
@@ -93,12 +94,12 @@ def test_strategies_on_any_quotient_cost_what_they_say(policy, data):
         assert worst_price(one.strategy, scales, quotient) <= epsilon
 
 
-@pytest.mark.parametrize("partition", [LeastCost(), DyadicTree()], ids=["least", "tree"])
+@pytest.mark.parametrize(
+    "partition", [LeastCost(), DyadicTree()], ids=["least", "tree"]
+)
 @pytest.mark.parametrize("name", ["line", "cycle", "star", "random"])
 def test_chosen_buckets_and_noise_stay_within_epsilon(name, partition):
-    mechanism = bf.Transformed(
-        GRAPHS[name], CELLS, epsilon="0.7", partition=partition
-    )
+    mechanism = bf.Transformed(GRAPHS[name], CELLS, epsilon="0.7", partition=partition)
     for seed in range(4):
         for price in audit_measurements(mechanism, np.arange(9) // 3 * 20, seed=seed):
             assert price.passed, price
@@ -177,68 +178,118 @@ def test_the_grid_decides_by_a_number_that_no_edge_changes():
 
 LINE_OF_FOUR = bf.Domain(4)
 FOUR = bf.workloads.Identity(LINE_OF_FOUR)
-MOVED = (np.array([1, 0, 8, 8]), np.array([0, 1, 8, 8]))
+ALONG = (np.array([1, 0, 8, 8]), np.array([0, 1, 8, 8]))
 ACROSS = (np.array([1, 0, 8, 8]), np.array([0, 0, 9, 8]))
+SMALL_GRAPHS = {
+    "line": (bf.policies.Line(LINE_OF_FOUR), ALONG),
+    "cycle": (
+        bf.policies.Graph(LINE_OF_FOUR, [[0, 1], [1, 2], [2, 3], [3, 0]]),
+        ALONG,
+    ),
+    "star": (bf.policies.Graph(LINE_OF_FOUR, [[0, 2], [2, 1], [2, 3]]), ACROSS),
+}
 
 
-def sampled(policy, partition, pair, epsilon, share, samples):
+@pytest.mark.audit
+@pytest.mark.parametrize("name", SMALL_GRAPHS)
+@pytest.mark.parametrize("partition", [LeastCost(offset=0), DyadicTree()])
+def test_whole_releases_stay_within_epsilon(name, partition):
+    policy, pair = SMALL_GRAPHS[name]
     mechanism = bf.Transformed(
         policy,
         FOUR,
-        epsilon=epsilon,
+        epsilon=1,
         partition=partition,
-        partition_share=share,
+        partition_share="0.5",
+        strategy="edge",
         fit=None,
     )
 
     def event(release):
         measurement = release.measurements[0]
         first = int(measurement.noisy[0]) // 4
-        return tuple(measurement.buckets.labels.tolist()), min(max(first, -2), 4)
+        return tuple(measurement.buckets.edges.tolist()), min(max(first, -2), 4)
 
-    return audit_release(mechanism, pair, event=event, samples=samples)
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize(
-    ("policy", "pair"),
-    [
-        (bf.policies.Line(LINE_OF_FOUR), MOVED),
-        (bf.policies.Graph(LINE_OF_FOUR, [[0, 1], [1, 2], [2, 3], [3, 0]]), MOVED),
-        (bf.policies.Graph(LINE_OF_FOUR, [[0, 2], [2, 1], [2, 3]]), ACROSS),
-    ],
-    ids=["line", "cycle", "star"],
-)
-@pytest.mark.parametrize("partition", [LeastCost(offset=0), DyadicTree()])
-def test_whole_releases_stay_within_epsilon(policy, pair, partition):
-    finding = sampled(policy, partition, pair, 1, 0.5, 1000)
+    finding = audit_release(mechanism, pair, event=event, samples=600)
     assert finding.passed, str(finding)
 
 
-@pytest.mark.audit
-@pytest.mark.parametrize(
-    ("module", "partition"),
-    [(dyadic_tree, DyadicTree(price=2.0)), (least_cost, LeastCost(offset=0))],
-    ids=["tree", "least"],
-)
-def test_dropping_the_half_of_epsilon_is_caught(monkeypatch, module, partition):
-    # A record that moves is a removal and an addition: at the full epsilon the choice of
-    # buckets alone reveals more than was promised.
-    line = bf.policies.Line(LINE_OF_FOUR)
-    pairs = [
-        (np.array([5, 5, 0, 0]), np.array([5, 4, 1, 0])),
-        (np.array([4, 4, 0, 9]), np.array([4, 3, 1, 9])),
-        (np.array([0, 6, 5, 0]), np.array([0, 5, 6, 0])),
-    ]
+class Asked(NamedTuple):
+    """What a partition was asked to choose, and under which policy and epsilon."""
 
-    def strongest(samples):
-        # Nearly all of epsilon goes to the partition.
-        return max(
-            sampled(line, partition, pair, 4, 0.98, samples).evidence.log_ratio
-            for pair in pairs
+    partition: Partition
+    policy: Policy
+    epsilon: Fraction
+
+
+def asked_of(policy, partition, epsilon):
+    """Run Transformed up to the private choice of buckets."""
+    seen = []
+    original = type(partition).select
+
+    def watching(self, counts, *, policy, epsilon, rng):
+        seen.append(Asked(self, policy, epsilon))
+        return original(self, counts, policy=policy, epsilon=epsilon, rng=rng)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(partition), "select", watching)
+        bf.Transformed(policy, FOUR, epsilon=epsilon, partition=partition).release(
+            [1, 0, 8, 8], rng=1
         )
+    (one,) = seen
+    return one
 
-    right = strongest(1500)
-    assert right <= 4
-    monkeypatch.setattr(module, "record_distance", lambda policy: 1)
-    assert strongest(1500) > max(1.3 * right, 0.1)
+
+def exact_ratio(asked, pair):
+    """Return the exact log-ratio of the sampled partition's law on a pair."""
+    partition, distance = asked.partition, dyadic_tree.record_distance(asked.policy)
+    laws = [
+        intended_law(
+            counts.tolist(),
+            partition.rate(4, asked.epsilon / distance),
+            partition.price * partition.bucket_cost,
+            length_weights=partition.length_weights(4),
+        )
+        for counts in pair
+    ]
+    return largest_log_ratio(*laws)
+
+
+STAR = bf.policies.Graph(LINE_OF_FOUR, [[3, 0], [3, 1], [3, 2]])
+CYCLE = SMALL_GRAPHS["cycle"][0]
+PAIRS = [
+    (STAR, (np.array([4, 4, 0, 9]), np.array([4, 5, 0, 8]))),
+    (STAR, (np.array([0, 5, 9, 9]), np.array([1, 5, 9, 8]))),
+    (CYCLE, (np.array([0, 5, 9, 9]), np.array([1, 5, 9, 8]))),
+    (CYCLE, (np.array([9, 0, 0, 9]), np.array([8, 1, 0, 9]))),
+]
+PRICES = (0.05, 0.5, 2.0, 8.0)
+
+
+@pytest.mark.audit
+def test_dropping_the_half_of_epsilon_is_caught(monkeypatch):
+    # A record that moves is a removal and an addition: at the full epsilon the choice
+    # of buckets alone reveals more than was paid for it.
+    for policy, pair in PAIRS:
+        for price in PRICES:
+            asked = asked_of(policy, DyadicTree(price=price), 16)
+            assert asked.epsilon == 4
+            assert exact_ratio(asked, pair) <= asked.epsilon
+    monkeypatch.setattr(dyadic_tree, "record_distance", lambda policy: 1)
+    worst = max(
+        exact_ratio(asked_of(policy, DyadicTree(price=price), 16), pair)
+        for policy, pair in PAIRS
+        for price in PRICES
+    )
+    assert worst > 4
+
+
+@pytest.mark.audit
+def test_the_least_cost_choice_is_asked_for_at_its_share_and_stays_within():
+    for policy, pair in PAIRS:
+        asked = asked_of(policy, LeastCost(offset=0), 2)
+        assert asked.epsilon == 1
+        finding = audit_least_cost(
+            asked.partition, asked.policy, pair, epsilon=asked.epsilon, samples=100_000
+        )
+        assert finding.passed, str(finding)

@@ -48,15 +48,17 @@ def test_edge_noise_over_single_cells_agrees(policy):
         workload.form(cells), cells.count, strategy.heads, strategy.tails, variances
     )
     dense = dense_form(form, cells.count)
-    expected = cut_moments(
-        dense, strategy.heads, strategy.tails, variances, variances
-    )
+    expected = cut_moments(dense, strategy.heads, strategy.tails, variances, variances)
     assert found == pytest.approx(expected[0].sum())
 
 
 def test_pieces_of_no_value_are_left_out():
-    form = Pieces(np.array([0, 2, 3]), np.array([0, 2, 1]), np.array([1, 3, 2]),
-                  np.array([1.0, 0.0, 0.0]))
+    form = Pieces(
+        np.array([0, 2, 3]),
+        np.array([0, 2, 1]),
+        np.array([1, 3, 2]),
+        np.array([1.0, 0.0, 0.0]),
+    )
     runs = as_runs(form)
     assert runs.pointers.tolist() == [0, 1, 1]
     assert runs.values.tolist() == [1.0]

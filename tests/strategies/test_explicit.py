@@ -40,7 +40,8 @@ def test_the_worst_edge_and_exact_rows_equal_the_definition(policy, rows, shuffl
     cells = policy.domain.size
     entries = [[shuffler.choice([0, 0, 1, 1, -3, 2]) for _ in range(cells)]]
     entries += [
-        [shuffler.choice([0, 1]) for _ in range(cells)] if shuffler.random() < 0.7
+        [shuffler.choice([0, 1]) for _ in range(cells)]
+        if shuffler.random() < 0.7
         else [2] * cells
         for _ in range(rows - 1)
     ]

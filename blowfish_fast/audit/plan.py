@@ -1,0 +1,132 @@
+"""Where an audit goes, and how thoroughly it looks.
+
+Nothing is audited by name. A mechanism enters through its ``example``, a partition by
+being one, a policy family through ``policy_families``; each combination is a stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..domain import Domain
+from ..errors import InputError
+from ..mechanisms.registry import MECHANISMS
+from ..partitions.base import Partition
+from .families import policy_families
+
+Shape = int | tuple[int, ...]
+
+MOST_AUDITS = 4000
+"""Sampled audits among which the confidence of the whole walk is shared."""
+
+
+class Plan(NamedTuple):
+    """How thoroughly to walk."""
+
+    priced: tuple[Shape, ...] = (1, 2, 7, (3, 4))
+    """Domains on which every edge is priced and invariants are checked."""
+    sampled: tuple[Shape, ...] = (4, (2, 2))
+    """Domains on which black boxes are sampled."""
+    families: tuple[str, ...] | None = None
+    """Families that are sampled; None for all."""
+    seeds: int = 3
+    batch: int = 10_000_000
+    """Choices per side, in batches."""
+    noise: int = 400_000
+    """Measurements per side, in batches."""
+    runs: int = 10_000
+    """Choices per side that are made one by one."""
+    releases: int = 2_000
+    """Whole releases per side."""
+    trials: int = 20
+    """Planted excesses per mechanism."""
+    timing: int = 10_000
+    """Batches of the timing audit; 0 for none."""
+    epsilons: tuple[Fraction, ...] = (Fraction(1), Fraction(4))
+    """At which partitions choose."""
+    confidence: float = 0.999
+    """Of all statements together."""
+
+    def samples(self, family: str) -> bool:
+        """Return whether black boxes are sampled under a policy family."""
+        return self.families is None or family in self.families
+
+    @property
+    def each(self) -> float:
+        """Confidence of one audit, so that all together keep theirs (Bonferroni)."""
+        return 1.0 - (1.0 - self.confidence) / MOST_AUDITS
+
+
+LONG = Plan()
+QUICK = Plan(
+    families=("add_remove", "full", "line"),
+    seeds=2,
+    batch=1_000_000,
+    noise=40_000,
+    runs=300,
+    releases=200,
+    trials=0,
+    timing=0,
+)
+
+
+class Task(NamedTuple):
+    """One stop of the walk."""
+
+    kind: str
+    name: str
+    shape: Shape
+    family: str
+
+    def __str__(self) -> str:
+        return f"{self.name} under {self.family} on {Domain(self.shape)!r}"
+
+
+def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
+    """List every stop; `mechanisms` names those to visit, None for everything."""
+    chosen = sorted(MECHANISMS) if mechanisms is None else list(mechanisms)
+    unknown = [name for name in chosen if name not in MECHANISMS]
+    if unknown:
+        raise InputError(
+            f"there is no mechanism {unknown[0]!r}; registered are {sorted(MECHANISMS)}"
+        )
+    listed = [
+        Task("mechanism", name, shape, family)
+        for name in chosen
+        for shape in dict.fromkeys((*plan.priced, *plan.sampled))
+        for family in policy_families(Domain(shape))
+    ]
+    if plan.trials:
+        listed += [Task("power", name, 4, "add_remove") for name in chosen]
+    if mechanisms is None:
+        listed += [
+            Task("partition", name, shape, family)
+            for name in sorted(all_partitions())
+            for shape in plan.sampled
+            for family, policy in policy_families(Domain(shape)).items()
+            if plan.samples(family) and not policy.has_constraints
+        ]
+    if plan.timing and mechanisms is None:
+        listed.append(Task("timing", "discrete noise", 1, "any"))
+    return listed
+
+
+def all_partitions() -> dict[str, type[Partition]]:
+    """Return every partition class by name."""
+    from .. import partitions
+
+    classes = [getattr(partitions, name) for name in partitions.__all__]
+    return {
+        one.name: one
+        for one in (*classes, *_descendants(Partition))
+        if isinstance(one, type) and issubclass(one, Partition) and "name" in vars(one)
+    }
+
+
+def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
+    for one in kind.__subclasses__():
+        if one.__module__.startswith("blowfish_fast."):
+            yield one
+            yield from _descendants(one)

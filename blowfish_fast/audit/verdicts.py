@@ -1,0 +1,381 @@
+"""What is checked at one stop of the walk, and what was found.
+
+prices       every edge of the policy, exactly, against what was charged
+constraints  neighbours from the definition, where records move together
+invariants   of a watched run: charged first, noise as declared, no counts kept ...
+budget       a ledger charges first
+noise        black box: what is measured, in batches, along the worst edge
+choice       black box: what is chosen, enumerated or in batches, pairs searched
+release      black box: whole releases
+power        an excess of 5 %, planted: how often it is seen
+timing       time against noise
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import IntArray
+from ..domain import Domain
+from ..errors import BlowfishError
+from ..histogram import Histogram
+from ..mechanisms.base import Mechanism
+from ..mechanisms.registry import MECHANISMS
+from ..partitions.base import Partition
+from ..policies import ABSENT, Policy
+from ..randomness import Randomness
+from ..release import Release
+from .charge_order import audit_charges
+from .choices import audit_selector
+from .families import policy_families
+from .invariants import SMALL_EPSILON, audit_disclosure, audit_invariants
+from .measurements import Price, _price
+from .moves_together import most_moves, price_together
+from .noise_batches import audit_noise
+from .plan import Plan, Task, all_partitions
+from .power import detection_power
+from .selections import Finding, audit_release
+from .timing import STANDARD_ERRORS, timing_correlation
+from .witness import Step, Testimony, watch
+
+PROMISED_POWER = 0.9
+
+ORDINARY, GENEROUS = Fraction(1), Fraction(16)
+"""Epsilon of the runs: as promised to people, and so large that choices are varied."""
+
+PRICES = (8.0, 1.0)
+"""What a bucket costs when partitions are audited: as much as a step, and little."""
+
+
+class Verdict(NamedTuple):
+    """What one check found, as plain data."""
+
+    check: str
+    subject: str
+    family: str
+    domain: str
+    epsilon: float
+    found: float
+    samples: int
+    events: int
+    passed: bool
+    note: str
+
+
+def _verdict(
+    check: str,
+    task: Task,
+    epsilon: Fraction | float,
+    found: Fraction | float,
+    passed: bool,
+    note: str = "",
+    *,
+    samples: int = 0,
+    events: int = 0,
+) -> Verdict:
+    domain = repr(Domain(task.shape))
+    return Verdict(
+        check,
+        task.name,
+        task.family,
+        domain,
+        float(epsilon),
+        float(found),
+        samples,
+        events,
+        passed,
+        note,
+    )
+
+
+def _found(check: str, task: Task, finding: Finding) -> Verdict:
+    return _verdict(
+        check,
+        task,
+        finding.epsilon,
+        finding.evidence.log_ratio,
+        finding.passed,
+        f"{finding}; strongest event: {finding.evidence.event!r}",
+        samples=finding.samples,
+        events=finding.evidence.events,
+    )
+
+
+def mechanism_verdicts(
+    task: Task,
+    plan: Plan,
+    testimonies: list[Testimony],
+    open_ledger: Callable[..., Any] | None,
+) -> Iterator[Verdict]:
+    """Check everything about a mechanism under one policy."""
+    mechanism = testimonies[0].mechanism
+    kind, policy = type(mechanism), mechanism.policy
+    priced = [
+        (step, _edge_price(task, step, mechanism.policy))
+        for testimony in testimonies
+        for step in testimony.measured
+    ]
+    yield _price_verdict(task, mechanism, priced)
+    if mechanism.policy.has_constraints:
+        yield _together_verdict(task, mechanism, priced)
+    faint, data = kind.example(mechanism.domain, policy, SMALL_EPSILON)
+    breaches = audit_disclosure(faint) + audit_invariants(faint, data)
+    breaches += [
+        breach
+        for epsilon in (ORDINARY, GENEROUS)
+        for breach in audit_invariants(*kind.example(mechanism.domain, policy, epsilon))
+    ]
+    yield _verdict(
+        "invariants",
+        task,
+        0,
+        len(breaches),
+        not breaches,
+        "; ".join(dict.fromkeys(f"{task.name}: {one}" for one in breaches)),
+    )
+    if open_ledger is not None and task.shape in plan.sampled:
+        broken = audit_charges(open_ledger, mechanism, data)
+        note = "; ".join(f"{task.name}: {one}" for one in broken)
+        yield _verdict("budget", task, 0, len(broken), not broken, note)
+    if _is_sampled(task, plan, _runs):
+        yield from _sampled_verdicts(task, plan, testimonies, priced)
+
+
+def _is_sampled(task: Task, plan: Plan, offers: Callable[[Task], bool]) -> bool:
+    """Whether black boxes are sampled here: each family once, on its first domain."""
+    if not plan.samples(task.family):
+        return False
+    for shape in plan.sampled:
+        if task.family in policy_families(Domain(shape)) and offers(
+            task._replace(shape=shape)
+        ):
+            return shape == task.shape
+    return False
+
+
+def _runs(task: Task) -> bool:
+    policy = policy_families(Domain(task.shape))[task.family]
+    try:
+        watch(*MECHANISMS[task.name].example(policy.domain, policy, ORDINARY))
+    except BlowfishError:
+        return False
+    return True
+
+
+def _selects(task: Task) -> bool:
+    policy = policy_families(Domain(task.shape))[task.family]
+    counts = np.arange(policy.domain.size)
+    try:
+        for partition in _instances(all_partitions()[task.name]):
+            partition.select(counts, policy=policy, epsilon=ORDINARY, rng=Randomness(0))
+    except BlowfishError:
+        return False
+    return True
+
+
+def _edge_price(task: Task, step: Step, policy: Policy) -> Price | str:
+    try:
+        return _price(task.name, step.result, step.charged, policy)
+    except AssertionError as refusal:
+        # No epsilon pays for this edge.
+        return str(refusal)
+
+
+def _price_verdict(
+    task: Task, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
+) -> Verdict:
+    edges = mechanism.policy.edge_count
+    worst = Price(task.name, mechanism.epsilon, Fraction(0), None)
+    for _, price in priced:
+        if isinstance(price, str):
+            note = f"{task.name}: {price}"
+            return _verdict("prices", task, 1, np.inf, False, note, events=edges)
+        if price.worst / price.charged > worst.worst / worst.charged:
+            worst = price
+    note = f"{worst.subject}: edge {worst.edge} costs {float(worst.worst):.9g} of "
+    note += f"{float(worst.charged):.9g} charged"
+    return _verdict(
+        "prices", task, worst.charged, worst.worst, worst.passed, note, events=edges
+    )
+
+
+def _together_verdict(
+    task: Task, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
+) -> Verdict:
+    """Under constraints: neighbours from the definition, not from the factor."""
+    policy = mechanism.policy
+    number, moves = most_moves(policy)
+    passed = number <= policy.factor
+    worst, charged = Fraction(0), mechanism.epsilon
+    for step, _ in priced:
+        cost = price_together(step.result, policy)
+        passed = passed and cost <= step.charged
+        if cost / step.charged > worst / charged:
+            worst, charged = cost, step.charged
+    note = f"{task.name}: neighbours may differ in {number} moves, such as {moves}; "
+    note += f"calibrated to {policy.factor}"
+    return _verdict("constraints", task, charged, worst, passed, note)
+
+
+def _sampled_verdicts(
+    task: Task,
+    plan: Plan,
+    testimonies: list[Testimony],
+    priced: list[tuple[Step, Price | str]],
+) -> Iterator[Verdict]:
+    mechanism = testimonies[0].mechanism
+    costly = [
+        (price.worst / price.charged, step, price.edge)
+        for step, price in priced
+        if isinstance(price, Price)
+        and price.edge is not None
+        and step.charged <= ORDINARY
+    ]
+    if costly:
+        _, step, edge = max(costly, key=lambda one: one[0])
+        yield _found(
+            "noise",
+            task,
+            audit_noise(
+                task.name,
+                step.result,
+                edge,
+                epsilon=step.charged / mechanism.policy.factor,
+                samples=plan.noise,
+                confidence=plan.each,
+            ),
+        )
+    seen = set()
+    for testimony in testimonies:
+        for step in testimony.selected:
+            if step.calibrated is None or step.asked.name in seen:
+                # Generous runs come later and are skipped; they prove less.
+                continue
+            seen.add(step.asked.name)
+            for finding in audit_selector(
+                step.asked,
+                step.policy,
+                epsilon=step.calibrated,
+                # Partitions have tasks of their own.
+                samples=_fewer(plan.batch, isinstance(step.asked, Partition)),
+                runs=plan.runs,
+                confidence=plan.each,
+            ):
+                yield _found("choice", task, finding)
+    moved = costly[0][2] if costly else _some_edge(mechanism.policy)
+    if moved is not None and plan.releases:
+        yield _found("release", task, _release_finding(mechanism, moved, plan))
+
+
+def _some_edge(policy: Policy) -> tuple[int, int] | None:
+    for edges in policy.edges():
+        for start, end in edges.tolist():
+            return start, end
+    return None
+
+
+def _release_finding(
+    mechanism: Mechanism, edge: tuple[int, int], plan: Plan
+) -> Finding:
+    """Compare whole releases by what they say about the two cells of an edge."""
+    cells = mechanism.domain.size
+    background = (2 * np.arange(cells) >= cells) * 4
+    sides: list[Any] = []
+    for cell in edge:
+        counts: IntArray = background.copy()
+        if cell != ABSENT:
+            counts[cell] += 1
+        sides.append(
+            Histogram(mechanism.domain, counts.reshape(mechanism.domain.shape))
+        )
+    watched = [cell for cell in edge if cell != ABSENT]
+
+    def event(release: Release) -> Hashable:
+        shown = getattr(release, "centers", None)
+        values = (
+            release.estimate.reshape(-1)[watched] - background[watched]
+            if shown is None
+            else np.asarray(shown).reshape(-1)[:2]
+        )
+        coarse = np.clip(np.floor(values / 2.0), -2, 2).astype(int)
+        return tuple(coarse.tolist()), release.details.get("buckets")
+
+    return audit_release(
+        mechanism,
+        (sides[0], sides[1]),
+        event=event,
+        samples=plan.releases,
+        confidence=plan.each,
+    )
+
+
+def partition_verdicts(task: Task, plan: Plan) -> Iterator[Verdict]:
+    """Audit a partition with several prices, at several epsilons."""
+    if not _is_sampled(task, plan, _selects):
+        return
+    policy = policy_families(Domain(task.shape))[task.family]
+    cases = itertools.product(_instances(all_partitions()[task.name]), plan.epsilons)
+    for number, (partition, epsilon) in enumerate(cases):
+        for finding in audit_selector(
+            partition,
+            policy,
+            epsilon=epsilon,
+            samples=_fewer(plan.batch, number > 0),
+            runs=_fewer(plan.runs, number > 0),
+            confidence=plan.each,
+        ):
+            yield _found("choice", task, finding)
+
+
+def _fewer(samples: int, less: bool) -> int:
+    return max(samples // 10, 100) if less else samples
+
+
+def _instances(kind: type[Partition]) -> list[Partition]:
+    """Return a partition with its defaults, and without an offset where it has one."""
+    made: Callable[..., Partition] = kind
+    bare = {"offset": 0} if "offset" in inspect.signature(kind).parameters else {}
+    return [made(**bare).priced(PRICES[0]), made().priced(PRICES[1])]
+
+
+def power_verdicts(
+    task: Task, plan: Plan, testimonies: list[Testimony]
+) -> Iterator[Verdict]:
+    """Plant an excess in a mechanism's first measurement that costs anything."""
+    steps = [step for testimony in testimonies for step in testimony.measured]
+    for step in steps:
+        price = _edge_price(task, step, testimonies[0].mechanism.policy)
+        if isinstance(price, str) or price.edge is None:
+            continue
+        power = detection_power(
+            step.result,
+            step.policy,
+            price.edge,
+            samples=plan.noise,
+            trials=plan.trials,
+            confidence=plan.each,
+        )
+        yield _verdict(
+            "power",
+            task,
+            PROMISED_POWER,
+            power.share,
+            True,
+            f"{task.name}: {power}",
+            samples=plan.noise,
+            events=plan.trials,
+        )
+        return
+
+
+def timing_verdict(task: Task, plan: Plan) -> Verdict:
+    """Say whether the time of drawing follows the noise drawn."""
+    timing = timing_correlation(plan.timing)
+    found = timing.standard_errors
+    return _verdict("timing", task, STANDARD_ERRORS, found, timing.passed, str(timing))
