@@ -203,15 +203,16 @@ def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
         None if data["order"] is None else _permutation(data["order"]),
         curve=bool(data["curve"]),
     )
-    # Noise is drawn per row or per policy edge: rates and rows are counted apart.
-    rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64)).shape
+    scales = Scales(rates, int(data["unit"]), exact)
     drawn = strategy.weights().shape
-    fits = rates.shape == exact.shape == drawn and noisy.shape == rows
-    if not fits or buckets.cells != domain.size or int(data["unit"]) < 1:
+    if rates.shape != drawn or exact.shape != drawn or scales.unit < 1:
+        raise ReleaseFileError("a measurement does not fit its strategy")
+    # Noise is drawn per row or per policy edge, so what is published is counted apart.
+    rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64))
+    blank = strategy.published(rows, np.zeros_like(rates), scales)
+    if noisy.shape != blank.shape or buckets.cells != domain.size:
         raise ReleaseFileError("a measurement does not fit its strategy or domain")
-    return Measurement(
-        strategy, Scales(rates, int(data["unit"]), exact), noisy, buckets
-    )
+    return Measurement(strategy, scales, noisy, buckets)
 
 
 def _permutation(order: Any) -> AnyArray:

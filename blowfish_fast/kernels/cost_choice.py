@@ -113,4 +113,5 @@ def prior_weights(prior: FloatArray, bits: int) -> IntArray:
     Any rounding will do: what is drawn stays private for every public prior.
     """
     nats = np.maximum(prior - prior.max(), -float(1 << (LOG_BITS - 1 - bits)))
-    return np.rint(np.ldexp(nats, bits)).astype(np.int64)
+    weights: IntArray = np.rint(np.ldexp(nats, bits)).astype(np.int64)
+    return weights

@@ -73,7 +73,8 @@ def bucket_errors(values: IntArray, borders: IntArray, bits: int) -> IntArray:
     Returns
     -------
     (m + 1, m + 1) int64
-        Entry (j, i) for i < j: cells from border i to border j; 0 elsewhere. O(n + m^2).
+        Entry (j, i) for i < j: cells from border i to border j; 0 elsewhere.
+        O(n + m^2).
 
     Examples
     --------

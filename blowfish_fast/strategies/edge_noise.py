@@ -10,12 +10,13 @@ The noise of the edges is never published, only its sum in each cell.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..errors import IntervalError, SizeError
+from ..errors import EpsilonError, IntervalError, PrivacyError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import ABSENT, Policy
 from ..workloads import Form, Implicit
@@ -74,8 +75,24 @@ class EdgeNoise(LinearStrategy):
         """Return the heaviest edge: each policy edge is paid by its own draw."""
         return int(weights.max()) if weights.size else 0
 
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return one scale for all edges; refuse an epsilon that leaves none.
+
+        A row without noise is blanked elsewhere. Here the cells themselves are the
+        rows, so a draw left out would publish them as they are.
+        """
+        scales = super().scales(policy, epsilon)
+        if not scales.measured.all():
+            raise EpsilonError(
+                f"noise on edges at epsilon {float(epsilon):.2g} would exceed 2^40; "
+                'raise epsilon, or use on="cells"'
+            )
+        return scales
+
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
         """Add each edge's draw to its head and take it from its tail."""
+        if not scales.measured.all():
+            raise PrivacyError("an edge without noise would publish its cells exactly")
         cells = rows.copy()
         np.add.at(cells, self.heads, noise)
         inside = self.tails != ABSENT

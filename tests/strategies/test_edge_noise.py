@@ -10,7 +10,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements
 from blowfish_fast.buckets import Buckets
-from blowfish_fast.errors import SizeError
+from blowfish_fast.errors import EpsilonError, PrivacyError, SizeError
 from blowfish_fast.noise import Spread
 from blowfish_fast.strategies import EdgeNoise
 from tests.reference.forms import dense_form
@@ -125,3 +125,14 @@ def test_graphs_too_dense_to_hold_are_refused():
     )
     with pytest.raises(SizeError, match="549,755,289,600 edges"):
         laplace.release(np.zeros(2**20, dtype=int))
+
+
+def test_an_epsilon_too_small_for_noise_publishes_nothing():
+    policy = GRAPHS["line"]
+    strategy = EdgeNoise.under(policy)
+    with pytest.raises(EpsilonError, match="would exceed"):
+        strategy.scales(policy, Fraction(1, 2**50))
+    blank = strategy.scales(policy, Fraction(1))
+    blank = blank._replace(rates=np.zeros_like(blank.rates))
+    with pytest.raises(PrivacyError, match="publish its cells"):
+        strategy.published(np.arange(6), np.zeros(5, dtype=np.int64), blank)

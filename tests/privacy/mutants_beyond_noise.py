@@ -1,0 +1,227 @@
+"""More planted bugs: in what is chosen, in budgets and streams, in what leaves."""
+
+from __future__ import annotations
+
+from functools import partial
+from unittest.mock import patch
+
+import numpy as np
+
+import blowfish_fast as bf
+import blowfish_fast.audit.choices as choices
+import blowfish_fast.audit.enumeration as enumeration
+import blowfish_fast.audit.matching_choices as matching_choices
+import blowfish_fast.handle as handle
+import blowfish_fast.partitions.blossom as blossom
+import blowfish_fast.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.partitions.matching_pairs as matching_pairs
+from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.request import drawn
+from blowfish_fast.guarantee import Guarantee
+from blowfish_fast.handle import Account, Call, Handle, Measurement
+from blowfish_fast.mechanisms.base import Outcome
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.randomness import Randomness, WordStream
+from tests.privacy.mutants import planted
+
+
+# What is chosen.
+
+
+@planted("least_cost", "add_remove", "choice", kind="partition", batch=2_000_000)
+def halved_noise_of_candidates():
+    right = LeastCost.noise
+    with patch.object(
+        LeastCost,
+        "noise",
+        lambda self, cells, epsilon: right(self, cells, 2 * epsilon),
+    ):
+        yield
+
+
+@planted("least_cost", "add_remove", "choice", kind="partition")
+def unnoised_singleton():
+    right = LeastCost.noise
+
+    def bare(self, cells, epsilon):
+        noise = right(self, cells, epsilon)
+        scales = noise.scales.copy()
+        scales[0] = noise.step / 64
+        return noise._replace(scales=scales)
+
+    with patch.object(LeastCost, "noise", bare):
+        yield
+
+
+@planted("least_cost", "add_remove", "choice", kind="partition")
+def clamped_cost():
+    clamped = partial(enumeration.least_cost_choices, clamp=True)
+    with patch.object(choices, "least_cost_choices", clamped):
+        yield
+
+
+@planted("dyadic_tree", "full", "choice", kind="partition")
+def dropped_halving():
+    with patch.object(dyadic_tree, "record_distance", lambda policy: 1):
+        yield
+
+
+@planted("dyadic_tree", "add_remove", "choice", kind="partition")
+def doubled_rate():
+    right = DyadicTree.rate
+    with patch.object(
+        DyadicTree, "rate", lambda self, cells, epsilon: 2 * right(self, cells, epsilon)
+    ):
+        yield
+
+
+@planted("matching_pairs", "full", "choice", kind="partition")
+def matching_at_the_printed_scales():
+    with (
+        patch.object(matching_pairs, "record_distance", lambda policy: 1),
+        patch.object(matching_choices, "record_distance", lambda policy: 1),
+    ):
+        yield
+
+
+@planted("matching_pairs", "add_remove", "choice", kind="partition")
+def greedy_matching():
+    def greedy(alone, first, second, paired):
+        savings = alone[first] + alone[second] - paired
+        mates = np.arange(alone.size)
+        for one in sorted(range(savings.size), key=lambda one: -savings[one]):
+            left, right = first[one], second[one]
+            if savings[one] > 0 and mates[left] == left and mates[right] == right:
+                mates[left], mates[right] = right, left
+        return mates
+
+    with patch.object(blossom, "cheapest_mates", greedy):
+        yield
+
+
+# Budgets, streams and what leaves the handle.
+
+
+@planted("dawa", "add_remove", "invariants", shape=7)
+def swapped_budgets():
+    def swapped(self, selector, *, epsilon):
+        self._account.charge(Call("select", selector.name, epsilon, None))
+        return selector.select(
+            self._counts, policy=self.policy, epsilon=self.remaining, rng=self._rng
+        )
+
+    with patch.object(Handle, "select", swapped):
+        yield
+
+
+@planted("dawa", "add_remove", "invariants", shape=7)
+def reused_stream():
+    def same(self):
+        return WordStream(self._key, secure=self.secure)
+
+    with patch.object(Randomness, "stream", same):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def charged_after_drawing():
+    def late(self, strategy, *, epsilon):
+        scales = strategy.scales(self.policy, epsilon / self._factor)
+        counts, noise = np.zeros(self.policy.domain.size, np.int64), 0 * scales.rates
+        if self._counts is not None:
+            counts, noise = self._counts, handle._draw(scales, self._rng)
+        noisy = strategy.published(strategy.rows(counts), noise, scales)
+        self._account.charge(Call("measure", strategy.kind, epsilon, scales))
+        return Measurement(strategy, scales, noisy, self.buckets)
+
+    with patch.object(Handle, "measure", late):
+        yield
+
+
+@planted("laplace", "full", "budget")
+def ledger_charged_after_release():
+    right = Ledger._settle
+
+    def late(self, parts, terms, request, rng, progress, together=None):
+        drawn(parts, rng, progress)
+        return right(self, parts, terms, request, rng, None, together)
+
+    with patch.object(Ledger, "_settle", late):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def half_of_a_step_charged():
+    right = Account.charge
+
+    def cheap(self, call):
+        right(self, call._replace(epsilon=call.epsilon / 2))
+
+    with patch.object(Account, "charge", cheap):
+        yield
+
+
+@planted("dawa", "full", "prices", shape=7)
+def quotient_that_forgets_moves():
+    right = Handle.on
+
+    def forgetful(self, buckets):
+        made = right(self, buckets)
+        made.policy = bf.policies.AddRemove(made.policy.domain)
+        return made
+
+    with patch.object(Handle, "on", forgetful):
+        yield
+
+
+@planted("laplace", "line", "invariants")
+def a_recipe_that_peeks():
+    right = Laplace._run
+
+    def peeking(self, private):
+        outcome = right(self, private)
+        if private._counts is None:
+            return outcome
+        clipped = np.minimum(outcome.estimate, private._counts.max())
+        return Outcome(clipped, outcome.measurements)
+
+    with patch.object(Laplace, "_run", peeking):
+        yield
+
+
+@planted("laplace", "line", "invariants")
+def counts_among_the_details():
+    right = Laplace._run
+
+    def leaking(self, private):
+        outcome = right(self, private)
+        return Outcome(
+            outcome.estimate, outcome.measurements, {"cells": private._counts}
+        )
+
+    with patch.object(Laplace, "_run", leaking):
+        yield
+
+
+@planted("laplace", "full", "invariants")
+def a_seed_that_claims_to_be_secure():
+    right = Guarantee.of
+
+    def boasting(*given, **named):
+        return right(*given, **{**named, "secure": True})
+
+    with patch.object(Guarantee, "of", boasting):
+        yield
+
+
+@planted("kmeans", "full", "invariants")
+def a_stream_for_all_rounds():
+    first = {}
+    right = Randomness.stream
+
+    def kept(self):
+        return first.setdefault(self._key, right(self))
+
+    with patch.object(Randomness, "stream", kept):
+        yield
