@@ -16,8 +16,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from .._typing import IntArray
 from ..handle import Measurement
-from ..policies import Policy
+from ..policies import ABSENT, Policy
 from ..policies.constrained import Constrained
 from .measurements import _reaches_several, _rows_of
 
@@ -30,7 +31,7 @@ Move = tuple[int, int]
 Change = tuple[int, ...]
 
 
-def moves_together(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
+def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
     """Yield sets of moves in which neighbours differ, smaller ones first."""
     if not isinstance(policy, Constrained):
         for edges in policy.edges():
@@ -80,7 +81,7 @@ def most_moves(policy: Policy) -> tuple[int, list[Move]]:
     2
     """
     largest: list[Move] = []
-    for moves in moves_together(policy):
+    for moves in joint_moves(policy):
         if len(moves) > len(largest):
             largest = moves
     return len(largest), largest
@@ -92,11 +93,16 @@ def price_together(measurement: Measurement, policy: Policy) -> Fraction:
     worst = Fraction(0)
     if _reaches_several(measurement):
         return worst
-    for moves in itertools.islice(moves_together(policy), MOST_PRICED):
-        change = sum(
-            _rows_of(measurement, end) - _rows_of(measurement, start)
-            for start, end in moves
-        )
-        moved = np.abs(change) * scales.rates.astype(object)
-        worst = max(worst, Fraction(int(moved.sum()), scales.unit))
+    rows = rows_of_records(measurement)
+    rates = scales.rates.astype(object)
+    for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
+        change = sum(rows[end] - rows[start] for start, end in moves)
+        cost = Fraction(int((np.abs(change) * rates).sum()), scales.unit)
+        worst = max(worst, cost)
     return worst
+
+
+def rows_of_records(measurement: Measurement) -> list[IntArray]:
+    """Return the rows of one record in each cell; of none, last, for "absent"."""
+    cells = (*range(measurement.buckets.cells), ABSENT)
+    return [_rows_of(measurement, cell) for cell in cells]

@@ -52,7 +52,7 @@ def examine(
     return list(mechanism_verdicts(task, plan, testimonies, open_ledger))
 
 
-def walk(
+def audit_everything(
     plan: Plan,
     *,
     mechanisms: Iterable[str] | None = None,

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..accounting.ledger import Ledger
 from ..audit.plan import LONG, QUICK, Plan
 from ..audit.report import COLUMNS, Report
-from ..audit.walk import usable_workers, walk
+from ..audit.walk import audit_everything, usable_workers
 from ..errors import InputError
 from ..mechanisms.base import _version
 from .printing import console, show
@@ -65,7 +65,7 @@ def run_audit(
         transient=True,
     ) as bar:
         shown = bar.add_task("audit", total=None, last="")
-        verdicts = walk(
+        verdicts = audit_everything(
             plan,
             mechanisms=mechanisms or None,
             open_ledger=Ledger,

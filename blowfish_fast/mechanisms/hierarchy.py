@@ -111,9 +111,7 @@ class Hierarchy(Mechanism):
         root_exact = not along.policy.has_bottom
         if self.weights == "greedy":
             form = self.workload.form(along.buckets)
-            return tuned_tree(
-                form, leaves, root_exact=root_exact, fan_out=self.fan_out
-            )
+            return tuned_tree(form, leaves, root_exact=root_exact, fan_out=self.fan_out)
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"
         return level_tree(leaves, fan_out, root_exact=root_exact, geometric=geometric)

@@ -25,7 +25,6 @@ from blowfish_fast.partitions import DyadicTree, LeastCost
 from blowfish_fast.randomness import Randomness, WordStream
 from tests.privacy.mutants import planted
 
-
 # What is chosen.
 
 

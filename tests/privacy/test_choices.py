@@ -1,0 +1,184 @@
+"""Choices: exact laws, batches and twins agree with what selectors do."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import blowfish_fast as bf
+from blowfish_fast.audit import audit_selector, policy_families
+from blowfish_fast.audit.choice_tree import exact_law, public_key, sampled_choices
+from blowfish_fast.audit.choices import neighbour_pairs
+from blowfish_fast.audit.matching_choices import (
+    all_pairings,
+    inexact_matchings,
+    matching_choices,
+)
+from blowfish_fast.audit.moves_together import joint_moves, most_moves
+from blowfish_fast.errors import SizeError
+from blowfish_fast.kernels import exponential_choice
+from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.partitions.matching_pairs import Matching
+from blowfish_fast.randomness import Randomness
+from tests.reference.constraints import neighbours
+from tests.reference.dyadic_partition import intended_law
+
+pytestmark = pytest.mark.audit
+
+LINE = bf.Domain(4)
+ADD_REMOVE = bf.policies.AddRemove(LINE)
+STEP = np.array([0, 1, 8, 8])
+
+
+def labels_of(starts, cells):
+    inside = np.zeros(cells, dtype=int)
+    inside[list(starts)] = 1
+    return tuple((np.cumsum(inside) - 1).tolist())
+
+
+def test_the_enumerated_law_is_the_documented_one():
+    tree = DyadicTree().priced(3.0)
+    law = exact_law(tree, STEP, policy=ADD_REMOVE, epsilon=Fraction(1))
+    intended = intended_law(
+        STEP.tolist(),
+        tree.rate(4, Fraction(1)),
+        tree.price * tree.bucket_cost,
+        length_weights=tree.length_weights(4),
+    )
+    expected = {labels_of(starts, 4): float(p) for starts, p in intended.items()}
+    assert law.keys() == expected.keys()
+    assert law == pytest.approx(expected, rel=1e-9)
+    assert sum(law.values()) == pytest.approx(1)
+
+
+def test_batches_follow_the_law_and_so_do_single_runs():
+    tree = DyadicTree().priced(3.0)
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
+    law = exact_law(tree, STEP, **case)
+    batch = sampled_choices(tree, STEP, samples=50_000, rng=Randomness(1), **case)
+    single = Counter(
+        public_key(tree.select(STEP, rng=Randomness(seed), **case))
+        for seed in range(1000)
+    )
+    for seen, total in ((batch, 50_000), (single, 1000)):
+        observed = [seen[one] for one in law]
+        assert sum(observed) == total
+        expected = [total * chance for chance in law.values()]
+        assert stats.chisquare(observed, expected).pvalue > 1e-4
+
+
+def test_steering_leaves_the_sampler_as_it_was():
+    before = exponential_choice.weigh_block
+    exact_law(DyadicTree(), STEP, policy=ADD_REMOVE, epsilon=Fraction(1))
+    assert exponential_choice.weigh_block is before
+
+
+def test_a_selector_with_noise_of_its_own_has_no_tree():
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
+    for selector in (LeastCost(), Matching()):
+        assert exact_law(selector, STEP, **case) is None
+        rng = Randomness(0)
+        assert sampled_choices(selector, STEP, samples=9, rng=rng, **case) is None
+
+
+@pytest.mark.parametrize("family", ["add_remove", "full", "line", "graph_absent"])
+def test_pairs_are_neighbours(family):
+    policy = policy_families(LINE)[family]
+    pairs = neighbour_pairs(policy)
+    assert len(pairs) >= policy.edge_count
+    for first, second in pairs:
+        change = first - second
+        assert np.abs(change).sum() in (1, 2)
+        ends = np.flatnonzero(change)
+        joined = policy.joins(ends[0], ends[1] if ends.size == 2 else -1)
+        assert np.all(joined)
+
+
+def test_there_are_ten_pairings_of_four_cells():
+    made = list(all_pairings((0, 1, 2, 3)))
+    assert len(made) == len(set(made)) == 10
+    assert all(sorted(sum(one, ())) == [0, 1, 2, 3] for one in made)
+
+
+def test_the_twin_of_matching_follows_its_law():
+    matching = Matching().priced(4.0)
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
+    twin = matching_choices(matching, STEP, samples=40_000, rng=Randomness(3), **case)
+    real = Counter(
+        public_key(matching.select(STEP, rng=Randomness(seed), **case))
+        for seed in range(1500)
+    )
+    names = [
+        tuple(
+            next(i for i, group in enumerate(sorted(one)) if cell in group)
+            for cell in range(4)
+        )
+        for one in all_pairings((0, 1, 2, 3))
+    ]
+    often = np.bincount(twin, minlength=10)
+    table = np.array([often, [real[name] for name in names]])
+    table = table[:, often > 300]
+    assert stats.chi2_contingency(table).pvalue > 1e-4
+
+
+def test_matchings_are_the_cheapest():
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1), "runs": 40}
+    assert inexact_matchings(Matching().priced(4.0), STEP, **case) == 0
+    with pytest.raises(SizeError, match="at most 6 cells"):
+        inexact_matchings(Matching(), np.arange(9), **case)
+
+
+def test_findings_say_how_they_were_made():
+    settings = {"epsilon": Fraction(1), "samples": 2000, "runs": 50}
+    found = list(audit_selector(DyadicTree(), ADD_REMOVE, **settings))
+    assert [str(one).split(":")[0] for one in found] == [
+        "dyadic_tree, enumerated",
+        "dyadic_tree, in batches",
+    ]
+    found = list(audit_selector(LeastCost(), ADD_REMOVE, **settings))
+    assert [str(one).split(":")[0] for one in found] == [
+        "least_cost, in batches",
+        "least_cost, run by run",
+    ]
+
+
+class Deterministic:
+    """A choice without noise: what must not exist."""
+
+    name = "deterministic"
+
+    def select(self, counts, *, policy, epsilon, rng):
+        return int(counts[0] > 0)
+
+
+def test_a_choice_without_noise_has_an_infinite_ratio():
+    found = list(
+        audit_selector(
+            Deterministic(), ADD_REMOVE, epsilon=Fraction(1), samples=100, runs=100
+        )
+    )
+    assert found[0].evidence.log_ratio == math.inf
+    assert not found[0].passed
+
+
+@pytest.mark.parametrize(
+    ("known", "most"), [([[1, 1, 0, 0]], 2), ([[1, 0, 0, 0], [0, 1, 0, 0]], 3)]
+)
+def test_moves_under_constraints_are_those_of_the_definition(known, most):
+    policy = bf.policies.Full(LINE).with_constraints(bf.CountConstraints(LINE, known))
+    number, moves = most_moves(policy)
+    assert number == most == len(moves) <= policy.factor
+    queries = [{cell for cell, one in enumerate(row) if one} for row in known]
+    edges = np.concatenate(list(policy.edges()))
+    slow = neighbours(4, 3, edges, queries)
+    differing = {
+        tuple(sorted((a, b) for a, b in zip(one, other, strict=True) if a != b))
+        for one, other in slow
+    }
+    quick = {tuple(sorted(moves)) for moves in joint_moves(policy, most=3)}
+    assert differing == quick
