@@ -28,7 +28,7 @@ from ..randomness import Randomness
 from .choice_tree import Law, exact_law, public_key, sampled_choices
 from .confidence import Evidence, strongest_evidence
 from .enumeration import least_cost_choices
-from .matching_choices import inexact_matchings, matching_choices
+from .matching_choices import chosen_matchings, inexact_matchings
 from .selections import Finding
 
 Pair = tuple[IntArray, IntArray]
@@ -276,7 +276,7 @@ def _numbered(twin: Callable[..., IntArray]) -> Tally:
 
 TWINS: dict[type, Tally] = {
     LeastCost: _numbered(lambda *given, **named: least_cost_choices(*given, **named)),
-    Matching: _numbered(lambda *given, **named: matching_choices(*given, **named)),
+    Matching: _numbered(lambda *given, **named: chosen_matchings(*given, **named)),
 }
 """Plain twins of selectors that draw noise of their own."""
 

@@ -96,7 +96,7 @@ def candidates(
     )
 
 
-def matching_choices(
+def chosen_matchings(
     partition: Matching,
     counts: IntArray,
     *,

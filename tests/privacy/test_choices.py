@@ -16,8 +16,8 @@ from blowfish_fast.audit.choice_tree import exact_law, public_key, sampled_choic
 from blowfish_fast.audit.choices import neighbour_pairs
 from blowfish_fast.audit.matching_choices import (
     all_pairings,
+    chosen_matchings,
     inexact_matchings,
-    matching_choices,
 )
 from blowfish_fast.audit.moves_together import joint_moves, most_moves
 from blowfish_fast.errors import SizeError
@@ -108,7 +108,7 @@ def test_there_are_ten_pairings_of_four_cells():
 def test_the_twin_of_matching_follows_its_law():
     matching = Matching().priced(4.0)
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
-    twin = matching_choices(matching, STEP, samples=40_000, rng=Randomness(3), **case)
+    twin = chosen_matchings(matching, STEP, samples=40_000, rng=Randomness(3), **case)
     real = Counter(
         public_key(matching.select(STEP, rng=Randomness(seed), **case))
         for seed in range(1500)
