@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         partitions,
         plotting,
         policies,
+        selections,
         strategies,
         workloads,
     )
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .errors import BlowfishError
     from .histogram import Histogram
     from .mechanisms.dawa import Dawa
+    from .mechanisms.efpa import Efpa
     from .mechanisms.hierarchy import Hierarchy
     from .mechanisms.kmeans import KMeans
     from .mechanisms.laplace import Laplace
@@ -60,6 +62,7 @@ _MODULES = (
     "partitions",
     "plotting",
     "policies",
+    "selections",
     "strategies",
     "workloads",
 )
@@ -68,6 +71,7 @@ _HOMES = {
     "CountConstraints": "policies.constraints",
     "Dawa": "mechanisms.dawa",
     "Domain": "domain",
+    "Efpa": "mechanisms.efpa",
     "Hierarchy": "mechanisms.hierarchy",
     "Histogram": "histogram",
     "KMeans": "mechanisms.kmeans",
@@ -114,6 +118,7 @@ __all__ = [
     "CountConstraints",
     "Dawa",
     "Domain",
+    "Efpa",
     "Hierarchy",
     "Histogram",
     "KMeans",
@@ -140,6 +145,7 @@ __all__ = [
     "partitions",
     "plotting",
     "policies",
+    "selections",
     "sensitivity",
     "strategies",
     "workloads",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .base import Mechanism, Outcome
 from .dawa import Dawa
+from .efpa import Efpa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
@@ -19,6 +20,7 @@ from .transformed import Transformed
 
 __all__ = [
     "Dawa",
+    "Efpa",
     "Hierarchy",
     "KMeans",
     "KMeansRelease",

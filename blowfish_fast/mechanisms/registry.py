@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .base import Mechanism
 from .dawa import Dawa
+from .efpa import Efpa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans
 from .laplace import Laplace
@@ -21,6 +22,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     mechanism.name: mechanism
     for mechanism in (
         Dawa,
+        Efpa,
         Hierarchy,
         KMeans,
         Laplace,

@@ -43,9 +43,9 @@ class StructureFirst(Mechanism):
     Guarantee: epsilon-Blowfish for `policy`; the buckets and their counts share epsilon
         (sequential composition, the second step on the quotient policy).
     Neighbours: one record moves along one edge of `policy`.
-    Sensitivity: squared errors move by at most 2 F - 1 when a record is added or
-        removed (a move counts as both), F the largest count; bucket counts as in
-        `Laplace`.
+    Sensitivity: squared errors move by at most 2 F - 1, and apart by at most 2 F, when
+        a record is added or removed (a move counts as both), F the largest count;
+        bucket counts as in `Laplace`.
     Error: the noise of each bucket, known once the buckets are, plus the deviation of
         the cells from their bucket's mean, which depends on the data.
     Complexity: O(n + m^2 k) time for k buckets, m at most 1024 candidate borders.

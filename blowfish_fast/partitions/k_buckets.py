@@ -39,17 +39,17 @@ class KBuckets(Partition):
         at most half of the stretches between candidate borders.
     largest_count : int
         A public number; larger counts are cut to it while the borders are drawn. One
-        record moves squared errors by up to twice this number, so it is best near the
-        height of the steps that matter, and must not be read off the data.
+        record moves squared errors apart by up to twice this number, so it is best
+        near the height of the steps that matter, and must not be read off the data.
 
     Notes
     -----
     Guarantee: epsilon-private choice of buckets under the policy it is given.
     Neighbours: one record added or removed; under a policy with moves half of epsilon
         is used, since a move is a removal and an addition.
-    Sensitivity: a record moves the squared error of a bucket of L cells by at most
-        (2 F - 1)(1 - 1/L), with F the largest count, and with it each candidate of a
-        draw by at most 2 F - 1; the k - 1 draws share epsilon.
+    Sensitivity: a record moves the squared error of each candidate of a draw by at most
+        2 F - 1, with F the largest count, and no two of them apart by more than 2 F;
+        the k - 1 draws share epsilon.
     Error: none proved.
     Complexity: O(n + m^2 k) time, m at most 1024 borders; O(n + m (m + k)) memory.
     Source: [1]_, section 5; proof in ``docs/proofs/structure_first.md``.
@@ -80,9 +80,9 @@ class KBuckets(Partition):
         return Fraction(1, 10)
 
     @property
-    def sensitivity(self) -> int:
-        """How far a record moves the error of a partition."""
-        return 2 * self.largest_count - 1
+    def reach(self) -> int:
+        """How far a record moves the errors of two partitions apart."""
+        return 2 * self.largest_count
 
     def count(self, cells: int) -> int:
         """Return the number of buckets on so many cells."""
@@ -96,7 +96,7 @@ class KBuckets(Partition):
 
         `epsilon` is the budget when one record is added or removed.
         """
-        return epsilon / ((self.count(cells) - 1) * 2 * self.sensitivity)
+        return epsilon / ((self.count(cells) - 1) * self.reach)
 
     def select(
         self,

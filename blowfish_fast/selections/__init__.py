@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .coefficients import KeptFrequencies
 from .queries import WorstQuery
 
-__all__ = ["WorstQuery"]
+__all__ = ["KeptFrequencies", "WorstQuery"]

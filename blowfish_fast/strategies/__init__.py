@@ -8,6 +8,7 @@ from .cells import Cells
 from .edge_lines import EdgeLines
 from .edge_noise import EdgeNoise
 from .explicit import Explicit
+from .fourier import Fourier
 from .h_theta import HTheta
 from .haar import Haar
 from .ordered_hierarchy import OrderedHierarchy
@@ -23,6 +24,7 @@ STRATEGIES: dict[str, type[LinearStrategy]] = {
         EdgeLines,
         EdgeNoise,
         Explicit,
+        Fourier,
         HTheta,
         Haar,
         OrderedHierarchy,
@@ -39,6 +41,7 @@ __all__ = [
     "EdgeLines",
     "EdgeNoise",
     "Explicit",
+    "Fourier",
     "HTheta",
     "Haar",
     "LinearStrategy",

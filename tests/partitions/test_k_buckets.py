@@ -65,8 +65,8 @@ def test_counts_above_the_largest_are_alike():
 def test_the_rate_spends_epsilon_in_all():
     partition = KBuckets(5, largest_count=20)
     rate = partition.rate(100, Fraction(1))
-    assert partition.sensitivity == 39
-    assert 4 * (2 * 39 * rate) == 1
+    assert partition.reach == 40
+    assert 4 * (40 * rate) == 1
     assert KBuckets().count(4096) == 256
     assert KBuckets().count(2**20) == 512
     assert KBuckets().count(9) == 5
