@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from ._validation import as_epsilon
 from .buckets import Buckets
 from .curves import curve
-from .errors import BlowfishError, DataDependentError
+from .errors import BlowfishError, DataDependentError, SizeError
 from .mechanisms.base import Mechanism
 from .mechanisms.laplace import Laplace
 from .mechanisms.registry import MECHANISMS
@@ -36,6 +36,8 @@ from .workloads import Workload
 COVERED = ("laplace", "ordered", "ordered_hierarchical", "transformed")
 ALONG_A_LINE: tuple[Name, ...] = ("tuned_tree",)
 LONGEST_REASON = 100
+FEW_COEFFICIENTS = 2**20
+"""Cells in all queries up to which noise on the queries is weighed in a hurry."""
 
 
 class Prediction(NamedTuple):
@@ -138,7 +140,9 @@ class Comparison:
         return f"Comparison({len(self)} strategies, best: {self.best.name})"
 
 
-def compare(policy: Policy, workload: Workload, *, epsilon: Any) -> Comparison:
+def compare(
+    policy: Policy, workload: Workload, *, epsilon: Any, hurried: bool = False
+) -> Comparison:
     """Predict the error of every mechanism that a policy admits, best first.
 
     Free: no data is read. Mechanisms that choose from the data are listed without a
@@ -152,6 +156,8 @@ def compare(policy: Policy, workload: Workload, *, epsilon: Any) -> Comparison:
         What will be asked.
     epsilon : number
         What one release may spend.
+    hurried : bool
+        Leave out what takes long to predict and is unlikely to win.
 
     Examples
     --------
@@ -168,8 +174,8 @@ def compare(policy: Policy, workload: Workload, *, epsilon: Any) -> Comparison:
     granted = as_epsilon(epsilon)
     # The constructor checks that policy and workload fit each other.
     Transformed(policy, workload, epsilon=granted, partition=None)
-    found = _strategies(policy, workload, granted)
-    found.append(_queries(policy, workload, granted))
+    found = _strategies(policy, workload, granted, hurried)
+    found.append(_queries(policy, workload, granted, hurried))
     for name, kind in MECHANISMS.items():
         if name not in COVERED and "workload" in inspect.signature(kind).parameters:
             found.append(_registered(name, kind, policy, workload, granted))
@@ -178,14 +184,16 @@ def compare(policy: Policy, workload: Workload, *, epsilon: Any) -> Comparison:
 
 
 def _strategies(
-    policy: Policy, workload: Workload, epsilon: Fraction
+    policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
 ) -> list[Prediction]:
     drawn_at = epsilon / policy.factor
     free = policy.unconstrained
     cells = Buckets.single_cells(policy.domain.size)
     lined = policy.domain.ndim == 1
     names = tuple(one for one in NAMES if lined or one not in ALONG_A_LINE)
-    choices = all_choices(free, workload.form(cells), drawn_at, names=names)
+    choices = all_choices(
+        free, workload.form(cells), drawn_at, names=names, hurried=hurried
+    )
     if not lined:
         along = curve(policy.domain)
         choices += all_choices(
@@ -208,8 +216,12 @@ def _strategies(
     ]
 
 
-def _queries(policy: Policy, workload: Workload, epsilon: Fraction) -> Prediction:
+def _queries(
+    policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
+) -> Prediction:
     def build() -> Mechanism:
+        if hurried and workload.queries * workload.mean_cells() > FEW_COEFFICIENTS:
+            raise SizeError("its queries hold too many cells to be weighed in a hurry")
         return Laplace(policy, workload, epsilon=epsilon, on="queries")
 
     return _predicted("queries", build, workload)

@@ -139,11 +139,20 @@ def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     safe = np.where(noisy, largest, 1.0)
     total = np.where(noisy, square, 1.0)
     reach = distance * safe
-    slope = reach / (total + np.hypot(total, reach))
-    # The two logarithms are of one size near slope = 0 and 1; log1p keeps both.
-    exponent = -(total / safe**2) * np.log1p(-(slope**2)) - slope * distance / safe
+    root = np.hypot(total, reach)
+    slope = reach / (total + root)
+    # 1 - slope without cancellation: the noise may be tiny beside the distance.
+    rest = total * (1.0 + total / (root + reach)) / (total + root)
+    exponent = -(total / safe**2) * _log_rest(slope, rest) - slope * distance / safe
     bound: FloatArray = np.minimum(1.0, 2.0 * np.exp(np.minimum(exponent, 0.0)))
     return np.where(noisy, bound, 0.0)
+
+
+def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return ln(1 - slope^2), exact to rounding at both ends; rest = 1 - slope."""
+    near_one = np.log(rest) + np.log1p(slope)
+    near_zero = np.log1p(-(np.minimum(slope, 0.5) ** 2))
+    return np.where(slope > 0.5, near_one, near_zero)
 
 
 def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
@@ -161,6 +170,24 @@ def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
         low = np.where(enough, low, middle)
     # Rounding in the bound is far below this margin.
     return high * (1.0 + 2.0**-30)
+
+
+def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray:
+    """Return half-widths where one draw outweighs all others together.
+
+    With L = `largest` of scale `width` and R the sum of the rest, P(|L-part + R| > d)
+    is at most 2 / (1 + q) exp(-d / L) E exp(|R| / L), and with u = square / L^2 - 1
+    that mean is at most 1 / (1 - u) + sqrt((1 / (1 - 4 u) - 1) / 2). Infinite where
+    u is 1/5 or more. `largest` must be exact.
+    """
+    safe = np.where(spread.largest > 0, spread.largest, 1.0)
+    rest = np.maximum(spread.square / safe**2 - 1.0, 0.0) + 1e-12
+    few = rest < 0.2
+    rest = np.where(few, rest, 0.0)
+    mean = 1.0 / (1.0 - rest) + np.sqrt(2.0 * rest / (1.0 - 4.0 * rest))
+    start = 2.0 / (1.0 + math.exp(-1.0 / width))
+    half = spread.largest * np.maximum(np.log(start * mean / miss), 0.0)
+    return np.where(few, half * (1.0 + 2.0**-30), np.inf)
 
 
 FFT_ERROR = 1e-11

@@ -19,6 +19,7 @@ from blowfish_fast.noise import (
     laplace_mean_size,
     laplace_sum_half_width,
     laplace_variance,
+    one_draw_half_width,
     scales_within,
 )
 
@@ -88,6 +89,30 @@ def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
             assert total[np.abs(reach) > half / 2.5].sum() > miss
 
 
+@pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_one_heavy_draw_is_bounded_above_and_closely(width, others):
+    # One draw weighs 4, the others 1: the sum lives on the integers.
+    _, mass = law(width, 120)
+    total = np.zeros(4 * (mass.size - 1) + 1)
+    total[::4] = mass
+    for _ in range(others):
+        total = np.convolve(total, mass)
+    reach = np.abs(np.arange(total.size) - total.size // 2)
+    square = (16 + others) * width**2
+    spread = Spread(np.ones(1), np.array([square]), np.array([4 * width]))
+    for miss in (0.2, 0.05, 0.001):
+        half = float(one_draw_half_width(spread, width, miss)[0])
+        assert total[reach > half].sum() <= miss
+        if width >= 6:
+            assert total[reach > half / 1.5].sum() > miss
+
+
+def test_the_bound_for_one_heavy_draw_knows_when_there_is_none():
+    even = Spread(np.ones(1), np.array([3.0]), np.array([1.0]))
+    assert one_draw_half_width(even, 1.0, 0.05)[0] == math.inf
+
+
 def test_without_noise_the_interval_is_a_point():
     none = Spread(np.zeros(2), np.zeros(2), np.zeros(2))
     assert chernoff_half_width(none, 0.05).tolist() == [0.0, 0.0]
@@ -104,6 +129,13 @@ def test_the_law_of_a_sum_gives_the_smallest_half_width(width):
             half = float(laplace_sum_half_width(width, np.array([terms]), miss)[0])
             assert total[distance > half].sum() <= miss
             assert half == 0 or total[distance > half - 1].sum() > miss * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("width", [1e-12, 1e-6, 1e-3])
+def test_the_chernoff_bound_of_tiny_noise_far_away_vanishes(width):
+    spread = Spread(np.ones(1), np.array([3.0 * width**2]), np.array([width]))
+    assert chernoff_tail(np.array([5.0]), spread)[0] < 1e-300
+    assert chernoff_tail(np.array([20 * width]), spread)[0] < 1e-5
 
 
 def test_long_sums_are_rounded_up_and_stay_below_the_chernoff_bound():

@@ -15,7 +15,13 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import IntervalError, SizeError
-from ..noise import WEIGHT_BITS, Scales, Spread, laplace_sum_half_width
+from ..noise import (
+    WEIGHT_BITS,
+    Scales,
+    Spread,
+    laplace_sum_half_width,
+    one_draw_half_width,
+)
 from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
 from ..workloads.base import form_matrix, row_moments
@@ -135,16 +141,24 @@ class Cells(LinearStrategy):
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums of cells where no total is known.
 
-        Queries with other coefficients than 0 and 1 have the bound of their spread.
+        Where one total is known, a query of about one cell is about one draw. Queries
+        with other coefficients have the bound of their spread.
         """
         bound = super().half_widths(form, scales, miss)
-        if isinstance(form, Implicit) or scales.exact.any():
+        noisy = scales.measured[: self.cells]
+        if isinstance(form, Implicit) or not noisy.any():
+            return bound
+        width = float(scales.widths[: self.cells][noisy][0])
+        if self.parts is None:
+            few = one_draw_half_width(self.spread(form, scales), width, miss)
+            bound = np.minimum(bound, few)
+        if scales.exact.any():
             return bound
         moments = row_moments(form, self.cells)
         plain = (moments.squares == moments.total) & (moments.least >= 0)
         plain &= moments.largest <= 1
         terms = np.where(plain, moments.total, 0.0).astype(np.int64)
-        exact = laplace_sum_half_width(float(scales.widths[0]), terms, miss)
+        exact = laplace_sum_half_width(width, terms, miss)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _explained(self, form: Fractions | Pieces, known: BoolArray) -> FloatArray:

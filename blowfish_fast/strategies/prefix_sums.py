@@ -16,7 +16,7 @@ import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import DomainError, IntervalError
-from ..noise import WEIGHT_BITS, Scales, Spread
+from ..noise import WEIGHT_BITS, Scales, Spread, laplace_sum_half_width
 from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
 from .base import LinearStrategy
@@ -94,6 +94,33 @@ class PrefixSums(LinearStrategy):
         rows.data *= widths[rows.indices] ** 2
         largest = np.sqrt(rows.max(axis=1).toarray().reshape(-1))
         return Spread(variance, square, largest)
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Use the exact law of sums and differences of running totals.
+
+        Noise is symmetric, so a difference has the law of a sum. Queries with other
+        coefficients have the bound of their spread.
+        """
+        bound = super().half_widths(form, scales, miss)
+        noisy = scales.measured
+        if isinstance(form, Implicit) or not noisy.any():
+            return bound
+        widths = np.append(0.0, scales.widths)
+        rows = _steps(form, self.cells)
+        size = np.abs(rows.data)
+        drawn = (size > 0) & (widths[rows.indices] > 0)
+        rows.data = drawn.astype(np.float64)
+        terms = rows.sum(axis=1)
+        rows.data = (drawn & (size != 1.0)).astype(np.float64)
+        known = np.append(True, noisy | scales.exact)
+        rows.data += ~known[rows.indices] & (size > 0)
+        plain = rows.sum(axis=1) == 0
+        exact = laplace_sum_half_width(
+            float(scales.widths[noisy].max()),
+            np.where(plain, terms, 0.0).astype(np.int64),
+            miss,
+        )
+        return np.where(plain, np.minimum(bound, exact), bound)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
