@@ -43,6 +43,13 @@ class Standing(NamedTuple):
     terms: int
 
 
+class Allotment(NamedTuple):
+    """One analyst's part of the budget: units in all, and units spent."""
+
+    total: int
+    spent: int
+
+
 class Charge(NamedTuple):
     """One charge, and what became of it."""
 
@@ -118,13 +125,43 @@ class Journal:
         with self._transaction(write=False) as connection:
             return _find(connection, request)
 
+    def allotments(self) -> dict[str, Allotment]:
+        """Return what each analyst may spend and has spent."""
+        with self._transaction(write=False) as connection:
+            rows = connection.execute(
+                "SELECT analyst, total, spent FROM allotment ORDER BY analyst"
+            ).fetchall()
+        return {analyst: Allotment(total, spent) for analyst, total, spent in rows}
+
+    def allot(self, analyst: str, total: int) -> None:
+        """Set what an analyst may spend in all; never less than was spent already."""
+        with self._transaction(write=True) as connection:
+            known = _allotment(connection, analyst)
+            if known is not None and total < known.spent:
+                raise BudgetError(
+                    f"{analyst} has spent eps = {units_text(known.spent)} already; an "
+                    f"allotment of {units_text(total)} would take some of it back"
+                )
+            connection.execute(
+                "INSERT INTO allotment VALUES (?, ?, 0) "
+                "ON CONFLICT (analyst) DO UPDATE SET total = excluded.total",
+                (analyst, total),
+            )
+            append(connection, "allot", None, 0, {"analyst": analyst, "total": total})
+
     def reserve(
-        self, request: str, cost: int, terms: int, content: dict[str, Any]
+        self,
+        request: str,
+        cost: int,
+        terms: int,
+        content: dict[str, Any],
+        analyst: str | None = None,
     ) -> Charge:
         """Check and charge, once per request, in one committed transaction.
 
         Returns the charge that stands: the new one, or the one that was made for this
-        request before. `terms` is the entry that the caller judged the request by.
+        request before. `terms` is the entry that the caller judged the request by. An
+        analyst's charge counts against the budget and against the allotment.
         """
         with self._transaction(write=True) as connection:
             known = _find(connection, request)
@@ -143,6 +180,9 @@ class Journal:
                     f"{units_text(left)} of {units_text(standing.total)} remains; "
                     "nothing was charged. Ask for a smaller epsilon"
                 )
+            if analyst is not None:
+                content = {**content, "analyst": analyst}
+                _charge_allotment(connection, analyst, cost)
             connection.execute("UPDATE budget SET spent = spent + ?", (cost,))
             number = append(connection, "charge", request, cost, content)
             return Charge(number, request, cost, content, "reserved")
@@ -281,6 +321,32 @@ def _standing(connection: sqlite3.Connection) -> Standing:
     if row is None:
         raise LedgerError("the ledger has lost its budget: the file is damaged")
     return Standing(*row)
+
+
+def _allotment(connection: sqlite3.Connection, analyst: str) -> Allotment | None:
+    row = connection.execute(
+        "SELECT total, spent FROM allotment WHERE analyst = ?", (analyst,)
+    ).fetchone()
+    return None if row is None else Allotment(*row)
+
+
+def _charge_allotment(connection: sqlite3.Connection, analyst: str, cost: int) -> None:
+    known = _allotment(connection, analyst)
+    if known is None:
+        raise BudgetError(
+            f"{analyst!r} has no allotment; nothing was charged. The curator grants "
+            "one with ledger.allot(analyst, epsilon)"
+        )
+    left = known.total - known.spent
+    if cost > left:
+        raise BudgetError(
+            f"the release costs eps = {units_text(cost)}, and {units_text(left)} of "
+            f"{analyst}'s {units_text(known.total)} remains; nothing was charged. Ask "
+            "for a smaller epsilon"
+        )
+    connection.execute(
+        "UPDATE allotment SET spent = spent + ? WHERE analyst = ?", (cost, analyst)
+    )
 
 
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:

@@ -34,6 +34,7 @@ def checked_head(connection: sqlite3.Connection, name: str, head: str | None) ->
         "SELECT number, kind, request, cost, content, digest FROM log ORDER BY number"
     )
     charged: set[str] = set()
+    allotted: dict[str, list[int]] = {}
     for number, (at, kind, request, cost, content, digest) in enumerate(rows, 1):
         expected = entry_digest(before, at, kind, request, cost, content)
         if at != number or expected != digest:
@@ -50,6 +51,16 @@ def checked_head(connection: sqlite3.Connection, name: str, head: str | None) ->
             charged.add(request)
             if cost < 0 or spent > total:
                 damaged(f"entry {number} spends more than the budget, or refunds")
+            if plain.get("analyst") is not None:
+                share = allotted.get(plain["analyst"], [-1, 0])
+                share[1] += cost
+                if share[1] > share[0]:
+                    damaged(f"entry {number} spends more than the analyst's allotment")
+        elif kind == "allot":
+            share = allotted.setdefault(str(plain.get("analyst")), [0, 0])
+            share[0] = plain.get("total", -1)
+            if share[0] < share[1]:
+                damaged(f"entry {number} allots less than was spent")
         else:
             if request not in charged:
                 damaged(f"entry {number} answers what was never charged")
@@ -61,6 +72,9 @@ def checked_head(connection: sqlite3.Connection, name: str, head: str | None) ->
     row = connection.execute("SELECT total, spent, terms FROM budget").fetchall()
     if row != [(total, spent, terms)]:
         damaged(f"the budget's row says {row} and the entries {(total, spent, terms)}")
+    shares = connection.execute("SELECT analyst, total, spent FROM allotment")
+    if {one[0]: [one[1], one[2]] for one in shares} != allotted:
+        damaged("the allotments differ from what the entries say")
     (kept,) = connection.execute(
         "SELECT count(*) FROM answer WHERE piece = 0"
     ).fetchone()

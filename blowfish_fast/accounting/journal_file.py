@@ -1,8 +1,9 @@
 """The file of a journal: its tables, how it is made, why it may not open.
 
-    budget   total, spent, terms         one row; CHECK (spent <= total)
-    log      1 open  <- 2 charge <- 3 charge <- 4 answer ...     only ever grows
-    answer   the bytes of stored answers, in pieces
+    budget      total, spent, terms         one row; CHECK (spent <= total)
+    allotment   analyst, total, spent       the same for each analyst
+    log         1 open <- 2 charge <- 3 charge <- 4 answer ...    only ever grows
+    answer      the bytes of stored answers, in pieces
 
 Triggers refuse to change or delete entries and to lower `spent`.
 """
@@ -25,7 +26,7 @@ from ..errors import LedgerError
 APPLICATION = 0x626C6F77
 """Marks our files among SQLite files: "blow"."""
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the tables change."""
 
 BUSY_SECONDS = 60.0
@@ -42,9 +43,16 @@ CREATE TABLE budget (
     terms INTEGER NOT NULL,
     CHECK (spent <= total)
 );
+CREATE TABLE allotment (
+    analyst TEXT PRIMARY KEY,
+    total INTEGER NOT NULL CHECK (typeof(total) = 'integer'),
+    spent INTEGER NOT NULL CHECK (typeof(spent) = 'integer' AND spent >= 0),
+    CHECK (spent <= total)
+);
 CREATE TABLE log (
     number INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('open', 'amend', 'charge', 'answer')),
+    kind TEXT NOT NULL
+        CHECK (kind IN ('open', 'amend', 'allot', 'charge', 'answer')),
     request TEXT,
     cost INTEGER NOT NULL CHECK (typeof(cost) = 'integer' AND cost >= 0),
     content TEXT NOT NULL,
@@ -70,6 +78,11 @@ BEGIN SELECT RAISE (ABORT, 'answers are never deleted'); END;
 CREATE TRIGGER budget_is_kept BEFORE DELETE ON budget
 BEGIN SELECT RAISE (ABORT, 'the budget is never deleted'); END;
 CREATE TRIGGER nothing_is_refunded BEFORE UPDATE ON budget WHEN NEW.spent < OLD.spent
+BEGIN SELECT RAISE (ABORT, 'nothing is ever refunded'); END;
+CREATE TRIGGER allotments_are_kept BEFORE DELETE ON allotment
+BEGIN SELECT RAISE (ABORT, 'allotments are never deleted'); END;
+CREATE TRIGGER no_allotment_is_refunded BEFORE UPDATE ON allotment
+WHEN NEW.spent < OLD.spent OR NEW.analyst <> OLD.analyst
 BEGIN SELECT RAISE (ABORT, 'nothing is ever refunded'); END;
 CREATE TRIGGER terms_are_frozen BEFORE UPDATE ON budget
 WHEN (NEW.total <> OLD.total OR NEW.terms <> OLD.terms)
@@ -117,7 +130,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         if version != FORMAT:
             raise LedgerError(
                 f"{path} is a ledger of format {version}, and this version reads "
-                f"format {FORMAT}. Update blowfish_fast"
+                f"format {FORMAT}. Use the version of blowfish_fast that wrote it"
             )
         _make_durable(connection)
     except BaseException:

@@ -55,11 +55,15 @@ from .request import (
     check_seed,
     described,
     drawn,
+    is_public,
     packed,
     refusal,
     unpacked,
 )
-from .statements import Entry, Preview
+from .statements import Entry, Preview, Share
+
+LONGEST_NAME = 200
+"""Characters of an analyst's name."""
 
 
 class _Terms(NamedTuple):
@@ -205,9 +209,13 @@ class Ledger:
         request: str | None = None,
         rng: RandomLike | None = None,
         *,
+        analyst: str | None = None,
         progress: Progress | None = None,
     ) -> Release:
         """Charge, measure, keep the answer, return it.
+
+        Where no edge of the policy moves what is measured, the answer is exact and
+        costs nothing; it is logged all the same.
 
         Parameters
         ----------
@@ -222,6 +230,8 @@ class Ledger:
             `history` shows. A ledger in memory keeps answers of named requests only.
         rng : int or numpy Generator, optional
             A seed, for experiments: refused by a ledger on disk.
+        analyst : str, optional
+            Whose allotment pays, beside the budget; see `allot`.
         progress : callable, optional
             Called with a short text before each long step.
 
@@ -235,7 +245,7 @@ class Ledger:
         terms = self._terms()
         check_policy(mechanism, terms.policy)
         parts = [Part(mechanism, data)]
-        (answer,) = self._settle(parts, terms, request, rng, progress)
+        (answer,) = self._settle(parts, terms, request, rng, progress, analyst=analyst)
         return answer
 
     def release_disjoint(
@@ -295,6 +305,34 @@ class Ledger:
                 terms.policy,
             )
         return self._settle(checked, terms, request, rng, progress, by)
+
+    def allot(self, analyst: str, epsilon: Any) -> None:
+        """Set what an analyst may spend of the budget in all.
+
+        Allotments may add up to more than the budget: whoever asks first gets it. They
+        may change at any time, down to what was spent.
+        """
+        if not isinstance(analyst, str) or not 0 < len(analyst) <= LONGEST_NAME:
+            raise InputError(
+                f"an analyst is named by a text of 1 to {LONGEST_NAME} characters; "
+                f"received {analyst!r}"
+            )
+        self._journal.allot(analyst, units_granted(as_epsilon(epsilon)))
+
+    def allotments(self) -> dict[str, Share]:
+        """Return what each analyst was granted and has spent."""
+        return {
+            analyst: Share(Fraction(one.total, UNITS), Fraction(one.spent, UNITS))
+            for analyst, one in self._journal.allotments().items()
+        }
+
+    def replay(self, request: str) -> Release | None:
+        """Return the stored answer of a request; None if there is none yet. Free."""
+        charge = self._journal.find(as_request(request))
+        if charge is None or charge.state != "stored":
+            return None
+        answers = self._replay(charge)
+        return answers[0]
 
     def history(self) -> list[Entry]:
         """Return every charge, oldest first. O(n)."""
@@ -376,6 +414,8 @@ class Ledger:
         rng: RandomLike | None,
         progress: Progress | None,
         together: str | None = None,
+        *,
+        analyst: str | None = None,
     ) -> list[Release]:
         """Reserve, draw, store, return: see the head of this file."""
         name = as_request(request)
@@ -390,8 +430,9 @@ class Ledger:
             check_room(parts)
         for one in parts:
             one.mechanism._counts(one.data)
-        cost = units_charged(max(one.mechanism.epsilon for one in parts))
-        charge = self._journal.reserve(name, cost, terms.entry, content)
+        prices = [one.mechanism.epsilon for one in parts if not is_public(one)]
+        cost = units_charged(max(prices)) if prices else 0
+        charge = self._journal.reserve(name, cost, terms.entry, content, analyst)
         check_same(charge, content)
         if charge.state != "reserved":
             return self._replay(charge)

@@ -56,6 +56,25 @@ class Preview:
 
 
 @dataclass(frozen=True)
+class Share:
+    """An analyst's part of the budget.
+
+    Attributes
+    ----------
+    epsilon, spent, remaining : Fraction
+        Granted, charged so far, and left.
+    """
+
+    epsilon: Fraction
+    spent: Fraction
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left of the allotment; the whole budget may run out earlier."""
+        return self.epsilon - self.spent
+
+
+@dataclass(frozen=True)
 class Entry:
     """One charge, as `Ledger.history` lists it.
 
@@ -77,6 +96,8 @@ class Entry:
         Charged and not answered yet; answered and kept; answered and not kept.
     together : {None, "ids", "regions"}
         Why the parts cost no more than the largest, for `Ledger.release_disjoint`.
+    analyst : str or None
+        Whose allotment was charged.
     """
 
     number: int
@@ -87,6 +108,7 @@ class Entry:
     policy: str
     state: State
     together: str | None = None
+    analyst: str | None = None
 
     @classmethod
     def of(cls, charge: Charge) -> Entry:
@@ -102,6 +124,7 @@ class Entry:
             policy="; ".join(policies),
             state=charge.state,
             together=charge.content.get("together"),
+            analyst=charge.content.get("analyst"),
         )
 
 

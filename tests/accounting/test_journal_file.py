@@ -79,7 +79,7 @@ def test_other_databases_and_formats_are_refused(path):
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
     connection.close()
-    with pytest.raises(LedgerError, match="Update blowfish_fast"):
+    with pytest.raises(LedgerError, match="Use the version"):
         open_file(path)
 
 
