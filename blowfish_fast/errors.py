@@ -69,3 +69,15 @@ class LedgerError(BlowfishError):
 
 class MissingExtraError(BlowfishError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
+
+
+class CatalogError(InputError):
+    """A table, attribute or policy that the catalog does not know or cannot hold."""
+
+
+class QuestionError(InputError):
+    """A question that does not fit its table."""
+
+
+class EngineError(BlowfishError):
+    """A database that cannot be reached, or a table that is not as stated."""

@@ -228,8 +228,7 @@ def translate(
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 0:
         raise InputError(f"samples must be a whole number from 0; received {samples!r}")
     workload._refuse_too_many()
-    moved = sensitivity(policy.unconstrained, workload)
-    if moved == 0:
+    if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
     promise = _Promise(policy, workload, wanted, miss, scope)
     found = [

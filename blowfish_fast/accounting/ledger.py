@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -71,6 +71,11 @@ class _Terms(NamedTuple):
 
     entry: int
     policy: Policy
+    about: dict[str, Any]
+
+
+def _terms(policy: Policy, about: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"policy": policy.to_dict(), "about": dict(about or {})}
 
 
 class Ledger:
@@ -86,6 +91,9 @@ class Ledger:
         be the same if given.
     policy : Policy
         What must stay indistinguishable, over the whole domain; as for `epsilon`.
+    about : mapping, optional
+        Plain data (for JSON) that is kept with a new ledger and frozen with its
+        policy: which table it is about, for instance.
 
     Notes
     -----
@@ -117,6 +125,7 @@ class Ledger:
         *,
         epsilon: Any = None,
         policy: Policy | None = None,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
         total = None if epsilon is None else units_granted(as_epsilon(epsilon))
         if policy is not None and not isinstance(policy, Policy):
@@ -131,7 +140,7 @@ class Ledger:
                 f"policy=...); received {epsilon!r} and {policy!r}"
                 + ("" if where is None else f". There is no ledger at {where} yet")
             )
-        terms = None if policy is None else {"policy": policy.to_dict()}
+        terms = None if policy is None else _terms(policy, about)
         self._journal = Journal(where, total, terms)
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
@@ -141,7 +150,8 @@ class Ledger:
     def _read_terms(self) -> _Terms:
         entry, terms = self._journal.terms()
         try:
-            return _Terms(entry, from_dict(terms["policy"]))
+            about = dict(terms.get("about") or {})
+            return _Terms(entry, from_dict(terms["policy"]), about)
         except (BlowfishError, KeyError, TypeError, ValueError) as problem:
             raise LedgerError(
                 f"the policy of {self._journal.name} cannot be read ({problem}); was "
@@ -178,6 +188,11 @@ class Ledger:
     def policy(self) -> Policy:
         """What stays indistinguishable; frozen after the first charge."""
         return self._terms().policy
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What was noted when the ledger was made; frozen with the policy."""
+        return dict(self._terms().about)
 
     @property
     def epsilon(self) -> Fraction:
@@ -338,8 +353,14 @@ class Ledger:
         """Return every charge, oldest first. O(n)."""
         return [Entry.of(charge) for charge in self._journal.history()]
 
-    def amend(self, *, epsilon: Any = None, policy: Policy | None = None) -> None:
-        """Change the budget or the policy; refused after the first charge."""
+    def amend(
+        self,
+        *,
+        epsilon: Any = None,
+        policy: Policy | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Change budget, policy or what is noted; refused after the first charge."""
         total = self._journal.standing().total
         if epsilon is not None:
             total = units_granted(as_epsilon(epsilon))
@@ -348,7 +369,8 @@ class Ledger:
             raise PolicyError(
                 f"state a policy, such as policies.Full(domain); received {policy!r}"
             )
-        self._journal.amend(total, {"policy": chosen.to_dict()})
+        noted = self.about if about is None else about
+        self._journal.amend(total, _terms(chosen, noted))
         self._agreed = self._read_terms()
 
     def verify(self, head: str | None = None) -> str:

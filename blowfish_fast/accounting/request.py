@@ -7,6 +7,7 @@ refused; everything after it holds noisy values only.
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +19,11 @@ from ..errors import (
     PolicyError,
     PrivacyError,
     RandomnessError,
-    SizeError,
 )
 from ..handle import Progress
 from ..mechanisms import Mechanism
 from ..mechanisms.kmeans import KMeansRelease
+from ..memory import check_memory
 from ..policies import Policy
 from ..release import Release
 from .composition import units_text
@@ -37,9 +38,6 @@ ZIP = b"PK"
 
 LONGEST_REQUEST = 200
 """Characters of a request id."""
-
-BYTES_PER_CELL = 640
-"""Memory per cell of the hungriest mechanism whose size depends on data, at worst."""
 
 
 class Part(NamedTuple):
@@ -70,18 +68,14 @@ def check_policy(mechanism: Mechanism, policy: Policy) -> None:
 
 def check_room(parts: list[Part]) -> None:
     """Fail here, before the charge, if sizes alone make a release fail."""
+    names = ", ".join(dict.fromkeys(one.mechanism.name for one in parts))
+    cells = sum(one.mechanism.domain.size for one in parts)
+    what = f"{names} on {cells:,} cells, rehearsed, drawn and kept,"
+    needed = 2 * sum(one.mechanism.memory_needed() for one in parts)
+    check_memory(needed, what, "nothing was charged")
     for one in parts:
-        mechanism = one.mechanism
-        try:
-            try:
-                _ = mechanism._rehearsal
-            except DataDependentError:
-                np.empty(mechanism.domain.size * BYTES_PER_CELL, dtype=np.uint8)
-        except MemoryError:
-            raise SizeError(
-                f"{mechanism.name} on {mechanism.domain.size:,} cells needs more "
-                "memory than there is; nothing was charged. Use fewer cells"
-            ) from None
+        with suppress(DataDependentError):
+            _ = one.mechanism._rehearsal
 
 
 def drawn(
@@ -103,6 +97,21 @@ def drawn(
                 "answer was dropped"
             )
     return answers
+
+
+def is_public(part: Part) -> bool:
+    """Return whether no policy edge moves anything that is measured.
+
+    Every neighbouring database then gives the very same answer: epsilon is 0. Only for
+    recipes of one measurement, whose rehearsal shows all that is ever drawn.
+    """
+    try:
+        outcome = part.mechanism._rehearsal
+    except DataDependentError:
+        return False
+    if outcome.covers != "noise" or len(outcome.measurements) != 1:
+        return False
+    return not outcome.measurements[0].scales.measured.any()
 
 
 def described(parts: list[Part], together: str | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from .graph import Graph
 from .line import Line
 from .product import Product
 from .projection import Projection, Reach
+from .table import TablePolicy
 from .threshold import Threshold
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Projection",
     "Reach",
     "RectangleConstraints",
+    "TablePolicy",
     "Threshold",
     "from_dict",
     "histogram_sensitivity",

@@ -321,6 +321,11 @@ class Policy(ABC):
         }
 
     @classmethod
+    def _read(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `to_dict`."""
+        return cls._from_parameters(Domain.from_dict(data["domain"]), data)
+
+    @classmethod
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
         return cls(domain)
 
@@ -347,7 +352,7 @@ def from_dict(data: dict[str, Any]) -> Policy:
         raise PolicyError(
             f"there is no policy of kind {kind!r}; known kinds: {sorted(POLICIES)}"
         )
-    return POLICIES[kind]._from_parameters(Domain.from_dict(data["domain"]), data)
+    return POLICIES[kind]._read(data)
 
 
 def one_component(*, private: bool) -> Components:

@@ -1,0 +1,139 @@
+"""Integer rows over the cells, asked through a ledger as one mechanism.
+
+Serves the interactive session. Conditions select whole cells, and values are rounded
+to a public step, so every row has whole coefficients and its noise is discrete:
+
+    count   sex = F              1  0  1  0  1  0
+    sum     age, in steps of .5  10 0  30 0  50 0     times step after the noise
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import FloatArray, IntArray
+from .._validation import as_fraction
+from ..cell_values import column_name, representatives
+from ..domain import Domain
+from ..errors import InputError
+from ..group_answers import GroupedAnswers
+from ..histogram import Histogram
+from ..mechanisms.laplace import Laplace
+from ..predicates import Cover
+from ..query_grid import coverage_rows, product_rows
+from ..release import Release
+from ..workloads import Linear
+from .ledger import Ledger
+from .request import RandomLike
+
+STEP_BITS = 16
+"""Sums are taken in steps of at most the largest value over 2^15."""
+
+MOST_STEPS = 2**24
+"""Largest value in steps: sums over a hundred billion records stay exact."""
+
+
+class Question:
+    """Rows that are products of whole cells, one cover per axis and group.
+
+    Parameters
+    ----------
+    domain : Domain
+    axes : sequence
+        The groups of each axis.
+    """
+
+    def __init__(self, domain: Domain, axes: Sequence[Sequence[Cover]]) -> None:
+        self.domain = domain
+        for groups in axes:
+            for cover in groups:
+                whole_cells(cover)
+        self.axes = axes
+        self.measure, self.step = "count", 1.0
+        self.rows = [
+            coverage_rows(groups, size)
+            for groups, size in zip(axes, domain.shape, strict=True)
+        ]
+
+    def weigh(
+        self, axis: int, low: float | None, high: float | None, step: Any
+    ) -> None:
+        """Weight the rows of an axis by its values, in steps."""
+        attribute = self.domain.attributes[axis]
+        if any(cover[-1][1] > attribute.regular for cover in self.axes[axis]):
+            raise InputError(
+                f"the question holds the cells {list(attribute.extras)} of "
+                f"{attribute.name or 'the attribute'}, which have no value; select its "
+                f"values first: {attribute.name or 'attribute'}=slice(None)"
+            )
+        values = _clamped(representatives(attribute), low, high)
+        self.measure, self.step = "sum", _step(values, step)
+        weights = np.zeros(attribute.size)
+        weights[: attribute.regular] = np.rint(values / self.step)
+        self.rows[axis] = self.rows[axis] * weights[None]
+
+    def ask(
+        self,
+        ledger: Ledger,
+        data: Histogram,
+        *,
+        epsilon: Any,
+        request: str | None,
+        rng: RandomLike | None,
+        groups: Sequence[tuple[int, list[Any]]] = (),
+    ) -> GroupedAnswers:
+        """Charge, draw, and name the answers by the groups of some axes."""
+        workload = Linear(self.domain, product_rows(self.rows))
+        laplace = Laplace(ledger.policy, workload, epsilon=epsilon, on="queries")
+        release = ledger.release(laplace, data, request, rng)
+        (measurement,) = release.measurements
+        return GroupedAnswers(
+            [column_name(self.domain, axis) for axis, _ in groups],
+            [names for _, names in groups],
+            self.measure,
+            measurement.noisy.astype(np.float64) * self.step,
+            lambda confidence: _centred(release, workload, confidence) * self.step,
+        )
+
+
+def _centred(release: Release, workload: Linear, confidence: float) -> FloatArray:
+    """Return the release's intervals around the noisy rows, which are whole numbers."""
+    (measurement,) = release.measurements
+    form = workload.explicit_form(measurement.buckets)
+    half = measurement.strategy.half_widths(form, measurement.scales, 1.0 - confidence)
+    return np.stack([measurement.noisy - half, measurement.noisy + half], axis=-1)
+
+
+def whole_cells(cover: Cover) -> IntArray:
+    """Return the cells of a cover; refuse parts of cells."""
+    if any(end != math.floor(end) for interval in cover for end in interval):
+        raise InputError(
+            "a session answers along borders of cells, since it knows nothing finer; "
+            "choose values at the edges of the domain, or finer edges"
+        )
+    return np.concatenate([np.arange(int(low), int(high)) for low, high in cover])
+
+
+def _clamped(values: FloatArray, low: float | None, high: float | None) -> FloatArray:
+    least = -np.inf if low is None else float(as_fraction(low, "low"))
+    most = np.inf if high is None else float(as_fraction(high, "high"))
+    if least > most:
+        raise InputError(f"low must not exceed high; received {low!r} and {high!r}")
+    return np.clip(values, least, most)
+
+
+def _step(values: FloatArray, step: Any) -> float:
+    if step is None:
+        largest = float(np.abs(values).max())
+        return 2.0 ** (math.frexp(largest)[1] - STEP_BITS) if largest > 0 else 1.0
+    unit = float(as_fraction(step, "step"))
+    if unit <= 0 or float(np.abs(values).max()) / unit > MOST_STEPS:
+        raise InputError(
+            "step must be greater than 0, and the largest value at most 2^24 steps; "
+            f"received {step!r}"
+        )
+    return unit

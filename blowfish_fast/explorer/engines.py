@@ -1,0 +1,230 @@
+"""Databases: one GROUP BY per question, read only, records stay where they are.
+
+    "people.csv", "people.parquet"     DuckDB over the file
+    "people.duckdb", "duckdb://..."    a DuckDB file, opened to be read
+    "postgres://user@host/database"    PostgreSQL, every transaction read only
+    an ibis backend                    anything else, PySpark for instance
+
+What may go wrong in a database is said without its words: they could quote records.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._optional import require
+from .._typing import IntArray
+from ..errors import BlowfishError, CatalogError, EngineError
+from .attributes import AttributeSpec
+from .bin_expressions import coarse_number
+from .catalog import TableSpec
+from .layout import Layout
+
+log = logging.getLogger(__name__)
+
+FILES = {".csv": "read_csv", ".parquet": "read_parquet", ".pq": "read_parquet"}
+DATABASES = (".duckdb", ".ddb", ".db")
+POSTGRES = ("postgres://", "postgresql://")
+
+
+class Engine:
+    """A database that counts.
+
+    Parameters
+    ----------
+    backend : ibis backend
+        Connected; it is only ever read.
+    name : str
+        What messages call it; without secrets.
+    """
+
+    def __init__(self, backend: Any, name: str = "the database") -> None:
+        self.backend = backend
+        self.name = name
+        self._lock = threading.Lock()
+
+    @classmethod
+    def connect(cls, source: Any) -> Engine:
+        """Open a file, an address or an ibis backend; see the head of this module."""
+        if isinstance(source, Engine):
+            return source
+        if not isinstance(source, str | Path):
+            return cls(source, type(source).__module__.split(".")[-1])
+        text = str(source)
+        if text.startswith(POSTGRES):
+            return cls(_postgres(text), "PostgreSQL")
+        path = Path(text.removeprefix("duckdb://"))
+        if path.suffix in FILES:
+            return cls(_files([path]), "DuckDB")
+        if path.suffix in DATABASES or text.startswith("duckdb://"):
+            return cls(_duckdb(path), "DuckDB")
+        raise EngineError(
+            "a database is a .csv, .parquet or .duckdb file, a postgres:// address or "
+            f"an ibis backend; received {path.suffix or 'something else'!r}"
+        )
+
+    @classmethod
+    def of_files(cls, paths: list[Path]) -> Engine:
+        """Open CSV and Parquet files as tables, each named like its file."""
+        return cls(_files(paths), "DuckDB")
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables."""
+        with self._plainly("its tables could not be listed"):
+            return sorted(self.backend.list_tables())
+
+    def columns(self, table: str) -> dict[str, str]:
+        """Return the columns of a table and their types, in words."""
+        schema = self._schema(table)
+        return {name: str(kind) for name, kind in schema.items()}
+
+    def check(self, table: TableSpec) -> None:
+        """Refuse a table whose columns are not as the catalog says.
+
+        Reads the schema only: neither a type nor the promise that there is no NULL is
+        ever judged by looking at values.
+        """
+        schema = self._schema(table.source or table.name)
+        for one in table.attributes:
+            if one.source not in schema.names:
+                raise CatalogError(
+                    f"{table.name!r} has no column {one.source!r}; its columns are "
+                    f"{list(schema.names)}"
+                )
+            _check_type(one, schema[one.source])
+
+    def counts(self, layout: Layout) -> IntArray:
+        """Count the records of every bin of a question."""
+        source = layout.table.source or layout.table.name
+        with self._plainly("the question could not be counted"):
+            table = self.backend.table(source)
+            cell = coarse_number(table, layout)
+            grouped = table.group_by(cell=cell).aggregate(records=table.count())
+            found = grouped.to_pyarrow()
+            cells = found["cell"].to_numpy().astype(np.int64)
+            records = found["records"].to_numpy().astype(np.int64)
+        counts = np.zeros(layout.coarse, dtype=np.int64)
+        np.add.at(counts, cells, records)
+        if layout.labels is None:
+            return counts
+        bins = np.zeros(layout.bins, dtype=np.int64)
+        np.add.at(bins, layout.labels, counts)
+        return bins
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.backend.disconnect()
+
+    def _schema(self, table: str) -> Any:
+        with self._plainly(f"there is no table {table!r}, or it cannot be read"):
+            return self.backend.table(table).schema()
+
+    def _plainly(self, problem: str) -> _Plainly:
+        return _Plainly(self, problem)
+
+
+class _Plainly:
+    """One use of the database at a time; its errors lose their words."""
+
+    def __init__(self, engine: Engine, problem: str) -> None:
+        self.engine, self.problem = engine, problem
+
+    def __enter__(self) -> None:
+        self.engine._lock.acquire()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.engine._lock.release()
+        if isinstance(error, Exception) and not isinstance(error, BlowfishError):
+            log.warning("%s: %s (%s)", self.engine.name, self.problem, kind.__name__)
+            raise EngineError(
+                f"{self.engine.name}: {self.problem}; nothing was charged"
+            ) from None
+
+
+def _check_type(attribute: AttributeSpec, kind: Any) -> None:
+    fits = {
+        "number": kind.is_numeric(),
+        "date": kind.is_date() or kind.is_timestamp(),
+        "category": _fits_levels(attribute, kind),
+    }[attribute.kind]
+    if not fits:
+        raise CatalogError(
+            f"{attribute.name!r} is stated as a {attribute.kind}, and its column is "
+            f"of type {kind}"
+        )
+    if attribute.missing == "none" and kind.nullable:
+        raise CatalogError(
+            f"the column of {attribute.name!r} may hold NULL by its schema; state "
+            'missing="cell", or declare the column NOT NULL'
+        )
+
+
+def _fits_levels(attribute: AttributeSpec, kind: Any) -> bool:
+    levels = attribute.levels or []
+    if all(isinstance(one, str) for one in levels):
+        return bool(kind.is_string())
+    if all(isinstance(one, int) for one in levels):
+        return bool(kind.is_integer() or kind.is_boolean())
+    return False
+
+
+def _ibis() -> Any:
+    return require("ibis", extra="sql", purpose="asking a database")
+
+
+def _duckdb(path: Path) -> Any:
+    if not path.is_file():
+        raise EngineError(f"there is no database {path.name!r}; check the path")
+    try:
+        return _ibis().duckdb.connect(str(path), read_only=True)
+    except Exception as problem:
+        raise EngineError(
+            f"{path.name!r} is no DuckDB database, or another process writes to it "
+            f"({type(problem).__name__})"
+        ) from None
+
+
+def _files(paths: list[Path]) -> Any:
+    backend = _ibis().duckdb.connect()
+    for path in paths:
+        reader = FILES.get(path.suffix)
+        if reader is None or not path.is_file():
+            raise EngineError(
+                f"{path.name!r} is no CSV or Parquet file; expected one of {set(FILES)}"
+            )
+        # A table of its own: types are settled once, by all rows.
+        options = {"sample_size": -1} if reader == "read_csv" else {}
+        try:
+            view = getattr(backend, reader)(str(path), **options)
+            backend.create_table(path.stem, view)
+        except Exception as problem:
+            raise EngineError(
+                f"{path.name!r} could not be read ({type(problem).__name__})"
+            ) from None
+    return backend
+
+
+def _postgres(address: str) -> Any:
+    require("psycopg", extra="sql", purpose="asking PostgreSQL")
+    from urllib.parse import unquote, urlparse
+
+    parts = urlparse(address)
+    try:
+        return _ibis().postgres.connect(
+            host=parts.hostname,
+            port=parts.port or 5432,
+            user=unquote(parts.username or "") or None,
+            password=unquote(parts.password or "") or None,
+            database=parts.path.lstrip("/") or None,
+            options="-c default_transaction_read_only=on",
+        )
+    except Exception as problem:
+        raise EngineError(
+            f"PostgreSQL could not be reached ({type(problem).__name__}); check the "
+            "address, the user and the network"
+        ) from None

@@ -1,0 +1,226 @@
+"""A policy over all attributes of a table, whose cells nobody could list.
+
+    age 100 x income 4096 x town 2000 x ...        10^9 cells and more: never made
+      |          |
+      +----------+----> what a question touches    Domain(100 x 4096): a policy again
+
+A question touches a few attributes; `TablePolicy.through` gives the policy seen through
+those, which remembers the table as its parent. A ledger kept under the table's policy
+accepts whatever descends from it, so questions over different attributes add up to one
+guarantee for whole records.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn, Self
+
+from .._typing import FloatArray, IntArray
+from ..buckets import Buckets
+from ..domain import Domain, WideDomain
+from ..errors import PolicyError
+from .base import Change, Components, Policy, from_dict
+from .full import Full
+from .product import Product
+
+
+class TablePolicy(Policy):
+    """Whole records are secret, or each attribute moves along a policy of its own.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All attributes of the table, each with a name.
+    by_attribute : mapping from name to Policy, optional
+        The policies of attributes, composed as in `Product`; attributes that are not
+        named may take any value (`Full`). Left out, any two records are joined: `Full`
+        over the whole table, which protects more.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> from blowfish_fast.policies import Threshold
+    >>> ages, towns = Domain(100, names=["age"]), Domain(2000, names=["town"])
+    >>> table = WideDomain.product(ages, towns)
+    >>> policy = TablePolicy(table, {"age": Threshold(ages, theta=5)})
+    >>> policy.through(["age"])
+    Threshold(Domain(age: 100 cells), theta=5)
+    """
+
+    kind = "table"
+    domain: Domain
+
+    def __init__(
+        self,
+        domain: Domain | WideDomain,
+        by_attribute: Mapping[str, Policy] | None = None,
+    ) -> None:
+        if not isinstance(domain, Domain | WideDomain) or None in domain.names:
+            raise PolicyError(
+                "a table is a Domain or WideDomain whose attributes all have names; "
+                f"received {domain!r}"
+            )
+        # Nothing below lists cells, so a wide domain serves every table.
+        wide: Any = WideDomain.product(domain)
+        self.domain = wide
+        self.parent = None
+        self.buckets = None
+        self.by_attribute = None if by_attribute is None else dict(by_attribute)
+        for name, one in (self.by_attribute or {}).items():
+            self._check(name, one)
+
+    def _check(self, name: str, policy: Policy) -> None:
+        axis = self.domain.axis(name)
+        attribute = self.domain.attributes[axis]
+        if not isinstance(policy, Policy) or policy.domain.attributes != (attribute,):
+            raise PolicyError(
+                f"the policy of {name!r} must be stated over that attribute alone; "
+                f"received {policy!r}"
+            )
+        # The product's own rules: no constraints, nobody absent in one attribute.
+        Product(policy)
+
+    def through(self, names: Sequence[str]) -> Policy:
+        """Return the policy seen through some attributes, in the table's order.
+
+        Two of their cells are joined where some edge of the table joins records that
+        hold them; edges in other attributes change nothing that is seen.
+        """
+        axes = sorted(self.domain.axes(names))
+        seen = Domain._of(self.domain.attributes[axis] for axis in axes)
+        if self.by_attribute is None:
+            policy: Policy = Full(seen)
+        else:
+            factors = [self._factor(axis) for axis in axes]
+            policy = factors[0] if len(factors) == 1 else Product(*factors, domain=seen)
+        policy.parent = self
+        return policy
+
+    def _factor(self, axis: int) -> Policy:
+        attribute = self.domain.attributes[axis]
+        stated = (self.by_attribute or {}).get(str(attribute.name))
+        if stated is None:
+            return Full(Domain._of([attribute]))
+        return copy.copy(stated)
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is no secret: the number of records is public."""
+        return False
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some record can change."""
+        return any(
+            self._factor(axis).has_moves for axis in range(len(self.domain.attributes))
+        )
+
+    def covers(self, other: Policy) -> bool:
+        """Return whether this is the same table, or protects all that `other` does."""
+        if self == other:
+            return True
+        if not isinstance(other, TablePolicy) or self.domain != other.domain:
+            return False
+        if self.by_attribute is None:
+            return True
+        return other.by_attribute is not None and all(
+            self._factor(axis).covers(other._factor(axis))
+            for axis in range(len(self.domain.attributes))
+        )
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        if self.by_attribute is None:
+            return (
+                "nobody can tell, beyond a factor e^eps, which of any two records a "
+                "person has; the number of people is public (bounded differential "
+                "privacy)"
+            )
+        parts = [
+            f"in {name}, {one.describe()}" for name, one in self.by_attribute.items()
+        ]
+        others = [name for name in self.domain.names if name not in self.by_attribute]
+        if others:
+            parts.append(f"in {', '.join(map(str, others))}, any value to any other")
+        return (
+            "two people who differ in one attribute along one edge of its policy "
+            "cannot be told apart beyond e^eps; with d edges in all, e^(eps*d). By "
+            "attribute: " + "; ".join(parts)
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        if self.by_attribute is None:
+            return "one record changes to any other"
+        return "one record moves in one attribute, along one edge of its policy"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        stated = self.by_attribute
+        return {
+            "kind": self.kind,
+            "domain": self.domain.to_dict(),
+            "by_attribute": None
+            if stated is None
+            else {name: one.to_dict() for name, one in stated.items()},
+        }
+
+    @classmethod
+    def _read(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `to_dict`."""
+        stated = data["by_attribute"]
+        return cls(
+            WideDomain.from_dict(data["domain"]),
+            None
+            if stated is None
+            else {name: from_dict(one) for name, one in stated.items()},
+        )
+
+    def _identity(self) -> tuple[Any, ...]:
+        stated = self.by_attribute
+        return (
+            self.domain.attributes,
+            None if stated is None else tuple(sorted(stated.items())),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.domain.attributes))
+
+    def __repr__(self) -> str:
+        stated = "whole records" if self.by_attribute is None else self.by_attribute
+        return f"TablePolicy({self.domain!r}, {stated})"
+
+    def _unlisted(self, what: str) -> NoReturn:
+        raise PolicyError(
+            f"{what} of a whole table would list its {self.domain.size:,} cells; ask "
+            "through(names) for the policy of the attributes that a question touches"
+        )
+
+    def components(self) -> Components:
+        """Refuse: see `through`."""
+        self._unlisted("the components")
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Refuse: see `through`."""
+        self._unlisted("the edges")
+
+    @property
+    def edge_count(self) -> int:
+        """Refuse: see `through`."""
+        self._unlisted("the number of edges")
+
+    @property
+    def max_degree(self) -> int:
+        """Refuse: see `through`."""
+        self._unlisted("the degree")
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        self._unlisted("distances")
+
+    def _largest_change(self, lines: FloatArray) -> Change:
+        self._unlisted("sensitivities")
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        self._unlisted("a quotient")

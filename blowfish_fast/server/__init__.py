@@ -1,0 +1,1 @@
+"""The explorer as a web server: roles, sessions, pages and an API."""

@@ -1,0 +1,133 @@
+"""Policies of whole tables: seen through attributes, never listed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.domain import WideDomain
+from blowfish_fast.errors import PolicyError
+from blowfish_fast.policies import TablePolicy, from_dict
+
+AGES = bf.Domain(6, names=["age"])
+PAY = bf.Domain.from_edges(range(0, 9), name="pay")
+SEX = bf.Domain.from_levels(["f", "m"], name="sex")
+SMALL = bf.Domain.product(AGES, PAY, SEX)
+AGE_POLICY = bf.policies.Threshold(AGES, theta=2)
+PAY_POLICY = bf.policies.Line(PAY)
+
+
+def edges_of(policy):
+    found = set()
+    for chunk in policy.edges():
+        found |= {tuple(sorted(pair)) for pair in chunk.tolist()}
+    return found
+
+
+def seen_by_definition(policy, axes):
+    """Project every edge of the whole product onto some axes."""
+    shape = np.array(SMALL.shape)
+    kept = shape[list(axes)]
+    found = set()
+    for chunk in policy.edges():
+        ends = [np.array(np.unravel_index(chunk[:, side], shape)) for side in (0, 1)]
+        cells = [np.ravel_multi_index(end[list(axes)], kept) for end in ends]
+        for one, other in zip(*cells, strict=True):
+            if one != other:
+                found.add(tuple(sorted((int(one), int(other)))))
+    return found
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), (1, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("stated", ["whole", "some", "all"])
+def test_through_equals_the_definition(stated, axes):
+    by_attribute = {
+        "whole": None,
+        "some": {"age": AGE_POLICY},
+        "all": {
+            "age": AGE_POLICY,
+            "pay": PAY_POLICY,
+            "sex": bf.policies.Full(SEX),
+        },
+    }[stated]
+    table = TablePolicy(SMALL, by_attribute)
+    whole = (
+        bf.policies.Full(SMALL)
+        if by_attribute is None
+        else bf.policies.Product(
+            *(
+                by_attribute.get(name, bf.policies.Full(one))
+                for name, one in (("age", AGES), ("pay", PAY), ("sex", SEX))
+            ),
+            domain=SMALL,
+        )
+    )
+    names = [SMALL.names[axis] for axis in axes]
+    seen = table.through(names)
+    assert seen.domain == SMALL.marginal(names)
+    assert edges_of(seen) == seen_by_definition(whole, axes)
+
+
+def test_a_ledger_of_a_table_accepts_what_is_seen_through_it(tmp_path):
+    large = [bf.Domain(1000, names=[f"a{at}"]) for at in range(6)]
+    table = TablePolicy(WideDomain.product(*large))
+    with bf.Ledger(tmp_path / "ledger", epsilon=1, policy=table) as ledger:
+        seen = table.through(["a3"])
+        cells = bf.workloads.Identity(seen.domain)
+        ledger.release(bf.Laplace(seen, cells, epsilon=0.5), np.zeros(1000, int))
+        bins = seen.project(np.arange(1000) // 10)
+        coarse = bf.workloads.Identity(bins.domain)
+        ledger.release(bf.Laplace(bins, coarse, epsilon=0.25), np.zeros(100, int))
+        stranger = bf.policies.Full(bf.Domain(1000, names=["a3"]))
+        with pytest.raises(PolicyError, match="neither the same, nor a projection"):
+            ledger.release(
+                bf.Laplace(
+                    stranger, bf.workloads.Identity(stranger.domain), epsilon=0.1
+                ),
+                np.zeros(1000, int),
+            )
+    with bf.Ledger(tmp_path / "ledger") as again:
+        assert again.policy == table
+
+
+def test_another_table_is_not_covered():
+    weak = TablePolicy(SMALL, {"age": AGE_POLICY})
+    strong = TablePolicy(SMALL)
+    assert strong.covers(weak)
+    assert not weak.covers(strong)
+    assert weak.covers(TablePolicy(SMALL, {"age": bf.policies.Line(AGES)}))
+    assert not TablePolicy(SMALL, {"age": bf.policies.Line(AGES)}).covers(weak)
+
+
+@pytest.mark.parametrize("by_attribute", [None, {"age": AGE_POLICY}], ids=["-", "age"])
+def test_survives_json(by_attribute):
+    table = TablePolicy(SMALL, by_attribute)
+    again = from_dict(json.loads(json.dumps(table.to_dict())))
+    assert again == table
+    assert hash(again) == hash(table)
+    assert "cannot be told apart" in again.describe() or by_attribute is None
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda one: one.components(),
+        lambda one: next(iter([one.edges()])),
+        lambda one: one.edge_count,
+        lambda one: one.project(np.zeros(one.domain.size, int)),
+    ],
+    ids=["components", "edges", "edge_count", "project"],
+)
+def test_nothing_lists_the_cells(use):
+    with pytest.raises(PolicyError, match="through"):
+        use(TablePolicy(SMALL))
+
+
+def test_policies_must_fit_their_attributes():
+    with pytest.raises(PolicyError, match="over that attribute alone"):
+        TablePolicy(SMALL, {"age": PAY_POLICY})
+    with pytest.raises(PolicyError, match="all have names"):
+        TablePolicy(bf.Domain(4))
