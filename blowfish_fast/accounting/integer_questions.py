@@ -24,9 +24,8 @@ from ..group_answers import GroupedAnswers
 from ..histogram import Histogram
 from ..mechanisms.laplace import Laplace
 from ..predicates import Cover
-from ..query_grid import coverage_rows, product_rows
+from ..query_grid import SparseRows, coverage_rows, product_rows
 from ..release import Release
-from ..workloads import Linear
 from .ledger import Ledger
 from .request import RandomLike
 
@@ -87,7 +86,7 @@ class Question:
         groups: Sequence[tuple[int, list[Any]]] = (),
     ) -> GroupedAnswers:
         """Charge, draw, and name the answers by the groups of some axes."""
-        workload = Linear(self.domain, product_rows(self.rows))
+        workload = SparseRows(self.domain, product_rows(self.rows))
         laplace = Laplace(ledger.policy, workload, epsilon=epsilon, on="queries")
         release = ledger.release(laplace, data, request, rng)
         (measurement,) = release.measurements
@@ -96,16 +95,29 @@ class Question:
             [names for _, names in groups],
             self.measure,
             measurement.noisy.astype(np.float64) * self.step,
-            lambda confidence: _centred(release, workload, confidence) * self.step,
+            lambda confidence: _centred(release, confidence) * self.step,
         )
 
 
-def _centred(release: Release, workload: Linear, confidence: float) -> FloatArray:
-    """Return the release's intervals around the noisy rows, which are whole numbers."""
+def _centred(release: Release, confidence: float) -> FloatArray:
+    """Return intervals around the noisy rows, each of which carries one draw."""
     (measurement,) = release.measurements
-    form = workload.explicit_form(measurement.buckets)
-    half = measurement.strategy.half_widths(form, measurement.scales, 1.0 - confidence)
+    widths = measurement.scales.widths
+    half = np.array([single_draw_half_width(one, 1.0 - confidence) for one in widths])
     return np.stack([measurement.noisy - half, measurement.noisy + half], axis=-1)
+
+
+def single_draw_half_width(width: float, miss: float) -> float:
+    """Return the least h with P(|Z| > h) <= miss for one discrete Laplace draw.
+
+    P(|Z| > h) = 2 q^(h + 1) / (1 + q) with q = exp(-1 / width), for whole h.
+    """
+    if width == 0.0:
+        return 0.0
+    decay = math.exp(-1.0 / width)
+    reach = -width * math.log(0.5 * miss * (1.0 + decay))
+    # Rounding is far below this margin, which at worst costs one unit.
+    return max(math.ceil(reach * (1.0 + 2.0**-40)) - 1.0, 0.0)
 
 
 def whole_cells(cover: Cover) -> IntArray:

@@ -229,3 +229,8 @@ def plain_errors(name: str) -> Iterator[None]:
         raise LedgerError(
             f"{name} could not be used: {_PROBLEMS.get(kind, problem)}"
         ) from problem
+    except (UnicodeDecodeError, OverflowError) as problem:
+        # SQLite hands out what it finds; a damaged text or number cannot be read.
+        raise LedgerError(
+            f"{name} could not be used: {_PROBLEMS['SQLITE_CORRUPT']}"
+        ) from problem

@@ -22,18 +22,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from .._validation import as_epsilon
 from ..errors import (
-    BlowfishError,
     InputError,
     LedgerError,
     PolicyError,
 )
 from ..handle import Progress
 from ..mechanisms import Mechanism
-from ..policies import Policy, from_dict
+from ..policies import Policy
 from ..release import Release
 from .composition import (
     UNITS,
@@ -61,21 +60,10 @@ from .request import (
     unpacked,
 )
 from .statements import Entry, Preview, Share
+from .terms import Terms, plain_terms, read_terms, refuse_other_terms
 
 LONGEST_NAME = 200
 """Characters of an analyst's name."""
-
-
-class _Terms(NamedTuple):
-    """The policy that was agreed, and the entry of the log that says so."""
-
-    entry: int
-    policy: Policy
-    about: dict[str, Any]
-
-
-def _terms(policy: Policy, about: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {"policy": policy.to_dict(), "about": dict(about or {})}
 
 
 class Ledger:
@@ -140,44 +128,19 @@ class Ledger:
                 f"policy=...); received {epsilon!r} and {policy!r}"
                 + ("" if where is None else f". There is no ledger at {where} yet")
             )
-        terms = None if policy is None else _terms(policy, about)
+        terms = None if policy is None else plain_terms(policy, about)
         self._journal = Journal(where, total, terms)
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
-        self._agreed = self._read_terms()
-        self._compare(total, policy)
+        self._agreed = read_terms(self._journal)
+        refuse_other_terms(self._journal, self._agreed.policy, total, policy)
 
-    def _read_terms(self) -> _Terms:
-        entry, terms = self._journal.terms()
-        try:
-            about = dict(terms.get("about") or {})
-            return _Terms(entry, from_dict(terms["policy"]), about)
-        except (BlowfishError, KeyError, TypeError, ValueError) as problem:
-            raise LedgerError(
-                f"the policy of {self._journal.name} cannot be read ({problem}); was "
-                "it written by a newer version?"
-            ) from None
-
-    def _terms(self) -> _Terms:
+    def _terms(self) -> Terms:
         """Return the terms in force; another process may have amended them."""
         agreed = self._agreed
         if self._journal.standing().terms != agreed.entry:
-            agreed = self._agreed = self._read_terms()
+            agreed = self._agreed = read_terms(self._journal)
         return agreed
-
-    def _compare(self, total: int | None, policy: Policy | None) -> None:
-        """Refuse to reopen under other terms."""
-        known = self._journal.standing().total
-        if total is not None and total != known:
-            raise LedgerError(
-                f"{self._journal.name} has a budget of {units_text(known)}; received "
-                f"epsilon={units_text(total)}. Leave epsilon out, or give the same"
-            )
-        if policy is not None and policy != self._agreed.policy:
-            raise LedgerError(
-                f"{self._journal.name} is kept under {self._agreed.policy!r}; received "
-                f"{policy!r}. Leave the policy out, or give the same"
-            )
 
     @property
     def path(self) -> Path | None:
@@ -225,6 +188,7 @@ class Ledger:
         rng: RandomLike | None = None,
         *,
         analyst: str | None = None,
+        note: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Release:
         """Charge, measure, keep the answer, return it.
@@ -247,6 +211,9 @@ class Ledger:
             A seed, for experiments: refused by a ledger on disk.
         analyst : str, optional
             Whose allotment pays, beside the budget; see `allot`.
+        note : mapping, optional
+            Plain public data that the log keeps with the charge: the question that was
+            asked, for instance.
         progress : callable, optional
             Called with a short text before each long step.
 
@@ -260,7 +227,9 @@ class Ledger:
         terms = self._terms()
         check_policy(mechanism, terms.policy)
         parts = [Part(mechanism, data)]
-        (answer,) = self._settle(parts, terms, request, rng, progress, analyst=analyst)
+        (answer,) = self._settle(
+            parts, terms, request, rng, progress, analyst=analyst, note=note
+        )
         return answer
 
     def release_disjoint(
@@ -370,8 +339,8 @@ class Ledger:
                 f"state a policy, such as policies.Full(domain); received {policy!r}"
             )
         noted = self.about if about is None else about
-        self._journal.amend(total, _terms(chosen, noted))
-        self._agreed = self._read_terms()
+        self._journal.amend(total, plain_terms(chosen, noted))
+        self._agreed = read_terms(self._journal)
 
     def verify(self, head: str | None = None) -> str:
         """Check the chain of entries, the sum and every stored answer.
@@ -431,18 +400,21 @@ class Ledger:
     def _settle(
         self,
         parts: list[Part],
-        terms: _Terms,
+        terms: Terms,
         request: str | None,
         rng: RandomLike | None,
         progress: Progress | None,
         together: str | None = None,
         *,
         analyst: str | None = None,
+        note: Mapping[str, Any] | None = None,
     ) -> list[Release]:
         """Reserve, draw, store, return: see the head of this file."""
         name = as_request(request)
         check_seed(rng, on_disk=self.path is not None)
         content = described(parts, together)
+        if note is not None:
+            content["note"] = dict(note)
         charge = self._journal.find(name)
         if charge is not None:
             check_same(charge, content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from typing import Any
 
 from .composition import UNITS, units_text
 from .journal import Charge, Standing, State
@@ -98,6 +99,8 @@ class Entry:
         Why the parts cost no more than the largest, for `Ledger.release_disjoint`.
     analyst : str or None
         Whose allotment was charged.
+    note : dict or None
+        Public data that was kept with the charge.
     """
 
     number: int
@@ -109,6 +112,7 @@ class Entry:
     state: State
     together: str | None = None
     analyst: str | None = None
+    note: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, charge: Charge) -> Entry:
@@ -125,6 +129,7 @@ class Entry:
             state=charge.state,
             together=charge.content.get("together"),
             analyst=charge.content.get("analyst"),
+            note=charge.content.get("note"),
         )
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ..accounting.ledger import Ledger
+from ..accounting.statements import Entry
 from ..comparison import compare
 from ..errors import BlowfishError, CatalogError, QuestionError
 from ..mechanisms.base import Mechanism
@@ -197,6 +198,7 @@ class Explorer:
                 counts.reshape(plan.policy.domain.shape),
                 request=name,
                 analyst=analyst,
+                note={"question": layout.question.model_dump(mode="json")},
             )
         return answer_from(
             release,
@@ -207,6 +209,28 @@ class Explorer:
             replayed=replayed,
             exact=plan.free,
         )
+
+    def answered(self, request: str) -> Answer | None:
+        """Return an answer that was given before; None if there is none. Free."""
+        release = self.ledger.replay(request)
+        entry = next((one for one in self.history() if one.request == request), None)
+        if release is None or entry is None or not entry.note:
+            return None
+        plan = self.plan(entry.note["question"])
+        return answer_from(
+            release,
+            plan.layout,
+            plan.workload,
+            entry.epsilon,
+            request,
+            replayed=True,
+            exact=plan.free,
+        )
+
+    def history(self, analyst: str | None = None) -> list[Entry]:
+        """Return all charges, or those of one analyst, oldest first."""
+        entries = self.ledger.history()
+        return [one for one in entries if analyst is None or one.analyst == analyst]
 
     def remaining(self, analyst: str | None = None) -> Fraction:
         """Return what may still be spent, by an analyst or in all."""

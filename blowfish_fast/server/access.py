@@ -1,0 +1,107 @@
+"""Who may call what: a cookie with its second token, or a bearer secret.
+
+    page      cookie + X-CSRF-Token on everything that changes something
+    client    Authorization: Bearer <secret>
+
+Each route asks for a role; failures are the same whether a secret was forged, revoked
+or never made.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Request
+
+from .keys import Identity
+from .rate_limits import RateLimit
+from .sessions import Sessions
+from .workspace import Workspace
+
+COOKIE = "blowfish_session"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+class Gate:
+    """The locks of one server."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.sessions = Sessions()
+        self.requests = RateLimit(capacity=120, per_second=40)
+        self.logins = RateLimit(capacity=10, per_second=0.5)
+
+    def identify(self, request: Request) -> Identity:
+        """Return who is asking, or refuse."""
+        identity = self._bearer(request) or self._cookie(request)
+        if identity is None:
+            raise HTTPException(401, "log in first, or send a valid bearer secret")
+        self.limit(self.requests, f"{identity.role} {identity.name}")
+        return identity
+
+    def limit(self, limit: RateLimit, caller: str) -> None:
+        """Refuse a caller who asks too often."""
+        waits = limit.wait(caller)
+        if waits > 0.0:
+            raise HTTPException(
+                429,
+                "too many requests; wait a moment",
+                headers={"Retry-After": str(max(1, round(waits)))},
+            )
+
+    def _bearer(self, request: Request) -> Identity | None:
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer":
+            return None
+        found = self.workspace.keys.identify(secret)
+        if found is None:
+            self.limit(self.logins, _host(request))
+        return found
+
+    def _cookie(self, request: Request) -> Identity | None:
+        session = self.sessions.find(request.cookies.get(COOKIE))
+        if session is None:
+            return None
+        changes = request.method not in SAFE_METHODS
+        if changes and not session.allows(request.headers.get("x-csrf-token")):
+            raise HTTPException(403, "the request lacks the token of this page; reload")
+        return session.identity
+
+
+def gate(request: Request) -> Gate:
+    """Return the server's gate."""
+    found: Gate = request.app.state.gate
+    return found
+
+
+def anyone(request: Request) -> Identity:
+    """Require somebody who is known."""
+    return gate(request).identify(request)
+
+
+def curator(who: Annotated[Identity, Depends(anyone)]) -> Identity:
+    """Require the curator."""
+    if who.role != "curator":
+        raise HTTPException(403, "this is for the curator alone")
+    return who
+
+
+def workspace(request: Request) -> Workspace:
+    """Return the server's workspace."""
+    return gate(request).workspace
+
+
+def _host(request: Request) -> str:
+    return request.client.host if request.client else "unknown"
+
+
+def log_in_limit(request: Request) -> None:
+    """Slow down whoever guesses."""
+    known = gate(request)
+    known.limit(known.logins, _host(request))
+
+
+Anyone = Annotated[Identity, Depends(anyone)]
+Curator = Annotated[Identity, Depends(curator)]
+Work = Annotated[Workspace, Depends(workspace)]
+TheGate = Annotated[Gate, Depends(gate)]

@@ -1,0 +1,52 @@
+"""The pages and what they load: templates, scripts, styles, plotly from its package."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from fastapi.templating import Jinja2Templates
+
+from .access import COOKIE, gate
+
+HERE = Path(__file__).parent
+YEAR = 365 * 24 * 3600
+
+
+def plotly_script() -> Path:
+    """Return the script that plotly ships inside its package."""
+    return Path(str(resources.files("plotly") / "package_data" / "plotly.min.js"))
+
+
+def mount(app: FastAPI) -> None:
+    """Add the pages to an application."""
+    templates = Jinja2Templates(HERE / "templates")
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+
+    @app.get("/vendor/plotly.min.js", include_in_schema=False)
+    def plotly() -> Response:
+        headers = {"Cache-Control": f"public, max-age={YEAR}, immutable"}
+        return FileResponse(
+            plotly_script(), media_type="text/javascript", headers=headers
+        )
+
+    @app.get("/", include_in_schema=False, response_class=HTMLResponse)
+    def home(request: Request) -> Response:
+        session = gate(request).sessions.find(request.cookies.get(COOKIE))
+        if session is None:
+            return templates.TemplateResponse(request, "login.html")
+        return RedirectResponse(f"/{session.identity.role}", 303)
+
+    @app.get("/{role}", include_in_schema=False, response_class=HTMLResponse)
+    def page(request: Request, role: str) -> Response:
+        session = gate(request).sessions.find(request.cookies.get(COOKIE))
+        if session is None or session.identity.role != role:
+            return RedirectResponse("/", 303)
+        return templates.TemplateResponse(
+            request,
+            f"{role}.html",
+            {"name": session.identity.name, "csrf": session.csrf},
+        )
