@@ -96,7 +96,13 @@ class Engine:
                     f"{table.name!r} has no column {one.source!r}; its columns are "
                     f"{list(schema.names)}"
                 )
-            _check_type(one, schema[one.source])
+            kind = schema[one.source]
+            _check_type(one, kind)
+            if one.missing == "none" and self._may_hold_null(table, one, kind):
+                raise CatalogError(
+                    f"the column of {one.name!r} may hold NULL by its schema; state "
+                    'missing="cell", or declare the column NOT NULL'
+                )
 
     def counts(self, layout: Layout) -> IntArray:
         """Count the records of every bin of a question."""
@@ -123,6 +129,15 @@ class Engine:
     def _schema(self, table: str) -> Any:
         with self._plainly(f"there is no table {table!r}, or it cannot be read"):
             return self.backend.table(table).schema()
+
+    def _may_hold_null(self, table: TableSpec, one: AttributeSpec, kind: Any) -> bool:
+        if self.backend.name != "pyspark":
+            return bool(kind.nullable)
+        # ibis forgets what Spark's own schema says.
+        source = table.source or table.name
+        with self._plainly("the schema could not be read"):
+            schema = self.backend._session.table(source).schema
+            return bool(schema[one.source].nullable)
 
     def _plainly(self, problem: str) -> _Plainly:
         return _Plainly(self, problem)
@@ -156,11 +171,6 @@ def _check_type(attribute: AttributeSpec, kind: Any) -> None:
         raise CatalogError(
             f"{attribute.name!r} is stated as a {attribute.kind}, and its column is "
             f"of type {kind}"
-        )
-    if attribute.missing == "none" and kind.nullable:
-        raise CatalogError(
-            f"the column of {attribute.name!r} may hold NULL by its schema; state "
-            'missing="cell", or declare the column NOT NULL'
         )
 
 
@@ -211,12 +221,14 @@ def _files(paths: list[Path]) -> Any:
 
 def _postgres(address: str) -> Any:
     require("psycopg", extra="sql", purpose="asking PostgreSQL")
-    from urllib.parse import unquote, urlparse
+    from urllib.parse import parse_qs, unquote, urlparse
 
     parts = urlparse(address)
+    # A socket is given as ?host=/folder, as PostgreSQL's own tools take it.
+    hosts = parse_qs(parts.query).get("host", [])
     try:
         return _ibis().postgres.connect(
-            host=parts.hostname,
+            host=parts.hostname or (hosts[0] if hosts else None),
             port=parts.port or 5432,
             user=unquote(parts.username or "") or None,
             password=unquote(parts.password or "") or None,

@@ -25,7 +25,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray
-from ..domain import Domain
+from ..domain import Attribute, Domain
 from ..errors import DomainError, IntervalError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import ABSENT, Policy
@@ -66,7 +66,7 @@ class CellGrid:
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        sides = [_side(one.edges, one.levels, one.size) for one in domain.attributes]
+        sides = [_side(one) for one in domain.attributes]
         centres = [side[:-1] + (side[1:] - side[:-1]) / 2 for side in sides]
         self.low = np.array([side[0] for side in sides])
         self.high = np.array([side[-1] for side in sides])
@@ -373,9 +373,16 @@ class ClusterSums(LinearStrategy):
         )
 
 
-def _side(edges: Any, levels: Any, size: int) -> FloatArray:
+def _side(attribute: Attribute) -> FloatArray:
     """Return the edges of one attribute."""
-    if levels is not None:
+    edges, size = attribute.edges, attribute.size
+    if attribute.extras:
+        raise DomainError(
+            "k-means measures distances, and the cell of missing values or values "
+            f"outside has no place on {attribute.name or 'the axis'}; clamp or refuse "
+            "such values instead"
+        )
+    if attribute.levels is not None:
         raise DomainError(
             "k-means measures distances, and levels have none; give the attribute "
             "edges (Domain.from_edges) or leave it out"

@@ -68,7 +68,11 @@ class Linear(Workload):
         self._check_buckets(buckets)
         labels = buckets.labels[self.matrix.indices]
         rows = sparse.csr_array(
-            (self.matrix.data / buckets.sizes[labels], labels, self.matrix.indptr),
+            (
+                self.matrix.data / buckets.sizes[labels],
+                labels,
+                self.matrix.indptr.copy(),
+            ),
             shape=(self.queries, buckets.count),
         )
         rows.sum_duplicates()

@@ -303,3 +303,9 @@ def test_bad_input_is_refused_before_anything_is_drawn():
     many[0, 0] = 2.0**41
     with pytest.raises(CountsError, match="at most 2\\^40"):
         mechanism.release(bf.Histogram(BOX, many))
+
+
+def test_cells_without_a_place_are_refused():
+    ages = bf.Domain.from_edges(range(5), name="age").with_extra_cells(missing=True)
+    with pytest.raises(bf.errors.DomainError, match="has no place on age"):
+        bf.KMeans(bf.policies.Full(ages), 2, epsilon=1)

@@ -52,3 +52,11 @@ def test_equal_neighbours_form_one_run():
 def test_bad_matrices_are_refused(matrix, words):
     with pytest.raises(WorkloadError, match=words):
         Linear(Domain(3), matrix)
+
+
+def test_laying_it_over_buckets_leaves_it_as_it_was():
+    line = Domain(4)
+    asked = Linear(line, np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 2.0]]))
+    before = asked.answer(np.array([1, 2, 3, 4])).tolist()
+    asked.explicit_form(Buckets.from_labels(np.array([0, 0, 1, 1])))
+    assert asked.answer(np.array([1, 2, 3, 4])).tolist() == before
