@@ -32,7 +32,7 @@ Name = Annotated[str, Field(min_length=1, max_length=128)]
 class Model(BaseModel):
     """Plain data that never changes and knows no unknown fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class EqualCells(Model):

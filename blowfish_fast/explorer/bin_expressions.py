@@ -78,16 +78,19 @@ def _ordered(column: Any, axis: AxisBins) -> Any:
     if attribute.unit is not None:
         cuts = cuts * (MICROSECONDS[attribute.unit] / SHORTEST_UNIT)
     last_edge_inside = attribute.unit is None
-    cell = _cell(value, cuts, spec)
-    number = _binned(cell, axis)
+    # What is no number has no cell; it is told apart below, or counts as the start.
+    safe = _is_missing(column).ifelse(_double(cuts[0]), value)
+    number = _binned(_cell(safe, cuts, spec), axis)
     branches = []
     missing = attribute.extra_cell(MISSING)
     if missing is not None:
-        branches.append((_is_missing(value), int(axis.labels[missing])))
+        branches.append((_is_missing(column), int(axis.labels[missing])))
     outside = attribute.extra_cell(OUTSIDE)
     if outside is not None:
-        above = value > cuts[-1] if last_edge_inside else value >= cuts[-1]
-        branches.append(((value < cuts[0]) | above, int(axis.labels[outside])))
+        last = _double(cuts[-1])
+        above = value > last if last_edge_inside else value >= last
+        below = value < _double(cuts[0])
+        branches.append((below | above, int(axis.labels[outside])))
     return ibis.cases(*branches, else_=number).cast("int64") if branches else number
 
 
@@ -98,8 +101,14 @@ def _number(column: Any, spec: AttributeSpec) -> Any:
     return column.cast("float64")
 
 
-def _is_missing(value: Any) -> Any:
-    return value.isnull() | value.isnan()
+def _is_missing(column: Any) -> Any:
+    absent = column.isnull()
+    return absent | column.isnan() if column.type().is_floating() else absent
+
+
+def _double(number: float) -> Any:
+    """Return a literal that no engine takes for a decimal, which would be slow."""
+    return _ibis().literal(float(number), "float64")
 
 
 def _cell(value: Any, cuts: Any, spec: AttributeSpec) -> Any:
@@ -110,12 +119,15 @@ def _cell(value: Any, cuts: Any, spec: AttributeSpec) -> Any:
     start = float(cuts[0])
     if (start + np.arange(cuts.size) * width == cuts).all():
         # Clamped before it becomes an integer: values may be infinite.
-        scaled = ((value - start) / width).floor()
-        near = ibis.least(ibis.greatest(scaled, -1.0), float(cells))
-        late = (value >= (near + 1.0) * width + start).ifelse(1.0, 0.0)
-        early = (value < near * width + start).ifelse(1.0, 0.0)
-        exact = near + late - early
-        return ibis.least(ibis.greatest(exact, 0.0), cells - 1.0).cast("int64")
+        scaled = (value - _double(start)) / _double(width)
+        near = ibis.least(ibis.greatest(scaled, _double(-1.0)), _double(cells))
+        near = near.floor().cast("float64")
+        late = value >= (near + _double(1.0)) * _double(width) + _double(start)
+        early = value < near * _double(width) + _double(start)
+        one, none = _double(1.0), _double(0.0)
+        exact = near + late.ifelse(one, none) - early.ifelse(one, none)
+        within = ibis.least(ibis.greatest(exact, _double(0.0)), _double(cells - 1))
+        return within.cast("int64")
     if cells > MOST_COMPARED:
         raise CatalogError(
             f"{spec.name!r} has {cells:,} cells of unequal width; at most 2^12 = "
@@ -130,7 +142,7 @@ def _bisected(value: Any, cuts: Any, low: int, high: int) -> Any:
     if high - low == 1:
         return ibis.literal(low, "int64")
     middle = (low + high) // 2
-    return (value < float(cuts[middle])).ifelse(
+    return (value < _double(cuts[middle])).ifelse(
         _bisected(value, cuts, low, middle), _bisected(value, cuts, middle, high)
     )
 

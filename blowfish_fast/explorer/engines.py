@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 FILES = {".csv": "read_csv", ".parquet": "read_parquet", ".pq": "read_parquet"}
 DATABASES = (".duckdb", ".ddb", ".db")
+KEPT_QUERIES = 256
+"""Compiled queries that are remembered."""
 POSTGRES = ("postgres://", "postgresql://")
 
 
@@ -47,6 +50,8 @@ class Engine:
         self.backend = backend
         self.name = name
         self._lock = threading.Lock()
+        # Compiling a query takes longer than a small count; plans keep their layouts.
+        self._compiled: OrderedDict[int, tuple[Layout, str]] = OrderedDict()
 
     @classmethod
     def connect(cls, source: Any) -> Engine:
@@ -106,14 +111,7 @@ class Engine:
 
     def counts(self, layout: Layout) -> IntArray:
         """Count the records of every bin of a question."""
-        source = layout.table.source or layout.table.name
-        with self._plainly("the question could not be counted"):
-            table = self.backend.table(source)
-            cell = coarse_number(table, layout)
-            grouped = table.group_by(cell=cell).aggregate(records=table.count())
-            found = grouped.to_pyarrow()
-            cells = found["cell"].to_numpy().astype(np.int64)
-            records = found["records"].to_numpy().astype(np.int64)
+        cells, records = self._grouped(layout)
         counts = np.zeros(layout.coarse, dtype=np.int64)
         np.add.at(counts, cells, records)
         if layout.labels is None:
@@ -121,6 +119,26 @@ class Engine:
         bins = np.zeros(layout.bins, dtype=np.int64)
         np.add.at(bins, layout.labels, counts)
         return bins
+
+    def _grouped(self, layout: Layout) -> tuple[IntArray, IntArray]:
+        """Return the coarse cells that hold records, and how many each holds."""
+        with self._plainly("the question could not be counted"):
+            known = self._compiled.get(id(layout))
+            if known is None:
+                table = self.backend.table(layout.table.source or layout.table.name)
+                cell = coarse_number(table, layout)
+                grouped = table.group_by(cell=cell).aggregate(records=table.count())
+                if self.backend.name != "duckdb":
+                    found = grouped.to_pyarrow()
+                    return _whole(found["cell"]), _whole(found["records"])
+                known = layout, str(self.backend.compile(grouped))
+                self._compiled[id(layout)] = known
+                while len(self._compiled) > KEPT_QUERIES:
+                    self._compiled.popitem(last=False)
+        # A cursor is a connection of its own: questions are counted side by side.
+        with self._plainly("the question could not be counted", alone=False):
+            arrays = self.backend.con.cursor().execute(known[1]).fetchnumpy()
+            return _whole(arrays["cell"]), _whole(arrays["records"])
 
     def close(self) -> None:
         """Close the connection."""
@@ -139,26 +157,33 @@ class Engine:
             schema = self.backend._session.table(source).schema
             return bool(schema[one.source].nullable)
 
-    def _plainly(self, problem: str) -> _Plainly:
-        return _Plainly(self, problem)
+    def _plainly(self, problem: str, *, alone: bool = True) -> _Plainly:
+        return _Plainly(self, problem, alone)
 
 
 class _Plainly:
-    """One use of the database at a time; its errors lose their words."""
+    """One use of the backend at a time, if `alone`; its errors lose their words."""
 
-    def __init__(self, engine: Engine, problem: str) -> None:
-        self.engine, self.problem = engine, problem
+    def __init__(self, engine: Engine, problem: str, alone: bool) -> None:
+        self.engine, self.problem, self.alone = engine, problem, alone
 
     def __enter__(self) -> None:
-        self.engine._lock.acquire()
+        if self.alone:
+            self.engine._lock.acquire()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self.engine._lock.release()
+        if self.alone:
+            self.engine._lock.release()
         if isinstance(error, Exception) and not isinstance(error, BlowfishError):
             log.warning("%s: %s (%s)", self.engine.name, self.problem, kind.__name__)
             raise EngineError(
                 f"{self.engine.name}: {self.problem}; nothing was charged"
             ) from None
+
+
+def _whole(column: Any) -> IntArray:
+    numbers: IntArray = np.asarray(column).astype(np.int64)
+    return numbers
 
 
 def _check_type(attribute: AttributeSpec, kind: Any) -> None:

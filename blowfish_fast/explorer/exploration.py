@@ -28,7 +28,7 @@ from .._typing import FloatArray
 from ..accounting.ledger import Ledger
 from ..accounting.statements import Entry
 from ..comparison import compare
-from ..errors import BlowfishError, CatalogError, QuestionError
+from ..errors import BlowfishError, CatalogError, LedgerError, QuestionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.registry import MECHANISMS
@@ -115,6 +115,7 @@ class Explorer:
             policy=None if spec is None else spec.policy(),
             about=None if spec is None else {"table": spec.to_dict()},
         )
+        self._read: tuple[Any, TableSpec] | None = None
         kept = self.table
         if spec is not None and kept != spec:
             raise CatalogError(
@@ -125,30 +126,39 @@ class Explorer:
             self.engine.check(kept)
         self.samples = samples
         self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._planning: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
     @property
     def table(self) -> TableSpec:
         """The table as the ledger keeps it."""
-        return as_table(self.ledger.about.get("table"))
+        plain = self.ledger.about.get("table")
+        read = self._read
+        if read is None or read[0] is not plain:
+            read = self._read = plain, as_table(plain)
+        return read[1]
 
     def plan(self, question: Any) -> Plan:
         """Say how a question would be answered and what it costs. Free; no data."""
         asked = read_question(question)
         table = self.table
-        key = _digest(
-            {"question": asked.model_dump(mode="json"), "of": table.to_dict()}
-        )
+        key = asked.model_dump_json()
         with self._lock:
-            if key in self._plans:
+            turn = self._planning.setdefault(key, threading.Lock())
+        # Whoever asks the same at the same time waits for one plan.
+        with turn:
+            known = self._plans.get(key)
+            try:
+                if known is None or known.layout.table is not table:
+                    known = self._planned(table, asked)
+            finally:
+                self._planning.pop(key, None)
+            with self._lock:
+                self._plans[key] = known
                 self._plans.move_to_end(key)
-                return self._plans[key]
-        made = self._planned(table, asked)
-        with self._lock:
-            self._plans[key] = made
-            while len(self._plans) > KEPT_PLANS:
-                self._plans.popitem(last=False)
-        return made
+                while len(self._plans) > KEPT_PLANS:
+                    self._plans.popitem(last=False)
+        return known
 
     def explain(self, question: Any, analyst: str | None = None) -> dict[str, Any]:
         """Return candidates, cost, and what would remain, as plain data. Free."""
@@ -189,8 +199,15 @@ class Explorer:
         plan = self.plan(question)
         layout = plan.layout
         name = request_of(layout.question) if request is None else f"r-{request}"
-        release = self.ledger.replay(name)
-        replayed = release is not None
+        note = {"question": layout.question.model_dump(mode="json")}
+        entry = self.ledger.entry(name)
+        if entry is not None and entry.note != note:
+            raise LedgerError(
+                f"the request {request!r} was made for another question; nothing was "
+                "charged. Choose another name"
+            )
+        replayed = entry is not None and entry.state == "stored"
+        release = self.ledger.replay(name) if replayed else None
         if release is None:
             counts = self.engine.counts(layout)
             release = self.ledger.release(
@@ -198,13 +215,13 @@ class Explorer:
                 counts.reshape(plan.policy.domain.shape),
                 request=name,
                 analyst=analyst,
-                note={"question": layout.question.model_dump(mode="json")},
+                note=note,
             )
         return answer_from(
             release,
             layout,
             plan.workload,
-            plan.cost,
+            plan.cost if entry is None else entry.epsilon,
             name,
             replayed=replayed,
             exact=plan.free,
@@ -212,8 +229,8 @@ class Explorer:
 
     def answered(self, request: str) -> Answer | None:
         """Return an answer that was given before; None if there is none. Free."""
+        entry = self.ledger.entry(request)
         release = self.ledger.replay(request)
-        entry = next((one for one in self.history() if one.request == request), None)
         if release is None or entry is None or not entry.note:
             return None
         plan = self.plan(entry.note["question"])

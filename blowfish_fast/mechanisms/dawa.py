@@ -1,8 +1,9 @@
 """DAWA: buckets chosen from the data, then a tree tuned to the workload.
 
-Pieces: partitions ``partitions.dyadic_tree`` and ``partitions.least_cost``, weights
-from ``kernels.greedy_weights``, inference from ``kernels.tree_inference``, cells of a
-grid along ``kernels.hilbert``.
+Pieces: partitions ``partitions.dyadic_tree``, ``partitions.least_cost`` and, on grids,
+``partitions.dyadic_rectangles`` with queries from ``kernels.box_buckets``; weights from
+``kernels.greedy_weights``, inference from ``kernels.tree_inference``, cells of a grid
+along ``kernels.hilbert``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from .._typing import IntArray
 from .._validation import as_share
 from ..buckets import Buckets
 from ..curves import curve
@@ -20,7 +22,7 @@ from ..errors import InputError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..noise import laplace_mean_size
-from ..partitions import DyadicTree, Partition
+from ..partitions import DyadicRectangles, DyadicTree, Partition
 from ..policies import Policy
 from ..strategies import Cells, LinearStrategy, WeightedTree
 from ..strategies.tree_weights import level_tree, tuned_tree
@@ -29,6 +31,9 @@ from .base import Mechanism, Outcome
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["non_negative", "shrink"]
+
+# Beyond, rectangles by default would take a gigabyte and many seconds.
+MOST_RECTANGLE_CELLS = 2**22
 
 
 class Dawa(Mechanism):
@@ -40,7 +45,9 @@ class Dawa(Mechanism):
         See `Mechanism`. The tree is tuned to the workload.
     partition : "best", None or Partition
         How buckets are chosen; "best" is the partition that was most accurate on the
-        benchmark data, fixed in the code; None keeps every cell.
+        benchmark data, fixed in the code: `DyadicRectangles` on two attributes of at
+        most 2^22 cells, `DyadicTree` otherwise, along a Hilbert curve where there are
+        several. None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
@@ -63,8 +70,8 @@ class Dawa(Mechanism):
         where records move; the root is exact where the total is public).
     Error: the noise of the tree, known once the buckets are, plus the deviation of the
         cells from their bucket's mean, which depends on the data.
-    Complexity: O(n log n) for the partition, O((m + k) log k) for m ranges on k
-        buckets; memory O(n + m).
+    Complexity: O(n log n) for the partition, O(n log^2 n) for rectangles,
+        O((m + k) log k) for m ranges on k buckets; memory O(n + m).
     Source: [1]_, with a private first stage in place of the published one, wider trees
         and exact discrete noise; proof in ``docs/proofs/dawa.md``.
 
@@ -100,14 +107,14 @@ class Dawa(Mechanism):
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         if isinstance(partition, str) and partition == "best":
-            partition = DyadicTree(
-                query_cells=workload.mean_cells(), dimensions=self.domain.ndim
-            )
+            partition = self._best_partition()
         if partition is not None and not isinstance(partition, Partition):
             raise InputError(
                 'partition must be "best", None, or a partition such as '
                 f"partitions.LeastCost(); received {partition!r}"
             )
+        if isinstance(partition, DyadicRectangles):
+            partition.check_grid(self.domain)
         if strategy not in ("greedy", "uniform", "geometric", "cells"):
             raise InputError(
                 'strategy must be "greedy", "uniform", "geometric" or "cells"; '
@@ -138,13 +145,24 @@ class Dawa(Mechanism):
                 else as_share(partition_share, "partition_share")
             )
 
+    def _best_partition(self) -> Partition:
+        typical = self.workload.mean_cells()
+        if self.domain.ndim == 2 and self.domain.size <= MOST_RECTANGLE_CELLS:
+            return DyadicRectangles(query_cells=typical)
+        return DyadicTree(query_cells=typical, dimensions=self.domain.ndim)
+
     def _run(self, private: Handle) -> Outcome:
-        along = private.on(curve(self.domain))
+        # Rectangles are chosen on the grid itself, everything else along its curve.
+        on_grid = isinstance(self.partition, DyadicRectangles)
+        along = private if on_grid else private.on(curve(self.domain))
         buckets = self._buckets(along)
         bucketed = along.on(buckets)
+        details: dict[str, Any] = {"edges": buckets.edges, "buckets": buckets.count}
+        boxes = self._boxes(buckets) if on_grid else None
+        if boxes is not None:
+            details["boxes"] = boxes
         strategy = self._strategy(bucketed)
         measurement = bucketed.measure(strategy, epsilon=private.remaining)
-        details = {"edges": buckets.edges, "buckets": buckets.count}
         if isinstance(strategy, WeightedTree):
             details["branching"] = strategy.branching
         linear = measurement.estimate()
@@ -160,6 +178,14 @@ class Dawa(Mechanism):
         cells = Cells(2).scales(along.policy, self.epsilon - share).widths
         price = laplace_mean_size(float(cells[0])) if cells[0] else 0.0
         return along.select(self.partition.priced(price), epsilon=share)
+
+    def _boxes(self, buckets: Buckets) -> IntArray | None:
+        """Return the corners of buckets that are rectangles of the grid."""
+        from ..kernels.box_buckets import bucket_boxes
+
+        if buckets.order is None:
+            return None
+        return bucket_boxes(buckets.order, buckets.edges, self.domain.shape)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         leaves = bucketed.policy.domain.size

@@ -13,11 +13,18 @@ def rectangle_pieces(
 ) -> Pieces:
     """Cut boxes into runs of positions along the buckets' order, then of buckets.
 
-    Along a space-filling curve only the outline of a box is visited; along any other
-    order each of its cells is.
+    Buckets that are boxes themselves are compared corner by corner. Otherwise, along a
+    space-filling curve only the outline of a box is visited; along any other order each
+    of its cells is.
     """
+    from ..kernels.box_buckets import boxes_to_pieces, bucket_boxes
     from ..kernels.curve_intervals import rectangle_intervals
     from ..kernels.interval_pieces import intervals_to_pieces
+
+    if buckets.order is not None and not buckets.curve:
+        boxes = bucket_boxes(buckets.order, buckets.edges, domain.shape)
+        if boxes is not None:
+            return Pieces(*boxes_to_pieces(lows, highs, boxes))
 
     order = buckets.position if buckets.order is None else buckets.order
     intervals = rectangle_intervals(order, buckets.position, domain.shape, lows, highs)

@@ -7,7 +7,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
-from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.partitions import DyadicRectangles, DyadicTree, LeastCost
 
 LINE = bf.Domain(64)
 RANGES = bf.workloads.Ranges.random(LINE, 200, rng=1)
@@ -90,6 +90,73 @@ def test_grids_of_any_shape_work(policy, shape):
     assert release.intervals(rectangles).shape == (50, 2)
 
 
+def test_grids_are_cut_into_rectangles_and_lines_into_intervals():
+    grid = bf.Domain((16, 16))
+    asked = bf.workloads.Rectangles.random(grid, 50, rng=3)
+    dawa = bf.Dawa(bf.policies.AddRemove(grid), asked, epsilon=5)
+    assert isinstance(dawa.partition, DyadicRectangles)
+    assert dawa.partition_share == dawa.partition.default_share
+    assert dawa.partition.query_cells == asked.mean_cells()
+    counts = np.kron([[0, 90], [40, 9]], np.ones((8, 8), int))
+    release = dawa.release(counts, rng=1)
+    corners = release.details["boxes"]
+    assert corners.shape == (release.details["buckets"], 2, 2)
+    assert np.prod(corners[:, 1] - corners[:, 0], axis=1).sum() == grid.size
+    along = bf.Dawa(
+        bf.policies.AddRemove(grid), asked, epsilon=5, partition=DyadicTree()
+    ).release(counts, rng=1)
+    assert "boxes" not in along.details
+    line = bf.Dawa(bf.policies.AddRemove(LINE), RANGES, epsilon=5)
+    assert isinstance(line.partition, DyadicTree)
+    cube = bf.Domain((4, 4, 4))
+    boxes = bf.workloads.Rectangles.random(cube, 10, rng=1)
+    deep = bf.Dawa(bf.policies.AddRemove(cube), boxes, epsilon=5)
+    assert isinstance(deep.partition, DyadicTree)
+    large = bf.Domain((4096, 2048))
+    boxes = bf.workloads.Rectangles.random(large, 10, rng=1)
+    wide = bf.Dawa(bf.policies.AddRemove(large), boxes, epsilon=5)
+    assert isinstance(wide.partition, DyadicTree)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_rectangles_serve_every_workload_and_strategy_on_a_grid(policy):
+    grid = bf.Domain((8, 8))
+    counts = np.kron([[0, 90], [40, 9]], np.ones((4, 4), int))
+    asked = [
+        bf.workloads.Identity(grid),
+        bf.workloads.Marginals(grid, [0]),
+        bf.workloads.Rectangles(grid, [[0.5, 1]], [[6, 7.25]]),
+    ]
+    for workload in asked:
+        for strategy in STRATEGIES:
+            dawa = bf.Dawa(policy(grid), workload, epsilon=50, strategy=strategy)
+            release = dawa.release(counts, rng=1)
+            wrong = release.answer(workload) - workload.answer(counts)
+            assert np.abs(wrong).mean() < 2
+            low, high = release.intervals(workload).T
+            assert (low <= high).all()
+
+
+def test_rectangles_beside_uneven_blocks_beat_the_curve():
+    # Tall and wide blocks, which stretches of a Hilbert curve cut into pieces.
+    grid = bf.Domain((64, 64))
+    counts = np.zeros(grid.shape, dtype=int)
+    counts[:, 3], counts[40, :], counts[8:16, 32:64] = 60, 45, 30
+    asked = bf.workloads.Rectangles.random(grid, 200, rng=5)
+    truth = asked.answer(counts)
+    error = {}
+    for name, partition in {
+        "rectangles": "best",
+        "curve": DyadicTree(query_cells=asked.mean_cells(), dimensions=2),
+    }.items():
+        dawa = bf.Dawa(
+            bf.policies.AddRemove(grid), asked, epsilon=0.3, partition=partition
+        )
+        answers = [dawa.release(counts, rng=seed).answer(asked) for seed in range(5)]
+        error[name] = np.abs(np.array(answers) - truth).mean()
+    assert error["rectangles"] < 0.8 * error["curve"]
+
+
 def test_public_totals_stay_exact_and_fits_are_free():
     dawa = bf.Dawa(bf.policies.Full(LINE), RANGES, epsilon=0.1)
     assert dawa.release(STEPS, rng=1).estimate.sum() == pytest.approx(STEPS.sum())
@@ -167,6 +234,7 @@ def test_seeded_releases_repeat():
         ({"partition_share": 1}, EpsilonError, "strictly between"),
         ({"partition": None, "partition_share": 0.5}, InputError, "needs a partition"),
         ({"epsilon": 0}, EpsilonError, "greater than 0"),
+        ({"partition": DyadicRectangles()}, InputError, "Use DyadicTree"),
     ],
 )
 def test_bad_settings_are_refused(settings, kind, words):

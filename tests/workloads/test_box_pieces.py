@@ -21,3 +21,20 @@ def test_a_box_covers_its_share_of_every_bucket():
     expected = pairs.sum((weights.reshape(-1) * 2).astype(np.int64)) / 4
     dense = dense_form(rectangle_pieces(grid, low, high, pairs), 8)
     np.testing.assert_allclose(dense[0], expected)
+
+
+def test_buckets_that_are_boxes_give_the_pieces_of_their_cells():
+    grid = Domain((12, 9))
+    rng = np.random.default_rng(4)
+    lows = rng.uniform(0, 6, (30, 2))
+    highs = lows + rng.uniform(0.5, 3, (30, 2))
+    # Four boxes, numbered across; cells inside a box in any order.
+    rows, columns = np.unravel_index(np.arange(grid.size), grid.shape)
+    buckets = Buckets.from_labels((rows >= 5) * 2 + (columns >= 4))
+    short = rectangle_pieces(grid, lows, highs, buckets)
+    cells = Buckets.single_cells(grid.size)
+    each = dense_form(rectangle_pieces(grid, lows, highs, cells), grid.size)
+    sums = np.zeros((30, 4))
+    for bucket in range(4):
+        sums[:, bucket] = each[:, buckets.labels == bucket].mean(axis=1)
+    np.testing.assert_allclose(dense_form(short, 4), sums, atol=1e-12)
