@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import AnyArray, IntArray
-from .errors import CountsError, EpsilonError, InputError
+from .errors import BlowfishError, CountsError, EpsilonError, InputError
 
 EpsilonLike = float | int | Fraction | Decimal | str
 
@@ -33,7 +35,7 @@ def as_fraction(value: Any, name: str) -> Fraction:
         return Fraction(int(value))
     if isinstance(value, str | Decimal):
         try:
-            return Fraction(str(value))
+            return Fraction(_short(str(value)))
         except (ValueError, ZeroDivisionError):
             raise EpsilonError(
                 f"{name} must be a finite number such as 0.1; received {value!r}"
@@ -50,6 +52,14 @@ def as_fraction(value: Any, name: str) -> Fraction:
     raise EpsilonError(
         f"{name} must be a finite number such as 0.1; received {value!r}"
     )
+
+
+def _short(text: str) -> str:
+    """Refuse a text that would become a fraction of a billion digits."""
+    _, exponent, power = text.lower().partition("e")
+    if len(text) > 1000 or (exponent and abs(int(power)) > 400):
+        raise ValueError("too long")
+    return text
 
 
 def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
@@ -111,7 +121,8 @@ def as_integers(values: Any, name: str) -> IntArray:
 
 def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
     """Read counts over a domain: non-negative whole numbers whose total fits int64."""
-    array: AnyArray = np.asarray(values)
+    with malformed_as(CountsError, "counts must be an array of whole numbers"):
+        array: AnyArray = np.asarray(values)
     if array.shape != shape:
         raise CountsError(
             f"counts must have the shape of the domain, {shape}; received "
@@ -157,10 +168,41 @@ def _check_whole(array: AnyArray) -> None:
 
 
 def _from_objects(array: AnyArray) -> AnyArray:
-    """Python integers too large for int64 arrive as objects."""
+    """Python integers too large for int64 arrive as objects, and stay exact."""
     if all(isinstance(value, numbers.Integral) for value in array.flat):
-        return array.astype(np.float64)
+        try:
+            return array.astype(np.int64)
+        except OverflowError:
+            raise CountsError(
+                "the total of the counts must stay below 2^62 (4.6e18); received a "
+                "count that does not fit 64 bits. Count in larger units"
+            ) from None
     raise CountsError(
         "counts must be numbers; received Python objects. "
         "Convert them to an integer array first"
     )
+
+
+@contextmanager
+def malformed_as(error: type[BlowfishError], rule: str) -> Iterator[None]:
+    """Turn what malformed values provoke into one deliberate error.
+
+    For readers of foreign values, where a check of every part would be longer than the
+    reading itself. Serves as a decorator too.
+    """
+    try:
+        yield
+    except BlowfishError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as problem:
+        raise error(
+            f"{rule}; received something else ({type(problem).__name__}: {problem})"
+        ) from problem

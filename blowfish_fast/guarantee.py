@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ._validation import LARGEST_EPSILON, as_fraction
+from .errors import EpsilonError, InputError
 from .policies import Policy
 
 
@@ -65,8 +67,14 @@ class Guarantee:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Guarantee:
         """Rebuild from `to_dict`."""
+        epsilon = as_fraction(data["epsilon"], "epsilon")
+        if not 0 <= epsilon <= LARGEST_EPSILON:
+            raise EpsilonError(f"nobody spends an epsilon of {data['epsilon']!r}")
+        texts = (data["meaning"], data["neighbours"], *data["notes"])
+        if not all(isinstance(one, str) for one in texts):
+            raise InputError(f"a promise is made in words; received {texts!r}")
         return cls(
-            Fraction(data["epsilon"]),
+            epsilon,
             data["policy"],
             data["meaning"],
             data["neighbours"],

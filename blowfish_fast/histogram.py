@@ -6,15 +6,16 @@ and never its counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from ._typing import AnyArray, IntArray
-from ._validation import as_counts
-from .domain import Attribute, Domain
-from .errors import CountsError, DomainError, InputError
+from ._typing import IntArray
+from ._validation import as_counts, malformed_as
+from .binning import Treatments, cell_blocks, domain_with_rules
+from .domain import Domain, WideDomain
+from .errors import DomainError, InputError
 
 
 class Histogram:
@@ -40,11 +41,7 @@ class Histogram:
     counts: IntArray
 
     def __init__(self, domain: Domain, counts: Any) -> None:
-        if not isinstance(domain, Domain):
-            raise DomainError(
-                f"the first argument must be a Domain; received {domain!r}. "
-                "Write Histogram(Domain(n), counts)"
-            )
+        _check_domain(domain)
         own = as_counts(counts, domain.shape).copy()
         own.flags.writeable = False
         object.__setattr__(self, "domain", domain)
@@ -60,12 +57,14 @@ class Histogram:
         return f"Histogram({self.domain!r}, counts hidden)"
 
     @classmethod
+    @malformed_as(InputError, "records are columns of values, one per attribute")
     def from_records(
         cls,
         domain: Domain,
         columns: Any,
         *,
-        outside: Literal["refuse", "clamp"] = "refuse",
+        outside: Treatments = None,
+        missing: Treatments = None,
     ) -> Histogram:
         """Count records by cell.
 
@@ -74,98 +73,89 @@ class Histogram:
         domain : Domain
             Edges and levels belong to it; an attribute without either expects cell
             numbers.
-        columns : array_like, sequence of array_like, or mapping by name
-            One column per attribute, all of the same length.
-        outside : {"refuse", "clamp"}
-            What happens to values outside the domain: an error that does not say how
-            many there are, or the nearest edge cell. They are never dropped, because
+        columns : table, array_like, sequence or mapping of columns, or iterator
+            A pandas, polars or arrow table, or a mapping, with a column for each
+            attribute by name; a sequence of columns in the order of the attributes; a
+            single column. An iterator yields chunks, each one of these.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones: an error
+            that does not say how many there are; the nearest edge cell (the first
+            for missing values); or a cell of their own, which the histogram's domain
+            gains for that attribute. Left out: the cell if `domain` has it
+            (`Domain.with_extra_cells`), else refused. They are never dropped, because
             the total would stop being what the policy says it is.
+
+        Returns
+        -------
+        Histogram
+            Over `domain`, or over ``domain.with_extra_cells(...)`` as asked; state
+            the policy over ``histogram.domain``.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+        >>> Histogram.from_records(ages, {"age": [3, 70, None]}, missing="cell")
+        Histogram(Domain(age: 4 cells), counts hidden)
         """
-        if outside not in ("refuse", "clamp"):
-            raise InputError(
-                f'outside must be "refuse" or "clamp"; received {outside!r}'
-            )
-        arrays = _columns(domain, columns)
-        cells = np.zeros(arrays[0].size, dtype=np.int64)
-        for attribute, column in zip(domain.attributes, arrays, strict=True):
-            cells *= attribute.size
-            cells += _cell_numbers(attribute, column, outside)
-        counts = np.bincount(cells, minlength=domain.size)
-        return cls(domain, counts.reshape(domain.shape))
+        _check_domain(domain)
+        from .kernels.record_cells import count_into
+
+        extended, rules = domain_with_rules(domain, outside, missing)
+        counts = np.zeros(extended.size, dtype=np.int64)
+        for cells in cell_blocks(extended, rules, columns):
+            count_into(counts, cells)
+        return cls._own(extended, counts.reshape(extended.shape))
+
+    def marginal(self, *names: Any) -> Histogram:
+        """Sum over all attributes but these, given by name or number."""
+        kept = self.domain.axes(names)
+        dropped = tuple(one for one in range(self.domain.ndim) if one not in kept)
+        counts = np.ascontiguousarray(self.counts.sum(axis=dropped))
+        return self._own(self.domain.marginal(names), counts)
+
+    def coarsened(
+        self, groups: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Histogram:
+        """Merge cells: ``coarsened(age=[0, 18, 65, 120])``.
+
+        Parameters
+        ----------
+        groups, named
+            For each attribute, the edges that stay, or a mapping from new levels to
+            lists of old ones. Extra cells stay.
+        """
+        domain, labels = self.domain.coarsened({**(groups or {}), **named})
+        counts = self.counts
+        for axis, label in enumerate(labels):
+            if label is not None:
+                merged = list(counts.shape)
+                merged[axis] = domain.shape[axis]
+                table = np.zeros(merged, dtype=np.int64)
+                np.add.at(
+                    np.moveaxis(table, axis, 0), label, np.moveaxis(counts, axis, 0)
+                )
+                counts = table
+        return self._own(domain, np.ascontiguousarray(counts))
+
+    @classmethod
+    def _own(cls, domain: Domain, counts: IntArray) -> Histogram:
+        """Keep counts that were built here, without a copy."""
+        own = object.__new__(cls)
+        counts.flags.writeable = False
+        object.__setattr__(own, "domain", domain)
+        object.__setattr__(own, "counts", counts)
+        return own
 
 
-def _columns(domain: Domain, columns: Any) -> list[AnyArray]:
-    if isinstance(columns, Mapping):
-        missing = [name for name in domain.names if name not in columns]
-        if missing:
-            raise InputError(
-                f"columns lack the attributes {missing}; a mapping needs one column "
-                f"for each of {list(domain.names)}"
-            )
-        chosen: Sequence[Any] = [columns[name] for name in domain.names]
-    elif domain.ndim == 1 and np.ndim(columns) == 1:
-        chosen = [columns]
-    else:
-        chosen = list(columns)
-    if len(chosen) != domain.ndim:
-        raise InputError(
-            f"give one column per attribute: {domain.ndim} attributes, "
-            f"{len(chosen)} columns"
+def _check_domain(domain: Any) -> None:
+    if isinstance(domain, WideDomain):
+        raise DomainError(
+            f"a Histogram holds every cell in memory, and this domain has "
+            f"{domain.size:,} of them; count with SparseHistogram, or over a marginal "
+            "(domain.marginal)"
         )
-    arrays = [np.asarray(column) for column in chosen]
-    if any(one.ndim != 1 or one.size != arrays[0].size for one in arrays):
-        raise InputError("columns must be one-dimensional and of the same length")
-    return arrays
-
-
-def _cell_numbers(attribute: Attribute, column: AnyArray, outside: str) -> IntArray:
-    if attribute.levels is not None:
-        return _level_numbers(attribute, column, outside)
-    try:
-        values = column.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"values of {attribute.name or 'this attribute'} must be numbers; "
-            f"received dtype {column.dtype}. Categories need Domain.from_levels"
-        ) from None
-    if np.isnan(values).any():
-        raise CountsError(
-            "records hold missing values, which have no cell; give them a cell of "
-            "their own (a level, or an edge interval) that the policy covers"
+    if not isinstance(domain, Domain):
+        raise DomainError(
+            f"the first argument must be a Domain; received {domain!r}. "
+            "Write Histogram(Domain(n), counts)"
         )
-    if attribute.edges is None:
-        cells = np.floor(values)
-        if not (cells == values).all():
-            raise InputError(
-                "an attribute without edges expects cell numbers; give the domain "
-                "edges with Domain.from_edges to bin real values"
-            )
-    else:
-        edges = np.asarray(attribute.edges)
-        cells = np.searchsorted(edges, values, side="right") - 1.0
-        cells[values == edges[-1]] = attribute.size - 1
-    inside = (cells >= 0) & (cells < attribute.size)
-    if outside == "refuse" and not inside.all():
-        raise CountsError(
-            f"records lie outside {attribute.name or 'the domain'}; widen its edges, "
-            'or pass outside="clamp" to put them into the edge cells'
-        )
-    return np.clip(cells, 0, attribute.size - 1).astype(np.int64)
-
-
-def _level_numbers(attribute: Attribute, column: AnyArray, outside: str) -> IntArray:
-    assert attribute.levels is not None
-    if outside == "clamp":
-        raise InputError(
-            "levels have no nearest cell; list an 'other' level in the domain instead "
-            'of outside="clamp"'
-        )
-    number = {level: cell for cell, level in enumerate(attribute.levels)}
-    distinct, inverse = np.unique(column, return_inverse=True)
-    cells = np.array([number.get(value.item(), -1) for value in distinct], np.int64)
-    if (cells < 0).any():
-        raise CountsError(
-            f"records hold values that are no level of {attribute.name or 'the domain'}"
-            "; add them to the public levels, or map them to an 'other' level"
-        )
-    return cells[inverse.reshape(-1)]

@@ -161,15 +161,21 @@ def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
     Bisection in 100 halvings from above; the upper end is returned, so the bound
     holds for the number returned, not for one next to it.
     """
-    low = np.zeros(spread.square.size)
-    high = np.sqrt(spread.square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    # Queries of one spread share a half-width, and often all have one spread.
+    pairs = np.stack([spread.square, spread.largest], axis=-1)
+    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
+    square, largest = np.ascontiguousarray(distinct.T)
+    alike = Spread(square, square, largest)
+    low = np.zeros(square.size)
+    high = np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
     for _ in range(100):
         middle = 0.5 * (low + high)
-        enough = chernoff_tail(middle, spread) <= miss
+        enough = chernoff_tail(middle, alike) <= miss
         high = np.where(enough, middle, high)
         low = np.where(enough, low, middle)
     # Rounding in the bound is far below this margin.
-    return high * (1.0 + 2.0**-30)
+    half: FloatArray = (high * (1.0 + 2.0**-30))[place.reshape(-1)]
+    return half
 
 
 def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray:

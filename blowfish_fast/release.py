@@ -27,11 +27,14 @@ from .errors import DomainError, IntervalError
 from .guarantee import Guarantee
 from .handle import Measurement
 from .noise import Spread
-from .workloads import Prefixes, Workload
+from .workloads import Identity, Prefixes, Workload
 
 if TYPE_CHECKING:
     import os
     from typing import Self
+
+    from .frames import Table
+    from .olap import Selection
 
 Covers = Literal["noise", "nothing"]
 
@@ -106,7 +109,7 @@ class Release:
 
         Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
         """
-        ordered_attribute(self.domain, "cdf")
+        _ordered(self.domain, "cdf")
         return cdf_values(self.estimate)
 
     def cdf_intervals(self, confidence: float = 0.95) -> FloatArray:
@@ -123,7 +126,7 @@ class Release:
         Values along the axis where the domain has edges (records taken as uniform
         inside a cell), cell numbers otherwise: ``quantiles(0.5)`` is the median.
         """
-        ordered_attribute(self.domain, "quantiles")
+        _ordered(self.domain, "quantiles")
         return quantile_places(self.domain, self.estimate, q)
 
     def quantile_intervals(self, q: Any, confidence: float = 0.95) -> AnyArray:
@@ -137,9 +140,93 @@ class Release:
         miss = 1.0 - as_confidence(confidence)
         return quantile_bounds(self.domain, linear, spread, q, miss)
 
+    def where(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Selection:
+        """Select records by conditions on attributes, in values.
+
+        Parameters
+        ----------
+        conditions, named
+            By attribute name (or number, in the mapping): ``slice(low, high)``
+            half-open; a level, or a list of levels or slices; a date, a month or a
+            range of dates; a whole number where cells have width 1. Parts of a cell
+            count in proportion, as if its records were spread evenly.
+
+        Returns
+        -------
+        Selection
+            With `count`, `sum`, `mean`, `relative_count`, `group_by`, `drill_down`,
+            and `where` again. Free: it reads the release only.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+        >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+        >>> people = bf.Domain.product(ages, sexes)
+        >>> release = bf.Laplace(
+        ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
+        ... ).release([[30, 20]] * 10, rng=3)
+        >>> women = release.where(age=slice(20, 45), sex="F")
+        >>> bool(60 < women.count() < 90), bool(25 < women.mean("age") < 40)
+        (True, True)
+        """
+        from .olap import Selection
+
+        return Selection.of(self, {**(conditions or {}), **named})
+
+    def sample(
+        self, n: int | None = None, rng: int | np.random.Generator | None = None
+    ) -> Table:
+        """Draw synthetic records: post-processing, so it costs nothing.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; by default the total of the estimate, rounded, which is exact
+            where the policy makes it public.
+        rng : int or numpy Generator, optional
+            For the same records again; the noise of the release is not touched.
+
+        Returns
+        -------
+        Table
+            A column per attribute, with `to_pandas`, `to_polars`, `to_arrow`,
+            `to_csv` and `to_parquet`. Values are uniform inside their cells.
+        """
+        from .synthetic import sampled_records
+
+        return sampled_records(self.domain, self.estimate, n, rng)
+
+    def to_table(self, confidence: float | None = 0.95) -> Table:
+        """Return one row per cell: what it stands for, its estimate, its interval.
+
+        ``confidence=None`` leaves the columns `low` and `high` out, and so does a
+        release that covers nothing.
+        """
+        from .cell_values import cell_columns
+        from .frames import Table
+
+        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
+        columns = cell_columns(self.domain, list(places))
+        columns["estimate"] = self.estimate.reshape(-1)
+        if confidence is not None and self.covers == "noise":
+            bounds = self.intervals(Identity(self.domain), confidence)
+            columns["low"], columns["high"] = bounds.T
+        return Table(columns)
+
+    def to_pandas(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a pandas data frame."""
+        return self.to_table(confidence).to_pandas()
+
+    def to_arrow(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as an arrow table."""
+        return self.to_table(confidence).to_arrow()
+
     def _running_totals(self, name: str) -> tuple[FloatArray, Spread]:
         """Return the linear estimate and the spread of each of its running totals."""
-        ordered_attribute(self.domain, name)
+        _ordered(self.domain, name)
         linear = self.estimate if self.unfitted is None else self.unfitted
         return linear, self._spread(Prefixes(self.domain))
 
@@ -213,4 +300,22 @@ class Release:
         return (
             f"Release({self.mechanism}, {self.domain!r}, "
             f"eps = {float(self.guarantee.epsilon):g}{kind})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Say in a notebook what this is and what it promises."""
+        from html import escape
+
+        kind = escape(repr(self))
+        return f"<b>{kind}</b><p>{escape(str(self.guarantee))}</p>"
+
+
+def _ordered(domain: Domain, name: str) -> None:
+    """Refuse domains whose cells do not all lie along one axis."""
+    ordered_attribute(domain, name)
+    extras = domain.attributes[0].extras
+    if extras:
+        raise DomainError(
+            f"{name} asks for cells along one axis; {list(extras)} have no place on "
+            "it. Count by release.where(...).group_by(...), or clamp such values"
         )

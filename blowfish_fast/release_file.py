@@ -24,12 +24,17 @@ from .domain import Domain
 from .errors import BlowfishError, ReleaseFileError
 from .guarantee import Guarantee
 from .handle import Measurement
+from .memory import memory_room
 from .noise import Scales
 from .strategies import STRATEGIES
 
 FORMAT = 1
-LARGEST_MEMBER = 2**33
-"""Bytes an array may unpack to: 2^30 doubles, above any domain."""
+COPIES = 4
+"""How often a file's content is held at a time while it is read, at most."""
+SMALL_BYTES = 2**13
+"""Up to here arrays are not compressed: packing would take longer than writing."""
+LARGEST_UNIT = 2**62
+"""Rates are whole parts of a unit, and of epsilon; see ``noise.Scales``."""
 
 
 def release_bytes(parts: Mapping[str, Any]) -> bytes:
@@ -51,14 +56,21 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         ],
     }
     file = io.BytesIO()
-    # Noise does not compress well; level 1 takes a fifth of the time of level 6.
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("release.json", json.dumps(content))
+    small = sum(array.nbytes for array in arrays.values()) <= SMALL_BYTES
+    kind = zipfile.ZIP_STORED if small else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(file, "w") as archive:
+        _add(archive, "release.json", json.dumps(content).encode(), kind)
         for name, array in arrays.items():
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
-            archive.writestr(f"{name}.npy", member.getvalue())
+            _add(archive, f"{name}.npy", member.getvalue(), kind)
     return file.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes, kind: int) -> None:
+    """Add a part without the time: a zip cannot hold that of a clock set to 1970."""
+    # Noise does not compress well; level 1 takes a fifth of the time of level 6.
+    archive.writestr(zipfile.ZipInfo(name), content, kind, compresslevel=1)
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
@@ -82,14 +94,15 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise ReleaseFileError(f"there is no release file at {path}") from None
-    except OSError as problem:
-        raise ReleaseFileError(f"{path} cannot be read: {problem}") from None
+    except (OSError, TypeError, ValueError) as problem:
+        raise ReleaseFileError(f"{path!r} cannot be read: {problem}") from None
 
 
 def release_parts(content: bytes) -> dict[str, Any]:
     """Return the fields of a release from its bytes; refuse anything else."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_members(archive)
             plain = json.loads(_member(archive, "release.json"))
             if plain.get("format") != FORMAT:
                 raise ReleaseFileError(
@@ -158,11 +171,26 @@ def _restore(value: Any, archive: zipfile.ZipFile) -> Any:
     return value
 
 
+def _check_members(archive: zipfile.ZipFile) -> None:
+    """Refuse a file that has two meanings, or unpacks to more than there is room for.
+
+    `_member` unpacks no part beyond the size that it states here.
+    """
+    members = archive.infolist()
+    if len({one.filename for one in members}) < len(members):
+        raise ReleaseFileError("two parts of the file carry the same name")
+    unpacked = sum(one.file_size for one in members)
+    if unpacked * COPIES > memory_room():
+        raise ReleaseFileError(
+            f"the file unpacks to {unpacked / 2**20:,.0f} MiB, more than this process "
+            "has room for"
+        )
+
+
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Read one member, bounded before it is unpacked."""
-    if archive.getinfo(name).file_size > LARGEST_MEMBER:
-        raise ReleaseFileError(f"{name} unpacks to more than any release can hold")
-    return archive.read(name)
+    """Read one part. Asked for all of it, zipfile would unpack more than is stated."""
+    with archive.open(name) as member:
+        return member.read(archive.getinfo(name).file_size)
 
 
 def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -175,6 +203,9 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         raise ReleaseFileError("the unfitted estimate does not have the domain's shape")
     if content["covers"] not in ("noise", "nothing"):
         raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
+    details = _restore(content["details"], archive)
+    if not isinstance(details, dict):
+        raise ReleaseFileError("the details have no names")
     measurements = [
         _measurement(_restore(one, archive), domain) for one in content["measurements"]
     ]
@@ -184,7 +215,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "mechanism": str(content["mechanism"]),
         "guarantee": Guarantee.from_dict(content["guarantee"]),
         "measurements": tuple(measurements),
-        "details": _restore(content["details"], archive),
+        "details": details,
         "covers": content["covers"],
         "unfitted": unfitted,
         "version": str(content["version"]),
@@ -205,7 +236,8 @@ def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
     )
     scales = Scales(rates, int(data["unit"]), exact)
     drawn = strategy.weights().shape
-    if rates.shape != drawn or exact.shape != drawn or scales.unit < 1:
+    fits = 1 <= scales.unit <= LARGEST_UNIT and (rates >= 0).all()
+    if rates.shape != drawn or exact.shape != drawn or not fits:
         raise ReleaseFileError("a measurement does not fit its strategy")
     # Noise is drawn per row or per policy edge, so what is published is counted apart.
     rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64))

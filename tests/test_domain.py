@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import pickle
 
+import numpy as np
 import pytest
 
-from blowfish_fast import Domain
-from blowfish_fast.errors import DomainError
+from blowfish_fast import Domain, WideDomain, policies
+from blowfish_fast.domain import MISSING, OUTSIDE
+from blowfish_fast.errors import DomainError, PolicyError
 
 
 def test_a_line_and_a_grid_know_their_cells():
@@ -90,3 +93,98 @@ def test_levels_and_names_must_differ():
         Domain.product()
     with pytest.raises(DomainError, match="no attribute"):
         Domain(3).axis("age")
+
+
+def test_dates_are_kept_in_the_coarsest_unit_that_holds_them():
+    months = np.arange("2024-01", "2024-05", dtype="datetime64[M]")
+    by_month = Domain.from_edges(months, name="day")
+    assert by_month.attributes[0].unit == "D"
+    assert by_month.attributes[0].edges == (19723.0, 19754.0, 19783.0, 19814.0)
+    assert by_month == Domain.from_dates(
+        ["2024-01-01", "2024-02-01", "2024-03-01", "2024-04-01"], name="day"
+    )
+    objects = [datetime.date(2024, 1, day) for day in (1, 2, 9)]
+    assert Domain.from_edges(objects).attributes[0].unit == "D"
+    noon = Domain.from_dates(["2024-01-01", "2024-01-01T12:00", "2024-01-02"])
+    assert noon.attributes[0].unit == "h"
+    assert Domain.from_dict(noon.to_dict()) == noon
+    assert pickle.loads(pickle.dumps(noon)) == noon
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        (["2024-02-01", "2024-01-01"], "increase strictly"),
+        (["2024-02-01", "May"], "must read like"),
+        (["2024-02-01", None], "missing one"),
+        ([1, 2, 3], "Numbers go to"),
+        ([None, 4], "Numbers go to"),
+        (["1600-01-01T00:00:00.000001", "2024-01-01"], "between 1684 and 2255"),
+    ],
+)
+def test_bad_dates_are_refused_with_a_reason(edges, words):
+    with pytest.raises(DomainError, match=words):
+        Domain.from_dates(edges)
+
+
+def test_extra_cells_come_last_and_have_no_place_on_the_axis():
+    both = Domain.product(
+        Domain.from_edges([0, 18, 65], name="age"),
+        Domain.from_levels(["F", "M"], name="sex"),
+    )
+    extended = both.with_extra_cells(outside="age", missing=True)
+    assert extended.shape == (4, 3)
+    age, sex = extended.attributes
+    assert age.extras == (OUTSIDE, MISSING)
+    assert (age.extra_cell(OUTSIDE), age.extra_cell(MISSING)) == (2, 3)
+    assert age.edges is None
+    assert age.cuts == (0.0, 18.0, 65.0)
+    assert sex.levels == ("F", "M", MISSING)
+    assert sex.extra_cell(OUTSIDE) is None
+    assert extended.with_extra_cells(missing=["sex"]) == extended
+    assert extended.with_extra_cells(outside=["sex"]).attributes[1].levels == (
+        "F",
+        "M",
+        OUTSIDE,
+        MISSING,
+    )
+    assert both.with_extra_cells() == both
+    assert Domain.from_dict(extended.to_dict()) == extended
+    with pytest.raises(DomainError, match="already a level"):
+        Domain.from_levels(["a", MISSING]).with_extra_cells(missing=True)
+
+
+def test_axes_are_found_by_name_or_number():
+    both = Domain((3, 4), names=["age", "income"])
+    assert both.axis(1) == both.axis("income") == 1
+    assert both.axes(["income", 0]) == (1, 0)
+    assert both.marginal("income") == Domain(4, names=["income"])
+    for wrong in ("size", 2, -1, True, None):
+        with pytest.raises(DomainError, match="no attribute"):
+            both.axis(wrong)
+    with pytest.raises(DomainError, match="each once"):
+        both.axes(["age", 0])
+
+
+def test_levels_are_plain_values():
+    assert Domain.from_levels(np.array([3, 5])).attributes[0].levels == (3, 5)
+    for wrong in (None, float("nan"), datetime.date(2024, 1, 1), (1, 2)):
+        with pytest.raises(DomainError, match="a level is a text"):
+            Domain.from_levels(["a", wrong])
+
+
+def test_a_wide_domain_is_counted_but_not_held():
+    wide = WideDomain.product(Domain(2**20, names=["a"]), Domain(2**30 // 4))
+    assert wide.size == 2**48
+    assert wide.marginal("a") == Domain(2**20, names=["a"])
+    assert isinstance(WideDomain.product(wide, Domain(2)).marginal([0, 1]), WideDomain)
+    assert pickle.loads(pickle.dumps(wide)) == wide
+    assert wide != Domain(3)
+    with pytest.raises(DomainError, match=r"at most 2\^62 .* would have"):
+        WideDomain.product(wide, Domain(2**20))
+    with pytest.raises(PolicyError, match="stated over a Domain"):
+        policies.Full(wide)
+    with pytest.raises(
+        DomainError, match=r"at most 2\^28 = 268,435,456 cells; .* SparseHistogram"
+    ):
+        Domain.product(wide)

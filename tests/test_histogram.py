@@ -119,3 +119,26 @@ def test_unknown_levels_and_options_are_refused():
         Histogram.from_records(Domain(3), [0.5])
     with pytest.raises(InputError, match="same length"):
         Histogram.from_records(Domain((2, 2)), [[0, 1], [0]])
+
+
+def test_marginals_and_coarser_cells_add_up(generator):
+    domain = Domain.product(
+        Domain.from_edges([0, 10, 20, 30], name="age"),
+        Domain.from_levels(["F", "M"], name="sex"),
+    )
+    data = Histogram(domain, generator.integers(0, 9, domain.shape))
+    assert data.marginal("sex").counts.tolist() == data.counts.sum(axis=0).tolist()
+    assert data.marginal("sex", "age").domain == domain
+    merged = data.coarsened(age=[0, 10, 30])
+    assert merged.counts.tolist() == [
+        data.counts[0].tolist(),
+        data.counts[1:].sum(axis=0).tolist(),
+    ]
+    assert merged.domain.attributes[0].edges == (0.0, 10.0, 30.0)
+    with pytest.raises(ValueError, match="read-only"):
+        merged.counts[0, 0] = 1
+
+
+def test_a_quarter_of_a_billion_cells_are_refused_one_by_one_above():
+    with pytest.raises(DomainError, match="would have 536,870,912"):
+        Domain((2**28, 2))

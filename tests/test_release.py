@@ -158,3 +158,52 @@ def _changed(saved, folder, change):
                 content = json.dumps(plain).encode()
             new.writestr(name, content)
     return path
+
+
+def test_the_table_of_cells_holds_estimates_and_intervals(release):
+    table = release.to_table(confidence=0.9)
+    assert list(table.columns) == ["north", "east", "estimate", "low", "high"]
+    assert table["north"][8] == 1
+    assert table["east"][8] == 1
+    assert (table["estimate"] == release.estimate.reshape(-1)).all()
+    bounds = release.intervals(bf.workloads.Identity(GRID), 0.9)
+    assert (table["low"] == bounds[:, 0]).all()
+    assert list(release.to_table(confidence=None).columns)[-1] == "estimate"
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    assert release.to_pandas().shape == (42, 5)
+    assert release.to_arrow(None).num_columns == 3
+
+
+def test_a_release_that_covers_nothing_has_a_table_without_intervals():
+    release = bf.Mwem(bf.policies.Full(GRID), ASKED, epsilon=1).release(COUNTS, rng=1)
+    assert list(release.to_table().columns) == ["north", "east", "estimate"]
+
+
+def test_notebooks_show_the_promise(release):
+    shown = release._repr_html_()
+    assert "eps = 0.7" in shown
+    assert "<b>Release(dawa" in shown
+
+
+def test_loaded_releases_are_asked_and_sampled_as_before(release, saved):
+    again = bf.Release.load(saved)
+    here, there = (one.where(north=slice(1, 3.5)) for one in (release, again))
+    assert here.count() == there.count()
+    assert here.count().interval() == there.count().interval()
+    assert release.sample(rng=3).to_dict() == again.sample(rng=3).to_dict()
+
+
+def test_cells_without_a_place_on_the_axis_have_no_quantiles():
+    ages = bf.Domain.from_edges([0, 10, 20], name="age").with_extra_cells(missing=True)
+    release = bf.Laplace(
+        bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1
+    ).release([3, 4, 5], rng=1)
+    for refused in (release.cdf, release.cdf_intervals):
+        with pytest.raises(DomainError, match="no place on it"):
+            refused()
+    for refused in (release.quantiles, release.quantile_intervals):
+        with pytest.raises(DomainError, match="no place on it"):
+            refused(0.5)
+    with pytest.raises(bf.BlowfishError, match="edges"):
+        bf.policies.Threshold(ages, theta=5, unit="value")

@@ -71,9 +71,10 @@ def test_simulation_never_costs_more_than_the_bound():
     drawn = bf.translate(full, PREFIXES, alpha=20, beta=0.05, samples=1500)
     assert drawn.epsilon < bound.epsilon
     assert drawn.best.found_by == "simulation"
-    assert drawn.epsilon == bf.translate(
-        full, PREFIXES, alpha=20, beta=0.05, samples=1500
-    ).epsilon, "the same whoever asks"
+    assert (
+        drawn.epsilon
+        == bf.translate(full, PREFIXES, alpha=20, beta=0.05, samples=1500).epsilon
+    ), "the same whoever asks"
 
 
 def test_costs_fall_with_the_policy():

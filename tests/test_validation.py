@@ -13,6 +13,7 @@ from blowfish_fast._validation import (
     as_epsilon,
     as_integers,
     as_share,
+    malformed_as,
 )
 from blowfish_fast.errors import EpsilonError, InputError
 
@@ -55,3 +56,27 @@ def test_confidences_lie_strictly_between_0_and_1(value):
 def test_what_is_not_a_whole_number_is_refused(values):
     with pytest.raises(InputError, match="numbers must"):
         as_integers(values, "numbers")
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1e-999999999", "9e9e9", "-"])
+def test_numbers_of_a_billion_digits_are_refused_at_once(text):
+    with pytest.raises(EpsilonError, match="finite number"):
+        as_epsilon(text)
+    with pytest.raises(EpsilonError, match="finite number"):
+        as_epsilon("9" * 5000 + text)
+
+
+def test_malformed_values_become_one_error_with_its_cause():
+    @malformed_as(EpsilonError, "give a number")
+    def read(value):
+        return 1 / value["number"]
+
+    assert read({"number": 2}) == 0.5
+    for value in ({}, {"number": 0}, None, {"number": "x"}):
+        with pytest.raises(EpsilonError, match="give a number; received") as caught:
+            read(value)
+        assert caught.value.__cause__ is not None
+    with pytest.raises(InputError, match="own words"), malformed_as(EpsilonError, ""):
+        raise InputError("own words")
+    with pytest.raises(KeyboardInterrupt), malformed_as(EpsilonError, ""):
+        raise KeyboardInterrupt

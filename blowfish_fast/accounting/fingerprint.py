@@ -28,6 +28,10 @@ DEEPEST = 40
 """Objects within objects, at most: a cycle would never end."""
 
 
+PLAIN = frozenset([type(None), bool, int, float, complex, str])
+"""Whose ``repr`` tells everything, and tells it apart from any other."""
+
+
 def question_digest(*question: Any) -> str:
     """Return the fingerprint of a question as hexadecimal text.
 
@@ -62,6 +66,9 @@ def _described(value: Any, depth: int) -> tuple[str, list[Any]]:
     if isinstance(value, np.ndarray | np.generic):
         return _described_array(np.asarray(value))
     if isinstance(value, tuple | list):
+        if PLAIN.issuperset(map(type, value)):
+            # One text for all: domains list thousands of edges or levels.
+            return f"plain {type(value).__name__}", [repr(value).encode()]
         return type(value).__name__, list(value)
     if isinstance(value, Mapping):
         pairs = [_digest(pair, depth + 1) for pair in value.items()]

@@ -108,7 +108,7 @@ class Journal:
 
     def standing(self) -> Standing:
         """Return the budget as it stands."""
-        with self._transaction(write=False) as connection:
+        with self._statement() as connection:
             return _standing(connection)
 
     def terms(self) -> tuple[int, dict[str, Any]]:
@@ -122,12 +122,17 @@ class Journal:
 
     def find(self, request: str) -> Charge | None:
         """Return the charge of a request, if there is one. O(log n)."""
-        with self._transaction(write=False) as connection:
+        with self._statement() as connection:
             return _find(connection, request)
+
+    def charged(self) -> bool:
+        """Return whether anything was ever charged: the terms are frozen then."""
+        with self._statement() as connection:
+            return _charged(connection)
 
     def allotments(self) -> dict[str, Allotment]:
         """Return what each analyst may spend and has spent."""
-        with self._transaction(write=False) as connection:
+        with self._statement() as connection:
             rows = connection.execute(
                 "SELECT analyst, total, spent FROM allotment ORDER BY analyst"
             ).fetchall()
@@ -224,9 +229,7 @@ class Journal:
     def amend(self, total: int, terms: dict[str, Any]) -> None:
         """Change budget and terms; only while nothing has been charged."""
         with self._transaction(write=True) as connection:
-            if connection.execute(
-                "SELECT 1 FROM log WHERE kind = 'charge' LIMIT 1"
-            ).fetchone():
+            if _charged(connection):
                 raise LedgerError(
                     f"{self.name} has been charged, so its policy and budget are "
                     "frozen: charges under different policies do not add up. Open a "
@@ -282,6 +285,15 @@ class Journal:
         return self._connection
 
     @contextmanager
+    def _statement(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for one reading statement, a transaction in itself.
+
+        Each call into SQLite gives other threads a turn, so fewer are faster.
+        """
+        with self._lock, plain_errors(self.name):
+            yield self._connected()
+
+    @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         with self._lock, plain_errors(self.name):
             connection = self._connected()
@@ -314,6 +326,11 @@ if hasattr(os, "register_at_fork"):
 def _close_in(process: int, connection: sqlite3.Connection) -> None:
     if process == os.getpid():
         connection.close()
+
+
+def _charged(connection: sqlite3.Connection) -> bool:
+    row = connection.execute("SELECT 1 FROM log WHERE kind = 'charge' LIMIT 1")
+    return row.fetchone() is not None
 
 
 def _standing(connection: sqlite3.Connection) -> Standing:
@@ -351,16 +368,15 @@ def _charge_allotment(connection: sqlite3.Connection, analyst: str, cost: int) -
 
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
     row = connection.execute(
-        "SELECT number, cost, content FROM log WHERE kind = 'charge' AND request = ?",
+        "SELECT c.number, c.cost, c.content, a.content FROM log c "
+        "LEFT JOIN log a ON a.kind = 'answer' AND a.request = c.request "
+        "WHERE c.kind = 'charge' AND c.request = ?",
         (request,),
     ).fetchone()
     if row is None:
         return None
-    answer = connection.execute(
-        "SELECT content FROM log WHERE kind = 'answer' AND request = ?", (request,)
-    ).fetchone()
-    number, cost, content = row
-    return Charge(number, request, cost, parsed(content), _state(answer and answer[0]))
+    number, cost, content, answer = row
+    return Charge(number, request, cost, parsed(content), _state(answer))
 
 
 def _pieces(answer: bytes) -> Iterator[memoryview]:

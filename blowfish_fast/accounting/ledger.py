@@ -158,6 +158,11 @@ class Ledger:
         return dict(self._terms().about)
 
     @property
+    def frozen(self) -> bool:
+        """Whether something was charged: policy and budget are fixed from then on."""
+        return self._journal.charged()
+
+    @property
     def epsilon(self) -> Fraction:
         """The whole budget."""
         return Fraction(self._journal.standing().total, UNITS)
@@ -309,6 +314,11 @@ class Ledger:
             analyst: Share(Fraction(one.total, UNITS), Fraction(one.spent, UNITS))
             for analyst, one in self._journal.allotments().items()
         }
+
+    def entry(self, request: str) -> Entry | None:
+        """Return the charge of a request; None if there is none. O(log n)."""
+        charge = self._journal.find(as_request(request))
+        return None if charge is None else Entry.of(charge)
 
     def replay(self, request: str) -> Release | None:
         """Return the stored answer of a request; None if there is none yet. Free."""

@@ -10,8 +10,11 @@ from .invariants import Breach, audit_disclosure, audit_invariants
 from .measurements import Price, audit_measurements, edge_cost
 from .noise_batches import audit_noise
 from .plan import LONG, QUICK, Plan
+from .progress_file import ProgressFile
+from .random_pairs import Observed, observe_choice, observe_measurement
 from .report import Report
 from .selections import Finding, audit_partition, audit_release
+from .trust_table import note_figures, trust_table
 from .verdicts import Verdict
 from .walk import audit_everything
 
@@ -21,8 +24,10 @@ __all__ = [
     "Breach",
     "Evidence",
     "Finding",
+    "Observed",
     "Plan",
     "Price",
+    "ProgressFile",
     "Report",
     "Verdict",
     "audit_disclosure",
@@ -37,6 +42,10 @@ __all__ = [
     "clopper_pearson",
     "edge_cost",
     "least_cost_choices",
+    "note_figures",
+    "observe_choice",
+    "observe_measurement",
     "policy_families",
     "strongest_evidence",
+    "trust_table",
 ]

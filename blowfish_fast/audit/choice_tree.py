@@ -17,6 +17,9 @@ selector that draws noise of its own has no such tree; it is sampled run by run.
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -50,19 +53,28 @@ class _Steering:
     path: list[int]
     rows: list[tuple[IntArray, int]] = field(default_factory=list)
     inside: bool = False
+    generator: np.random.Generator | None = None
 
     def choose(self, table: IntArray, bits: int) -> IntArray:
-        """Follow the path; beyond its end take the first candidate that is there."""
-        from ..kernels.exponential_choice import ABSENT
+        """Follow the path; beyond its end take the first candidate that is there.
 
+        With a generator: one that is likely there.
+        """
         choices = np.empty(len(table), dtype=np.int64)
         for number, row in enumerate(table):
             place = len(self.rows)
             self.rows.append((row.copy(), bits))
             if place == len(self.path):
-                self.path.append(int(np.flatnonzero(row != ABSENT)[0]))
+                self.path.append(self._next(row, bits))
             choices[number] = self.path[place]
         return choices
+
+    def _next(self, row: IntArray, bits: int) -> int:
+        from ..kernels.exponential_choice import ABSENT
+
+        if self.generator is None:
+            return int(np.flatnonzero(row != ABSENT)[0])
+        return int(self.generator.choice(row.size, p=_chances(row, bits)))
 
 
 class _Steered(Randomness):
@@ -100,6 +112,45 @@ def exact_law(
     except _NoiseDrawnError:
         return None
     return law
+
+
+def path_log_ratio(
+    selector: Any,
+    sides: tuple[IntArray, IntArray],
+    *,
+    policy: Policy,
+    epsilon: Fraction,
+    generator: np.random.Generator,
+) -> float | None:
+    """Return how much likelier one side makes a random run; None as above.
+
+    A run is a path of decisions, drawn on the first side and repeated on the second.
+    Logarithms of probabilities are added up row by row, so domains may be larger than
+    those that can be enumerated. Infinite if the second side cannot take the path.
+    """
+    met: list[_Steering] = []
+    for counts in sides:
+        path = met[0].path if met else []
+        steering = _Steering(list(path), generator=None if met else generator)
+        try:
+            with _steered(steering):
+                selector.select(
+                    counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
+                )
+        except _NoiseDrawnError:
+            return None
+        met.append(steering)
+    first, second = met
+    if first.path != second.path:
+        return math.inf
+    total = 0.0
+    for (row, bits), (other, _), taken in zip(
+        first.rows, second.rows, first.path, strict=True
+    ):
+        if taken >= other.size or not (chance := _chances(other, bits)[taken]):
+            return math.inf
+        total += math.log(_chances(row, bits)[taken] / chance)
+    return abs(total)
 
 
 def sampled_choices(
@@ -187,7 +238,7 @@ def _leaves(
 @contextlib.contextmanager
 def _steered(steering: _Steering) -> Iterator[None]:
     """Let `steering` decide wherever the exponential mechanism is drawn from."""
-    from ..kernels import dyadic_partition, exponential_choice
+    from ..kernels import exponential_choice
 
     genuine = exponential_choice.weigh_block
 
@@ -202,14 +253,32 @@ def _steered(steering: _Steering) -> Iterator[None]:
             steering.inside = False
         return steering.choose(log_weights, fraction_bits), totals
 
-    homes: list[Any] = [exponential_choice, dyadic_partition]
+    loaded = len(sys.modules)
+    homes = _homes(genuine, loaded)
     for home in homes:
         home.weigh_block = weigh_block
     try:
         yield
     finally:
+        if len(sys.modules) != loaded:
+            # A module that was first needed now has taken over the steered function.
+            homes = _homes(weigh_block, len(sys.modules))
         for home in homes:
             home.weigh_block = genuine
+
+
+@functools.lru_cache(maxsize=4)
+def _homes(function: Any, loaded: int) -> list[Any]:
+    """Return every module of the package that draws by this function.
+
+    `loaded` is the number of modules by now; the answer is kept until it changes.
+    """
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("blowfish_fast.")
+        and vars(module).get("weigh_block") is function
+    ]
 
 
 def _chances(row: IntArray, bits: int) -> FloatArray:

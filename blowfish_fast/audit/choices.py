@@ -23,22 +23,29 @@ from .._typing import IntArray
 from ..errors import SizeError
 from ..partitions.least_cost import LeastCost
 from ..partitions.matching_pairs import Matching
-from ..policies import ABSENT, Policy
+from ..policies import Policy
 from ..randomness import Randomness
 from .choice_tree import Law, exact_law, public_key, sampled_choices
-from .confidence import Evidence, strongest_evidence
+from .confidence import (
+    BOUND_ERRORS,
+    Evidence,
+    counted_evidence,
+    pilot_size,
+    promise,
+)
 from .enumeration import least_cost_choices
 from .matching_choices import chosen_matchings, inexact_matchings
+from .neighbours import Pair, chosen_pairs, searched_pair
 from .selections import Finding
-
-Pair = tuple[IntArray, IntArray]
+from .sorted_choices import noise_on_cells, sorted_choices
 
 ROUNDING = 1e-9
 """Subtracted from exact log-ratios: what adding up probabilities can err by."""
 
 PILOT_BATCH = 20_000
+PILOT_SORTED = 1_000
+MANY, FEW = 10**6, 1_000
 PILOT_RUNS = 40
-BOUND_ERRORS = 6.0
 PILOT_PAIRS = 10
 EXACT_RUNS = 60
 
@@ -49,50 +56,18 @@ class Case(NamedTuple):
     selector: Any
     policy: Policy
     epsilon: Fraction
+    memory: dict[bytes, Hashable]
+    """What a twin has worked out before."""
 
-    def law(self, counts: IntArray) -> Law | None:
-        """Return the exact law of the choice, where there is one."""
-        return exact_law(
-            self.selector, counts, policy=self.policy, epsilon=self.epsilon
-        )
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """Counts that tell: about as high as a bucket is dear."""
+        price = min(max(round(getattr(self.selector, "bucket_cost", 8.0)), 1), 1000)
+        return tuple(sorted({8, price}))
 
 
 Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]
 """Counts the choices of many runs."""
-
-
-def neighbour_pairs(policy: Policy, heights: tuple[int, ...] = (8,)) -> list[Pair]:
-    """Return neighbours along every edge of a small policy, on telling backgrounds.
-
-    Nothing, a plain, a step, teeth and a spike, each with one record that moves. A
-    choice by cost hangs in the balance where a step is about as high as a bucket is
-    dear, so `heights` should hold that price.
-    """
-    cells = policy.domain.size
-    place = np.arange(cells)
-    shapes = [
-        place * 0,
-        place * 0 + 1,
-        (2 * place >= cells).astype(np.int64),
-        place % 2,
-        (place == cells - 1).astype(np.int64),
-    ]
-    backgrounds = {
-        tuple((height * shape).tolist()) for height in heights for shape in shapes
-    }
-    return [
-        (_with_record(background, int(start)), _with_record(background, int(end)))
-        for background in sorted(backgrounds)
-        for edges in policy.edges()
-        for start, end in edges
-    ]
-
-
-def _with_record(background: tuple[int, ...], cell: int) -> IntArray:
-    counts = np.array(background, dtype=np.int64)
-    if cell != ABSENT:
-        counts[cell] += 1
-    return counts
 
 
 def audit_selector(
@@ -102,6 +77,7 @@ def audit_selector(
     epsilon: Fraction,
     samples: int,
     runs: int,
+    steps: int = 0,
     seed: int = 0,
     confidence: float = 0.999,
 ) -> Iterator[Finding]:
@@ -119,62 +95,112 @@ def audit_selector(
         Runs per side where they can be made in batches.
     runs : int
         Runs per side of the selector itself, where they cannot; 0 for none.
+    steps : int
+        Pairs that are tried in search of a worse one, beyond the chosen pairs.
     """
-    case = Case(selector, policy, epsilon)
-    price = min(max(round(getattr(selector, "bucket_cost", 8.0)), 1), 1000)
-    pairs = neighbour_pairs(policy, tuple({8, price}))
+    case = Case(selector, policy, epsilon, {})
+    pairs = chosen_pairs(policy, case.heights)
     if not pairs:
         return
-    enumerated = _enumerated(case, pairs)
-    if enumerated is not None:
-        worst, pair, choices = enumerated
-        evidence = Evidence(max(0.0, worst - ROUNDING), _shown(pair), choices)
-        yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0)
-        sides = [_halves(case, one, samples, seed, _drawn_together) for one in pair]
-        found = strongest_evidence(*sides, confidence=confidence)
-        yield Finding(f"{selector.name}, in batches", epsilon, found, samples)
+    tried = len(pairs) + steps
+    laws = _Laws(case, samples)
+    if laws.worst(pairs, steps, seed):
+        evidence = Evidence(
+            max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
+        )
+        yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
+        found = _compared(case, laws.visible, samples, seed, _drawn_together)
+        evidence = counted_evidence(*found, confidence=confidence)
+        yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
         return
-    twin = TWINS.get(type(selector))
-    tally = _one_by_one if twin is None else twin
+    twin, size = TWINS.get(type(selector)), PILOT_BATCH
+    if twin is None and noise_on_cells(selector, policy, epsilon) is not None:
+        # Every distinct draw is a run of the selector itself.
+        twin, size = _sorted, PILOT_SORTED
+        samples = samples if samples >= MANY else max(samples // 4, FEW)
+        pairs = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
+        tried = len(pairs) + steps
     if twin is None:
         stride = max(1, len(pairs) // PILOT_PAIRS)
-        pair = _most_telling(case, pairs[::stride], PILOT_RUNS, runs, seed, tally)
+        pilots = _Pilots(case, PILOT_RUNS, runs, seed, _one_by_one)
+        pair = max(pairs[::stride], key=pilots.apart)
+        tried = len(pairs[::stride])
     else:
-        pair = _most_telling(case, pairs, PILOT_BATCH, samples, seed, tally)
-        sides = [_halves(case, one, samples, seed, twin) for one in pair]
-        found = strongest_evidence(*sides, confidence=confidence)
-        yield Finding(f"{selector.name}, in batches", epsilon, found, samples)
+        pilots = _Pilots(case, size, samples, seed, twin)
+        pair = max(pairs, key=pilots.apart)
+        pair = searched_pair(
+            pair,
+            policy,
+            pilots.apart,
+            heights=case.heights,
+            steps=steps,
+            generator=np.random.default_rng(seed),
+        )
+        found = _compared(case, pair, samples, seed, twin)
+        evidence = counted_evidence(*found, confidence=confidence)
+        yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
     if runs:
-        sides = [_halves(case, one, runs, seed + 1, _one_by_one) for one in pair]
-        found = strongest_evidence(*sides, confidence=confidence)
-        yield Finding(f"{selector.name}, run by run", epsilon, found, runs)
+        found = _compared(case, pair, runs, seed + 1, _one_by_one)
+        evidence = counted_evidence(*found, confidence=confidence)
+        yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
     if isinstance(selector, Matching) and selector.window is None:
         wrong = inexact_matchings(
-            selector, pair[0], policy=policy, epsilon=epsilon, runs=EXACT_RUNS
+            selector, pair.sides[0], policy=policy, epsilon=epsilon, runs=EXACT_RUNS
         )
         evidence = Evidence(math.inf if wrong else 0.0, f"{wrong} not cheapest", 1)
         yield Finding(f"{selector.name}, exact minimum", epsilon, evidence, EXACT_RUNS)
 
 
-def _enumerated(case: Case, pairs: list[Pair]) -> tuple[float, Pair, int] | None:
-    """Return the largest exact log-ratio, where it is reached, and over how much."""
-    laws: dict[bytes, Law] = {}
-    worst, where, choices = -1.0, pairs[0], 0
-    for pair in pairs:
-        for counts in pair:
-            if counts.tobytes() not in laws:
-                try:
-                    law = case.law(counts)
-                except SizeError:
-                    law = None
-                if law is None:
-                    return None
-                laws[counts.tobytes()] = law
-        first, second = (laws[counts.tobytes()] for counts in pair)
+class _Laws:
+    """Exact laws of a choice, the largest log-ratio found and where it was found."""
+
+    def __init__(self, case: Case, samples: int) -> None:
+        self.case = case
+        self.samples = samples
+        self.ratio, self.choices = -1.0, 0
+        self.visibility = -math.inf
+        self._known: dict[bytes, Law | None] = {}
+
+    def worst(self, pairs: list[Pair], steps: int, seed: int) -> bool:
+        """Try all pairs, then search on from the worst; False if there is no law."""
+        self.pair = self.visible = pairs[0]
+        for pair in pairs:
+            if math.isnan(self._apart(pair)):
+                return False
+        searched_pair(
+            self.pair,
+            self.case.policy,
+            self._apart,
+            heights=self.case.heights,
+            steps=steps,
+            generator=np.random.default_rng(seed),
+        )
+        return True
+
+    def _apart(self, pair: Pair) -> float:
+        first, second = (self._law(side) for side in pair.sides)
+        if first is None or second is None:
+            return math.nan
         ratio = _largest_log_ratio(first, second)
-        if ratio > worst:
-            worst, where, choices = ratio, pair, len(first)
-    return worst, where, choices
+        if ratio > self.ratio:
+            self.ratio, self.pair, self.choices = ratio, pair, len(first)
+        # A rare choice may tell most, and not be seen in any number of samples.
+        seen = _most_visible(first, second, self.samples)
+        if seen > self.visibility:
+            self.visibility, self.visible = seen, pair
+        return ratio
+
+    def _law(self, counts: IntArray) -> Law | None:
+        key = counts.tobytes()
+        if key not in self._known:
+            case = self.case
+            try:
+                self._known[key] = exact_law(
+                    case.selector, counts, policy=case.policy, epsilon=case.epsilon
+                )
+            except SizeError:
+                self._known[key] = None
+        return self._known[key]
 
 
 def _largest_log_ratio(first: Law, second: Law) -> float:
@@ -183,49 +209,63 @@ def _largest_log_ratio(first: Law, second: Law) -> float:
     return max(abs(math.log(first[one] / second[one])) for one in first)
 
 
-def _most_telling(
-    case: Case, pairs: list[Pair], runs: int, samples: int, seed: int, tally: Tally
-) -> Pair:
-    """Return the pair that promises the strongest evidence, from a small sample.
+def _most_visible(first: Law, second: Law, samples: int) -> float:
+    """Return the largest lower bound on a log-ratio that so many samples would give."""
+    counted = max(samples - pilot_size(samples), 1)
+    return max(
+        (
+            abs(math.log(chance / second[one]))
+            - BOUND_ERRORS * math.sqrt((1 / chance + 1 / second[one]) / counted)
+            for one, chance in first.items()
+            if second.get(one)
+        ),
+        default=math.inf,
+    )
 
-    What is promised is a log-ratio less the standard errors that a bound will lose on
-    `samples` runs, of which one half is counted.
-    """
-    lost = 1.0 + BOUND_ERRORS * math.sqrt(2 * runs / max(samples, 2 * runs))
-    seen: dict[bytes, Counter[Hashable]] = {}
 
-    def apart(pair: Pair) -> float:
-        for number, counts in enumerate(pair):
-            if counts.tobytes() not in seen:
-                rng = Randomness(2**32 + seed + number)
-                seen[counts.tobytes()] = tally(case, counts, runs, rng)
-        first, second = (seen[counts.tobytes()] for counts in pair)
+class _Pilots:
+    """Small samples of a choice, and what they promise for a large one."""
+
+    def __init__(
+        self, case: Case, runs: int, samples: int, seed: int, tally: Tally
+    ) -> None:
+        self.case, self.runs, self.tally = case, runs, tally
+        self.samples = max(samples - pilot_size(samples), 1)
+        self.seed = 2**32 + seed
+        self._known: dict[bytes, Counter[Hashable]] = {}
+
+    def apart(self, pair: Pair) -> float:
+        """Return the log-ratio that is promised."""
+        first, second = (self._seen(side) for side in pair.sides)
         return max(
-            _log_ratio_less(first[one] + 0.5, second[one] + 0.5, lost)
-            for one in {*first, *second}
+            promise((first, second), one, self.samples) for one in {*first, *second}
         )
 
-    return max(pairs, key=apart)
+    def _seen(self, counts: IntArray) -> Counter[Hashable]:
+        key = counts.tobytes()
+        if key not in self._known:
+            rng = Randomness(self.seed + len(self._known))
+            self._known[key] = self.tally(self.case, counts, self.runs, rng)
+        return self._known[key]
 
 
-def _log_ratio_less(often: float, other: float, errors: float) -> float:
-    """Return a log-ratio less some of its standard errors."""
-    return abs(math.log(often / other)) - errors * math.sqrt(1 / often + 1 / other)
-
-
-def _halves(
-    case: Case, counts: IntArray, samples: int, seed: int, tally: Tally
-) -> list[Hashable]:
-    """Return choices whose first half is independent of the second."""
-    first = tally(case, counts, samples // 2, Randomness(_seed(seed, counts, 0)))
-    second = tally(
-        case, counts, samples - samples // 2, Randomness(_seed(seed, counts, 1))
+def _compared(
+    case: Case, pair: Pair, samples: int, seed: int, tally: Tally
+) -> tuple[Any, Any]:
+    """Return pilots and counts of both sides, all independent of each other."""
+    named = pilot_size(samples)
+    pilots, counted = (
+        tuple(
+            tally(case, side, size, Randomness(_seed(seed, side, part)))
+            for side in pair.sides
+        )
+        for part, size in enumerate((named, samples - named))
     )
-    return [*first.elements(), *second.elements()]
+    return pilots, counted
 
 
-def _seed(seed: int, counts: IntArray, half: int) -> int:
-    return int.from_bytes(counts.tobytes(), "little") * 2**33 + 2 * seed + half
+def _seed(seed: int, counts: IntArray, part: int) -> int:
+    return int.from_bytes(counts.tobytes(), "little") * 2**33 + 2 * seed + part
 
 
 def _drawn_together(
@@ -274,12 +314,22 @@ def _numbered(twin: Callable[..., IntArray]) -> Tally:
     return tally
 
 
+def _sorted(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    return sorted_choices(
+        case.selector,
+        counts,
+        policy=case.policy,
+        epsilon=case.epsilon,
+        samples=samples,
+        rng=rng,
+        known=case.memory,
+    )
+
+
 TWINS: dict[type, Tally] = {
     LeastCost: _numbered(lambda *given, **named: least_cost_choices(*given, **named)),
     Matching: _numbered(lambda *given, **named: chosen_matchings(*given, **named)),
 }
 """Plain twins of selectors that draw noise of their own."""
-
-
-def _shown(pair: Pair) -> str:
-    return " | ".join(str(counts.tolist()) for counts in pair)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+Sides: TypeAlias = tuple[Counter[Hashable], Counter[Hashable]]
+"""How often each outcome was seen, on two neighbours."""
+
+TESTED = 4
+"""Events whose probabilities are bounded: each one more weakens all bounds a little."""
+
+BOUND_ERRORS = 6.0
+"""Standard errors that a bound lies off, at the confidence of a whole walk."""
 
 
 class Evidence(NamedTuple):
@@ -14,6 +23,8 @@ class Evidence(NamedTuple):
     log_ratio: float
     event: Hashable | None
     events: int
+    observed: float = 0.0
+    """The ratio of frequencies of that event: what the bound lies below."""
 
 
 def clopper_pearson(
@@ -38,33 +49,74 @@ def clopper_pearson(
 def strongest_evidence(
     first: Iterable[Hashable], second: Iterable[Hashable], *, confidence: float = 0.999
 ) -> Evidence:
-    """Bound the largest |log P(event) - log Q(event)| from below, over all events seen.
+    """Bound the largest |log P(event) - log Q(event)| from below.
 
-    Both samples are split: the first half names the events, the second half is counted,
-    so choosing them does not bias the bounds; Bonferroni over the events, both
+    Both samples are split: the first quarter names the events, the rest is counted, so
+    choosing them does not bias the bounds.
+    """
+    pilots, counted = [], []
+    for sample in (list(first), list(second)):
+        named = pilot_size(len(sample))
+        pilots.append(Counter(sample[:named]))
+        counted.append(Counter(sample[named:]))
+    return counted_evidence(
+        (pilots[0], pilots[1]), (counted[0], counted[1]), confidence=confidence
+    )
+
+
+def counted_evidence(
+    pilots: Sides, counted: Sides, *, confidence: float = 0.999
+) -> Evidence:
+    """Bound a log-likelihood ratio from below, from counts of outcomes on both sides.
+
+    The `pilots` name the few events that promise most; the other counts, which must be
+    independent of them, bound their probabilities. Bonferroni over these events, both
     directions and both probabilities keeps the whole statement at `confidence`.
     """
-    chosen_p, counted_p = _halves(list(first))
-    chosen_q, counted_q = _halves(list(second))
-    events = sorted(set(chosen_p) | set(chosen_q), key=repr)
-    if not events:
+    trials = [sum(side.values()) for side in counted]
+    promised = [sum(side.values()) for side in pilots]
+    if not all(promised) or not all(trials):
         return Evidence(0.0, None, 0)
+    events = most_promising(pilots, trials[0])
     each = 1.0 - (1.0 - confidence) / (2 * len(events))
-    trials_p, trials_q = sum(counted_p.values()), sum(counted_q.values())
     best = Evidence(0.0, None, len(events))
     for event in events:
-        low_p, high_p = clopper_pearson(counted_p[event], trials_p, each)
-        low_q, high_q = clopper_pearson(counted_q[event], trials_q, each)
+        low_p, high_p = clopper_pearson(counted[0][event], trials[0], each)
+        low_q, high_q = clopper_pearson(counted[1][event], trials[1], each)
         bound = max(_log_ratio(low_p, high_q), _log_ratio(low_q, high_p))
         if bound > best.log_ratio:
-            best = Evidence(bound, event, len(events))
+            seen = [counted[side][event] / trials[side] for side in (0, 1)]
+            best = Evidence(bound, event, len(events), abs(_log_ratio(*seen)))
     return best
 
 
-def _halves(sample: list[Hashable]) -> tuple[Counter[Hashable], Counter[Hashable]]:
-    middle = len(sample) // 2
-    return Counter(sample[:middle]), Counter(sample[middle:])
+def most_promising(pilots: Sides, trials: int) -> list[Hashable]:
+    """Return the events that should give the strongest bounds on so many trials."""
+    events = sorted({*pilots[0], *pilots[1]}, key=repr)
+    events.sort(key=lambda event: promise(pilots, event, trials), reverse=True)
+    return events[:TESTED]
+
+
+def promise(pilots: Sides, event: Hashable, trials: int) -> float:
+    """Return a log-ratio less what a bound on so many trials will lose.
+
+    A pilot's own error counts as well: an event that was seen a few times by luck
+    promises little.
+    """
+    often, other = (side[event] + 0.5 for side in pilots)
+    sizes = [sum(side.values()) + 1.0 for side in pilots]
+    ratio = abs(math.log(often / sizes[0]) - math.log(other / sizes[1]))
+    own = math.sqrt(1 / often + 1 / other)
+    later = math.sqrt(sizes[0] / (often * trials) + sizes[1] / (other * trials))
+    return ratio - own - BOUND_ERRORS * later
+
+
+def pilot_size(samples: int) -> int:
+    """Return how many of so many samples name events; the others are counted."""
+    return samples // 4
 
 
 def _log_ratio(low: float, high: float) -> float:
-    return math.log(low / high) if low > 0 else -math.inf
+    if low == 0 or high == 0:
+        return -math.inf if low == 0 else math.inf
+    return math.log(low / high)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,33 +79,47 @@ def least_cost_choices(
             f"there are 2^{cells - 1} partitions of {cells} cells; the audit writes "
             f"them all out and takes at most {MOST_CELLS}"
         )
+    offered = least_cost_candidates(partition, counts, policy=policy, epsilon=epsilon)
+    member = _members(_windows(partition, cells), cells)
+    chosen = np.empty(samples, dtype=np.int64)
+    for begin in range(0, samples, CHUNK):
+        size = min(CHUNK, samples - begin)
+        noisy = np.empty((size, len(offered.scales)), dtype=np.int64)
+        for column, scale in enumerate(offered.scales):
+            drawn = rng.geometric(scale.numerator, scale.denominator, size=size)
+            noisy[:, column] = offered.costs[column] - drawn
+        if clamp:
+            noisy = np.maximum(noisy, np.array(offered.prices))
+        chosen[begin : begin + size] = (noisy @ member.T).argmin(axis=1)
+    return chosen
+
+
+class Candidates(NamedTuple):
+    """Cost, price without cells, and noise scale of every candidate, in steps."""
+
+    costs: list[int]
+    prices: list[int]
+    scales: list[Fraction]
+
+
+def least_cost_candidates(
+    partition: LeastCost, counts: IntArray, *, policy: Policy, epsilon: Fraction
+) -> Candidates:
+    """Write out every candidate bucket, with its cost from exact fractions."""
+    cells = counts.size
     noise = partition.noise(cells, epsilon / record_distance(policy))
     step = Fraction(noise.step)
-    windows = _windows(partition, cells)
-    member = _members(windows, cells)
-    exact_costs, prices, scales = [], [], []
-    for start, end in windows:
+    offered = Candidates([], [], [])
+    for start, end in _windows(partition, cells):
         length = end - start
         index = length if partition.lengths == "all" else length.bit_length() - 1
         scale = float(noise.scales[index])
         price = round((partition.bucket_cost + partition.offset * scale) / noise.step)
         cost = _cost(partition, [int(one) for one in counts[start:end]])
-        exact_costs.append(math.floor(cost / step) + price)
-        prices.append(price)
-        scales.append(Fraction(scale) / step)
-    chosen = np.empty(samples, dtype=np.int64)
-    for begin in range(0, samples, CHUNK):
-        size = min(CHUNK, samples - begin)
-        noisy = np.empty((size, len(windows)), dtype=np.int64)
-        for column, scale_on_grid in enumerate(scales):
-            drawn = rng.geometric(
-                scale_on_grid.numerator, scale_on_grid.denominator, size=size
-            )
-            noisy[:, column] = exact_costs[column] - drawn
-        if clamp:
-            noisy = np.maximum(noisy, np.array(prices))
-        chosen[begin : begin + size] = (noisy @ member.T).argmin(axis=1)
-    return chosen
+        offered.costs.append(math.floor(cost / step) + price)
+        offered.prices.append(price)
+        offered.scales.append(Fraction(scale) / step)
+    return offered
 
 
 def _windows(partition: LeastCost, cells: int) -> list[tuple[int, int]]:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import IntArray
 from ..errors import BlowfishError
 from ..handle import Call, Measurement
 from ..histogram import Histogram
@@ -213,47 +212,6 @@ def _shared_memory(testimony: Testimony) -> str:
     return ""
 
 
-def _moved_rows(testimony: Testimony) -> str:
-    """Check that what one record moves does not depend on the others."""
-    generator = np.random.default_rng(len(testimony.steps))
-    for step in testimony.measured:
-        measurement: Measurement = step.result
-        alone = rows_of_records(measurement)
-        for start, end in _some_edges(testimony.mechanism, generator):
-            others = generator.integers(0, 50, size=measurement.buckets.cells)
-            among = _rows(measurement, _with_record(others, start)) - _rows(
-                measurement, _with_record(others, end)
-            )
-            if not np.array_equal(alone[start] - alone[end], among):
-                return f"{_name(step)}: edge ({start}, {end}) moves rows unequally"
-    return ""
-
-
-PAIRS = 8
-"""Random neighbours per measurement; a walk over families and seeds makes thousands."""
-
-
-def _some_edges(
-    mechanism: Mechanism, generator: np.random.Generator
-) -> list[tuple[int, int]]:
-    edges = np.concatenate([np.empty((0, 2), np.int64), *mechanism.policy.edges()])
-    if not len(edges):
-        return []
-    chosen = generator.integers(0, len(edges), size=PAIRS)
-    return [(int(start), int(end)) for start, end in edges[chosen]]
-
-
-def _with_record(counts: IntArray, cell: int) -> IntArray:
-    changed = counts.copy()
-    if cell != ABSENT:
-        changed[cell] += 1
-    return changed
-
-
-def _rows(measurement: Measurement, counts: IntArray) -> IntArray:
-    return measurement.strategy.rows(measurement.buckets.sum(counts))
-
-
 INVARIANTS: dict[str, Callable[[Testimony], str]] = {
     "charged before drawn": _charged_late,
     "the account adds up": _overcharged,
@@ -265,7 +223,6 @@ INVARIANTS: dict[str, Callable[[Testimony], str]] = {
     "post-processing only": _more_than_noted,
     "plain details": _foreign_details,
     "no view of the counts": _shared_memory,
-    "empirical sensitivity": _moved_rows,
 }
 """Every invariant of a single run, by name."""
 
@@ -328,7 +285,7 @@ def _public_parts(outcome: Outcome) -> dict[str, Any]:
         "estimate": outcome.estimate,
         "unfitted": outcome.unfitted,
         "details": outcome.details,
-        "noisy": [one.noisy for one in outcome.measurements],
+        "noisy": [one.noisy for one in (*outcome.measurements, *outcome.published)],
     }
 
 

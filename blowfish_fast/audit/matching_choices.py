@@ -20,6 +20,7 @@ from .._typing import IntArray
 from ..errors import SizeError
 from ..partitions.base import record_distance
 from ..partitions.matching_pairs import Matching, pair_deviations
+from ..partitions.noisy_sort import connected_parts
 from ..policies import Policy
 from ..randomness import Randomness
 from .witness import Draw, Note, WatchedRandomness
@@ -28,6 +29,14 @@ MOST_CELLS = 6
 CHUNK = 2**16
 
 Pairing = tuple[tuple[int, ...], ...]
+
+
+class Groups(NamedTuple):
+    """Every group that a pairing may use, with cost and noise scale, in steps."""
+
+    groups: list[tuple[int, ...]]
+    costs: IntArray
+    scales: list[Fraction]
 
 
 class Candidates(NamedTuple):
@@ -61,6 +70,32 @@ def all_pairings(cells: tuple[int, ...]) -> Iterator[Pairing]:
             yield ((first, mate), *others)
 
 
+def all_groups(
+    partition: Matching, counts: IntArray, policy: Policy, epsilon: Fraction
+) -> Groups:
+    """Write out every group of the first round."""
+    cells = counts.size
+    alone = np.ones(cells, dtype=np.int64)
+    granted = epsilon / record_distance(policy) / partition.rounds
+    noise = partition.noise(cells, granted, alone)
+    first, second = np.triu_indices(cells, 1)
+    parts = connected_parts(policy)
+    near = second - first <= (partition.window or cells)
+    # Cells of different connected parts are never paired.
+    near &= parts[first] == parts[second]
+    first, second = first[near], second[near]
+    totals = np.minimum(counts, noise.cap)
+    deviations = pair_deviations(totals, alone, first, second, noise.grid)
+    groups: list[tuple[int, ...]] = [(cell,) for cell in range(cells)]
+    groups += list(zip(first.tolist(), second.tolist(), strict=True))
+    pairs = [int(one) + noise.pair_price for one in deviations]
+    return Groups(
+        groups,
+        np.array([noise.price] * cells + pairs, dtype=np.int64),
+        [noise.single] * cells + [noise.pair] * first.size,
+    )
+
+
 def candidates(
     partition: Matching, counts: IntArray, policy: Policy, epsilon: Fraction
 ) -> Candidates:
@@ -71,15 +106,7 @@ def candidates(
             f"pairings are written out for at most {MOST_CELLS} cells and one round; "
             f"received {cells} cells and {partition.rounds} rounds"
         )
-    alone = np.ones(cells, dtype=np.int64)
-    noise = partition.noise(cells, epsilon / record_distance(policy), alone)
-    first, second = np.triu_indices(cells, 1)
-    near = second - first <= (partition.window or cells)
-    first, second = first[near], second[near]
-    totals = np.minimum(counts, noise.cap)
-    deviations = pair_deviations(totals, alone, first, second, noise.grid)
-    groups: list[tuple[int, ...]] = [(cell,) for cell in range(cells)]
-    groups += list(zip(first.tolist(), second.tolist(), strict=True))
+    groups, costs, scales = all_groups(partition, counts, policy, epsilon)
     place = {group: number for number, group in enumerate(groups)}
     offered = [
         one for one in all_pairings(tuple(range(cells))) if place.keys() >= set(one)
@@ -87,13 +114,7 @@ def candidates(
     member = np.zeros((len(offered), len(groups)), dtype=np.int64)
     for row, pairing in enumerate(offered):
         member[row, [place[group] for group in pairing]] = 1
-    pairs = [int(one) + noise.pair_price for one in deviations]
-    return Candidates(
-        np.array([noise.price] * cells + pairs, dtype=np.int64),
-        [noise.single] * cells + [noise.pair] * first.size,
-        offered,
-        member,
-    )
+    return Candidates(costs, scales, offered, member)
 
 
 def chosen_matchings(

@@ -12,6 +12,8 @@ epsilon; with less noise, or none on some row, its tails give the leak away.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +23,7 @@ from .._typing import FloatArray, IntArray
 from ..handle import Measurement
 from ..noise import Scales
 from ..randomness import Randomness
-from .confidence import strongest_evidence
+from .confidence import Sides, counted_evidence, pilot_size
 from .measurements import _rows_of
 from .selections import Finding
 
@@ -72,17 +74,27 @@ def audit_noise(
         _closeness(measurement, published, side, spread, weights, samples, seed + side)
         for side in (0, 1)
     ]
-    halves = np.concatenate([one[: samples // 2] for one in drawn])
-    cuts = np.unique(np.quantile(halves, np.linspace(0, 1, CUTS), method="nearest"))
+    named = pilot_size(samples)
+    pilots = np.concatenate([one[:named] for one in drawn])
+    cuts = np.unique(np.quantile(pilots, np.linspace(0, 1, CUTS), method="nearest"))
     # On a threshold, or between two: atoms of the closeness are events of their own.
     events = [
         np.searchsorted(cuts, one, "left") + np.searchsorted(cuts, one, "right")
         for one in drawn
     ]
-    evidence = strongest_evidence(
-        events[0].tolist(), events[1].tolist(), confidence=confidence
+    evidence = counted_evidence(
+        _tallied(one[:named] for one in events),
+        _tallied(one[named:] for one in events),
+        confidence=confidence,
     )
     return Finding(f"{name}: {measurement.strategy.kind}", epsilon, evidence, samples)
+
+
+def _tallied(sides: Iterable[IntArray]) -> Sides:
+    first, second = (
+        Counter[Hashable](dict(enumerate(np.bincount(side).tolist()))) for side in sides
+    )
+    return first, second
 
 
 def _draws_to_rows(measurement: Measurement) -> FloatArray:

@@ -31,16 +31,23 @@ class Plan(NamedTuple):
     """Domains on which black boxes are sampled."""
     families: tuple[str, ...] | None = None
     """Families that are sampled; None for all."""
+    thorough: tuple[str, ...] = ("add_remove", "full")
+    """Families under which choices get the whole batch, others a tenth: choices see
+    of a policy whether records come and go or move, and its connected parts."""
     seeds: int = 3
+    pairs: int = 200
+    """Random neighbours priced at every stop, against the noise declared."""
+    steps: int = 50
+    """Neighbours that are tried in search of a worse pair."""
     batch: int = 10_000_000
     """Choices per side, in batches."""
     noise: int = 400_000
-    """Measurements per side, in batches."""
-    runs: int = 10_000
+    """Measurements per side, in batches; four times as many where power needs them."""
+    runs: int = 1_000
     """Choices per side that are made one by one."""
-    releases: int = 2_000
+    releases: int = 300
     """Whole releases per side."""
-    trials: int = 20
+    trials: int = 10
     """Planted excesses per mechanism."""
     timing: int = 10_000
     """Batches of the timing audit; 0 for none."""
@@ -53,6 +60,10 @@ class Plan(NamedTuple):
         """Return whether black boxes are sampled under a policy family."""
         return self.families is None or family in self.families
 
+    def batch_under(self, family: str) -> int:
+        """Return how many choices are made per side under a policy family."""
+        return self.batch if family in self.thorough else max(self.batch // 10, 1_000)
+
     @property
     def each(self) -> float:
         """Confidence of one audit, so that all together keep theirs (Bonferroni)."""
@@ -63,12 +74,15 @@ LONG = Plan()
 QUICK = Plan(
     families=("add_remove", "full", "line"),
     seeds=2,
-    batch=1_000_000,
+    pairs=96,
+    steps=8,
+    batch=200_000,
     noise=40_000,
-    runs=300,
-    releases=200,
+    runs=100,
+    releases=100,
     trials=0,
     timing=0,
+    epsilons=(Fraction(1),),
 )
 
 
@@ -92,15 +106,9 @@ def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
         raise InputError(
             f"there is no mechanism {unknown[0]!r}; registered are {sorted(MECHANISMS)}"
         )
-    listed = [
-        Task("mechanism", name, shape, family)
-        for name in chosen
-        for shape in dict.fromkeys((*plan.priced, *plan.sampled))
-        for family in policy_families(Domain(shape))
-    ]
-    if plan.trials:
-        listed += [Task("power", name, 4, "add_remove") for name in chosen]
+    listed: list[Task] = []
     if mechanisms is None:
+        # First, since they take longest.
         listed += [
             Task("partition", name, shape, family)
             for name in sorted(all_partitions())
@@ -108,6 +116,14 @@ def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
             for family, policy in policy_families(Domain(shape)).items()
             if plan.samples(family) and not policy.has_constraints
         ]
+    listed += [
+        Task("mechanism", name, shape, family)
+        for name in chosen
+        for shape in dict.fromkeys((*plan.sampled, *plan.priced))
+        for family in policy_families(Domain(shape))
+    ]
+    if plan.trials:
+        listed += [Task("power", name, 4, "add_remove") for name in chosen]
     if plan.timing and mechanisms is None:
         listed.append(Task("timing", "discrete noise", 1, "any"))
     return listed

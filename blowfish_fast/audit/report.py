@@ -34,6 +34,7 @@ COLUMNS = (
     "stops",
     "edges priced",
     "worst price / charged",
+    "random pairs",
     "samples",
     "strongest log-ratio / epsilon",
     "power at 5 %",
@@ -88,6 +89,11 @@ class Report:
             f"bounds hold together with confidence {100 * self.plan.confidence:g} % "
             f"(each with {100 * self.plan.each:.8g} %, Bonferroni).",
         ]
+        pairs = sum(one.events for one in self.verdicts if one.check == "sensitivity")
+        lines.append(
+            f"{pairs:,} random neighbours along policy edges were priced against the "
+            "noise declared, in measurements and in choices."
+        )
         powers = [one for one in self.verdicts if one.check == "power"]
         if powers:
             strong = [one for one in powers if one.found >= PROMISED_POWER]
@@ -95,7 +101,8 @@ class Report:
                 f"Power: an excess of 5 % at epsilon 1 was planted {powers[0].events} "
                 f"times in each of {len(powers)} mechanisms; {len(strong)} of them "
                 f"were caught at least {100 * PROMISED_POWER:g} % of the time with "
-                f"{powers[0].samples:,} samples per side. Exact prices see any excess."
+                f"up to {max(one.samples for one in powers):,} samples per side. Exact "
+                "prices see any excess."
             )
         return lines
 
@@ -109,6 +116,8 @@ class Report:
             "confidence": self.plan.confidence,
             "confidence_of_each_audit": self.plan.each,
             "samples": {
+                "random_pairs_per_stop": self.plan.pairs,
+                "pairs_searched": self.plan.steps,
                 "choices_in_batches": self.plan.batch,
                 "choices_one_by_one": self.plan.runs,
                 "measurements": self.plan.noise,
@@ -117,6 +126,53 @@ class Report:
             "statements": self.statements(),
             "verdicts": [_plain(one) for one in self.verdicts],
         }
+
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """Return what the table of all measurements says of this audit."""
+        prices = [one for one in self.verdicts if one.check == "prices"]
+        compared = [one for one in self.verdicts if _is_sampled(one)]
+        choices = [one for one in compared if one.check == "choice"]
+        samples = sum(2 * one.samples for one in compared)
+        pairs = [one for one in self.verdicts if one.check == "sensitivity"]
+        each = [
+            sum(one.events for one in pairs if one.subject == subject)
+            for subject in {one.subject for one in pairs}
+        ]
+        figures: dict[str, dict[str, Any]] = {
+            "audit": {
+                "goal": "every mechanism and partition under every policy family: "
+                "10^7 samples per side on choices, 10^5 on the rest, within an hour",
+                "measured": f"{self.form} form: {len(self.subjects)} subjects, "
+                f"{len(self.families)} families, {samples:.3g} samples (up to "
+                f"{max((one.samples for one in choices), default=0):.2g} per side), "
+                f"{len(self.verdicts):,} verdicts, {self.seconds / 60:.0f} min: "
+                f"{len(self.violations)} violations; strongest log-ratio "
+                f"{_largest(compared)} of epsilon",
+                "passed": self.passed,
+                "form": self.form,
+            },
+            "grey_box": {
+                "goal": "every policy edge priced exactly; 1,000 random neighbours "
+                "per mechanism within what was charged",
+                "measured": f"{sum(one.events for one in prices):,} edges, at least "
+                f"{min(each, default=0):,} neighbours per subject; worst "
+                f"{_largest([*prices, *pairs])} of the charge",
+                "passed": all(one.passed for one in (*prices, *pairs)),
+                "form": self.form,
+            },
+        }
+        powers = [one for one in self.verdicts if one.check == "power"]
+        if powers:
+            figures["power"] = {
+                "goal": "an excess of 5 % at epsilon 1 seen nine times in ten",
+                "measured": f"planted {powers[0].events} times in each of "
+                f"{len(powers)} mechanisms, up to "
+                f"{max(one.samples for one in powers):,} samples per side: "
+                f"seen in {min(one.found for one in powers):.0%} or more",
+                "passed": all(one.passed for one in powers),
+                "form": self.form,
+            }
+        return figures
 
     def to_json(self) -> str:
         """Return the report as JSON."""
@@ -212,11 +268,13 @@ def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
     powers = [one for one in verdicts if one.check == "power"]
     stops = {(one.family, one.domain) for one in verdicts}
     failed = [one for one in verdicts if not one.passed]
+    pairs = sum(one.events for one in verdicts if one.check == "sensitivity")
     return (
         verdicts[0].subject,
         str(len(stops)),
         f"{sum(one.events for one in prices):,}" if prices else "-",
         _largest(prices),
+        f"{pairs:,}" if pairs else "-",
         f"{sum(2 * one.samples for one in sampled):,}" if sampled else "-",
         _largest(compared),
         f"{powers[0].found:.2f}" if powers else "-",

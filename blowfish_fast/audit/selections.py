@@ -27,6 +27,8 @@ class Finding(NamedTuple):
     epsilon: Fraction
     evidence: Evidence
     samples: int
+    pairs: int = 1
+    """Neighbouring pairs that were tried, of which the most telling was sampled."""
 
     @property
     def passed(self) -> bool:
@@ -35,10 +37,12 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         verdict = "within" if self.passed else "ABOVE"
+        seen = f" (observed {self.evidence.observed:.3f})" if self.samples else ""
         return (
-            f"{self.subject}: log-ratio at least {self.evidence.log_ratio:.3f}, "
+            f"{self.subject}: log-ratio at least {self.evidence.log_ratio:.3f}{seen}, "
             f"{verdict} eps = {float(self.epsilon):g} "
-            f"({self.samples:,} samples per side, {self.evidence.events} events)"
+            f"({self.samples:,} samples per side, {self.evidence.events} events, "
+            f"{self.pairs} pairs tried)"
         )
 
 

@@ -1,6 +1,7 @@
 """What is checked at one stop of the walk, and what was found.
 
 prices       every edge of the policy, exactly, against what was charged
+sensitivity  random neighbours on random backgrounds, against the noise declared
 constraints  neighbours from the definition, where records move together
 invariants   of a watched run: charged first, noise as declared, no counts kept ...
 budget       a ledger charges first
@@ -24,6 +25,7 @@ import numpy as np
 from .._typing import IntArray
 from ..domain import Domain
 from ..errors import BlowfishError
+from ..handle import Measurement
 from ..histogram import Histogram
 from ..mechanisms.base import Mechanism
 from ..mechanisms.registry import MECHANISMS
@@ -35,22 +37,29 @@ from .charge_order import audit_charges
 from .choices import audit_selector
 from .families import policy_families
 from .invariants import SMALL_EPSILON, audit_disclosure, audit_invariants
-from .measurements import Price, _price
+from .measurements import Price, _price, _rows_of
 from .moves_together import most_moves, price_together
 from .noise_batches import audit_noise
 from .plan import Plan, Task, all_partitions
 from .power import detection_power
+from .random_pairs import Observed, observe_choice, observe_measurement
 from .selections import Finding, audit_release
 from .timing import STANDARD_ERRORS, timing_correlation
 from .witness import Step, Testimony, watch
 
 PROMISED_POWER = 0.9
 
+MORE, FEW_ROWS = 4, 2
+"""Times the samples, where an excess hides in the tails of more than so many rows."""
+
 ORDINARY, GENEROUS = Fraction(1), Fraction(16)
 """Epsilon of the runs: as promised to people, and so large that choices are varied."""
 
 PRICES = (8.0, 1.0)
 """What a bucket costs when partitions are audited: as much as a step, and little."""
+
+TELLING = {"offset": 0, "largest_count": 8}
+"""Settings with which one record tells most, for partitions that have them."""
 
 
 class Verdict(NamedTuple):
@@ -122,6 +131,7 @@ def mechanism_verdicts(
         for step in testimony.measured
     ]
     yield _price_verdict(task, mechanism, priced)
+    yield from _pair_verdicts(task, plan, testimonies)
     if mechanism.policy.has_constraints:
         yield _together_verdict(task, mechanism, priced)
     faint, data = kind.example(mechanism.domain, policy, SMALL_EPSILON)
@@ -205,6 +215,65 @@ def _price_verdict(
     )
 
 
+def _pair_verdicts(
+    task: Task, plan: Plan, testimonies: list[Testimony]
+) -> Iterator[Verdict]:
+    """Price random neighbours in every measurement, and in the choices met first."""
+    generator = np.random.default_rng(plan.pairs)
+    policy = testimonies[0].mechanism.policy
+    measured = [step for testimony in testimonies for step in testimony.measured]
+    observed = [
+        observe_measurement(
+            step.result,
+            policy,
+            charged=step.charged,
+            pairs=-(-plan.pairs // len(measured)),
+            generator=generator,
+        )
+        for step in measured
+    ]
+    if observed:
+        yield _observed_verdict(task, observed)
+    for step in _first_choices(testimonies):
+        seen = observe_choice(
+            step.asked,
+            step.policy,
+            charged=step.calibrated or step.charged,
+            pairs=max(plan.pairs // 4, 1),
+            generator=generator,
+        )
+        if seen is not None:
+            yield _observed_verdict(task, [seen], step.asked.name)
+
+
+def _observed_verdict(
+    task: Task, observed: list[Observed], name: str = "measurements"
+) -> Verdict:
+    worst = max(observed, key=lambda one: one.share)
+    pairs = sum(one.pairs for one in observed)
+    note = f"{task.name}, {name}: {worst.worst:.9g} of {float(worst.charged):.9g} "
+    note += f"charged, the most of {pairs} random neighbours; {worst.where}"
+    return _verdict(
+        "sensitivity",
+        task,
+        worst.charged,
+        worst.worst,
+        all(one.passed for one in observed),
+        note,
+        events=pairs,
+    )
+
+
+def _first_choices(testimonies: list[Testimony]) -> Iterator[Step]:
+    """Yield the first step of each selector; generous runs come later."""
+    seen = set()
+    for testimony in testimonies:
+        for step in testimony.selected:
+            if step.calibrated is not None and step.asked.name not in seen:
+                seen.add(step.asked.name)
+                yield step
+
+
 def _together_verdict(
     task: Task, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
@@ -247,30 +316,33 @@ def _sampled_verdicts(
                 step.result,
                 edge,
                 epsilon=step.charged / mechanism.policy.factor,
-                samples=plan.noise,
+                samples=plan.noise * (MORE if _moves_many(step.result, edge) else 1),
                 confidence=plan.each,
             ),
         )
-    seen = set()
-    for testimony in testimonies:
-        for step in testimony.selected:
-            if step.calibrated is None or step.asked.name in seen:
-                # Generous runs come later and are skipped; they prove less.
-                continue
-            seen.add(step.asked.name)
-            for finding in audit_selector(
-                step.asked,
-                step.policy,
-                epsilon=step.calibrated,
-                # Partitions have tasks of their own.
-                samples=_fewer(plan.batch, isinstance(step.asked, Partition)),
-                runs=plan.runs,
-                confidence=plan.each,
-            ):
-                yield _found("choice", task, finding)
+    for step in _first_choices(testimonies):
+        for finding in audit_selector(
+            step.asked,
+            step.policy,
+            epsilon=step.calibrated or step.charged,
+            # Partitions have tasks of their own.
+            samples=_fewer(
+                plan.batch_under(task.family), isinstance(step.asked, Partition)
+            ),
+            runs=plan.runs,
+            steps=_fewer(plan.steps, isinstance(step.asked, Partition), 1),
+            confidence=plan.each,
+        ):
+            yield _found("choice", task, finding)
     moved = costly[0][2] if costly else _some_edge(mechanism.policy)
     if moved is not None and plan.releases:
         yield _found("release", task, _release_finding(mechanism, moved, plan))
+
+
+def _moves_many(measurement: Measurement, edge: tuple[int, int]) -> bool:
+    """Whether an edge moves many rows: then the tails that tell are rare."""
+    rows = [_rows_of(measurement, cell) for cell in edge]
+    return int(np.count_nonzero(rows[0] - rows[1])) > FEW_ROWS
 
 
 def _some_edge(policy: Policy) -> tuple[int, int] | None:
@@ -326,21 +398,32 @@ def partition_verdicts(task: Task, plan: Plan) -> Iterator[Verdict]:
             partition,
             policy,
             epsilon=epsilon,
-            samples=_fewer(plan.batch, number > 0),
+            samples=_fewer(plan.batch_under(task.family), number > 0),
             runs=_fewer(plan.runs, number > 0),
+            steps=_fewer(plan.steps, number > 0, 1),
             confidence=plan.each,
         ):
             yield _found("choice", task, finding)
+    seen = observe_choice(
+        _instances(all_partitions()[task.name])[0],
+        policy,
+        charged=ORDINARY,
+        pairs=plan.pairs,
+        generator=np.random.default_rng(0),
+    )
+    if seen is not None:
+        yield _observed_verdict(task, [seen], task.name)
 
 
-def _fewer(samples: int, less: bool) -> int:
-    return max(samples // 10, 100) if less else samples
+def _fewer(samples: int, less: bool, least: int = 100) -> int:
+    return max(samples // 10, least) if less else samples
 
 
 def _instances(kind: type[Partition]) -> list[Partition]:
-    """Return a partition with its defaults, and without an offset where it has one."""
+    """Return a partition with its defaults, and as telling as its settings allow."""
     made: Callable[..., Partition] = kind
-    bare = {"offset": 0} if "offset" in inspect.signature(kind).parameters else {}
+    known = inspect.signature(kind).parameters
+    bare = {name: value for name, value in TELLING.items() if name in known}
     return [made(**bare).priced(PRICES[0]), made().priced(PRICES[1])]
 
 
@@ -353,22 +436,25 @@ def power_verdicts(
         price = _edge_price(task, step, testimonies[0].mechanism.policy)
         if isinstance(price, str) or price.edge is None:
             continue
-        power = detection_power(
-            step.result,
-            step.policy,
-            price.edge,
-            samples=plan.noise,
-            trials=plan.trials,
-            confidence=plan.each,
-        )
+        for samples in (plan.noise, MORE * plan.noise):
+            power = detection_power(
+                step.result,
+                step.policy,
+                price.edge,
+                samples=samples,
+                trials=plan.trials,
+                confidence=plan.each,
+            )
+            if power.share >= PROMISED_POWER:
+                break
         yield _verdict(
             "power",
             task,
             PROMISED_POWER,
             power.share,
-            True,
+            power.share >= PROMISED_POWER,
             f"{task.name}: {power}",
-            samples=plan.noise,
+            samples=power.samples,
             events=plan.trials,
         )
         return
@@ -379,3 +465,9 @@ def timing_verdict(task: Task, plan: Plan) -> Verdict:
     timing = timing_correlation(plan.timing)
     found = timing.standard_errors
     return _verdict("timing", task, STANDARD_ERRORS, found, timing.passed, str(timing))
+
+
+def unfinished_verdict(task: Task, problem: Exception) -> Verdict:
+    """Say that a check could not be carried out."""
+    note = f"{task.name}: {type(problem).__name__}: {problem}"
+    return _verdict("run", task, 0, np.inf, False, note)

@@ -16,6 +16,7 @@ from ..errors import BlowfishError
 from ..mechanisms.registry import MECHANISMS
 from .families import policy_families
 from .plan import Plan, Task, tasks
+from .progress_file import ProgressFile
 from .verdicts import (
     GENEROUS,
     ORDINARY,
@@ -24,6 +25,7 @@ from .verdicts import (
     partition_verdicts,
     power_verdicts,
     timing_verdict,
+    unfinished_verdict,
 )
 from .witness import watch
 
@@ -33,12 +35,24 @@ Progress = Callable[[int, int, str], None]
 def examine(
     task: Task, plan: Plan, open_ledger: Callable[..., Any] | None = None
 ) -> list[Verdict]:
-    """Run every check of one task; a refusal on public grounds has no verdicts."""
+    """Run every check of one task; a refusal on public grounds has no verdicts.
+
+    A check that fails to run is a violation too: nothing was shown.
+    """
+    try:
+        return _examined(task, plan, open_ledger)
+    except Exception as problem:
+        return [unfinished_verdict(task, problem)]
+
+
+def _examined(
+    task: Task, plan: Plan, open_ledger: Callable[..., Any] | None
+) -> list[Verdict]:
     if task.kind == "timing":
         return [timing_verdict(task, plan)]
+    if task.kind == "partition":
+        return list(partition_verdicts(task, plan))
     try:
-        if task.kind == "partition":
-            return list(partition_verdicts(task, plan))
         policy = policy_families(Domain(task.shape))[task.family]
         testimonies = [
             watch(*MECHANISMS[task.name].example(policy.domain, policy, epsilon), seed)
@@ -59,6 +73,7 @@ def audit_everything(
     open_ledger: Callable[..., Any] | None = None,
     workers: int = 1,
     progress: Progress | None = None,
+    kept: ProgressFile | None = None,
 ) -> list[Verdict]:
     """Examine everything and return all verdicts, in the order of the tasks.
 
@@ -74,26 +89,32 @@ def audit_everything(
         Processes to share the work.
     progress : callable, optional
         Called with tasks done, tasks in all and the name of the last one.
+    kept : ProgressFile, optional
+        What was found before is not looked for again; what is found now is added.
     """
     listed = tasks(plan, mechanisms)
-    found: list[list[Verdict]] = [[] for _ in listed]
+    found = {} if kept is None else dict(kept.found)
+    waiting = [task for task in listed if task not in found]
+
+    def add(task: Task, verdicts: list[Verdict]) -> None:
+        found[task] = verdicts
+        if kept is not None:
+            kept.add(task, verdicts)
+        if progress is not None:
+            done = sum(1 for one in listed if one in found)
+            progress(done, len(listed), str(task))
+
     if workers == 1:
-        for number, task in enumerate(listed):
-            found[number] = examine(task, plan, open_ledger)
-            if progress is not None:
-                progress(number + 1, len(listed), str(task))
-        return [verdict for one in found for verdict in one]
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        waiting = {
-            pool.submit(examine, task, plan, open_ledger): number
-            for number, task in enumerate(listed)
-        }
-        for done, finished in enumerate(as_completed(waiting), 1):
-            number = waiting[finished]
-            found[number] = finished.result()
-            if progress is not None:
-                progress(done, len(listed), str(listed[number]))
-    return [verdict for one in found for verdict in one]
+        for task in waiting:
+            add(task, examine(task, plan, open_ledger))
+    else:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            running = {
+                pool.submit(examine, task, plan, open_ledger): task for task in waiting
+            }
+            for finished in as_completed(running):
+                add(running[finished], finished.result())
+    return [verdict for task in listed for verdict in found[task]]
 
 
 def usable_workers() -> int:

@@ -13,6 +13,7 @@ the same release from it has used nothing else.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -123,12 +124,22 @@ class _Overheard:
 
     def __init__(self, selector: Any) -> None:
         self.selector = selector
+        self.as_it_was = _copied(selector)
         self.name: str = selector.name
         self.given: Fraction | None = None
 
     def select(self, counts: IntArray, **given: Any) -> Any:
         self.given = given["epsilon"]
         return self.selector.select(counts, **given)
+
+
+def _copied(selector: Any) -> Any:
+    """Copy a selector with its arrays, which a recipe may change between rounds."""
+    other = copy.copy(selector)
+    for name, value in vars(selector).items():
+        if isinstance(value, np.ndarray):
+            setattr(other, name, value.copy())
+    return other
 
 
 class Witness(Handle):
@@ -157,7 +168,9 @@ class Witness(Handle):
         begin = len(self.diary)
         overheard = _Overheard(selector)
         chosen: Chosen = super().select(overheard, epsilon=epsilon)
-        self._keep("select", selector, epsilon, overheard.given, chosen, begin)
+        self._keep(
+            "select", overheard.as_it_was, epsilon, overheard.given, chosen, begin
+        )
         return chosen
 
     def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:

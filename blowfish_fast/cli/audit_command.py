@@ -13,7 +13,9 @@ from rich.table import Table
 
 from ..accounting.ledger import Ledger
 from ..audit.plan import LONG, QUICK, Plan
+from ..audit.progress_file import ProgressFile
 from ..audit.report import COLUMNS, Report
+from ..audit.trust_table import note_figures
 from ..audit.walk import audit_everything, usable_workers
 from ..errors import InputError
 from ..mechanisms.base import _version
@@ -49,9 +51,16 @@ def run_audit(
     out: Path | None,
     as_json: bool,
     as_table: bool,
+    workers: int | None = None,
+    record: Path | None = None,
 ) -> bool:
-    """Walk, report, and return whether everything passed."""
+    """Walk, report, and return whether everything passed.
+
+    With a folder, what is found is kept there stop by stop: the same command takes an
+    audit up where it was broken off.
+    """
     plan = chosen_plan(quick, samples)
+    kept = None if out is None else ProgressFile(out, plan, _version())
     start = time.perf_counter()
     quiet = as_json or as_table or not console.is_terminal
     with Progress(
@@ -69,7 +78,8 @@ def run_audit(
             plan,
             mechanisms=mechanisms or None,
             open_ledger=Ledger,
-            workers=usable_workers(),
+            workers=workers or usable_workers(),
+            kept=kept,
             progress=lambda done, total, last: bar.update(
                 shown, completed=done, total=total, last=last
             ),
@@ -78,10 +88,15 @@ def run_audit(
         tuple(verdicts),
         plan,
         "quick" if quick else "long",
-        time.perf_counter() - start,
+        time.perf_counter() - start if kept is None else kept.seconds,
         _version(),
     )
     written = report.write(out) if out is not None else []
+    if kept is not None:
+        # The report holds everything; the next audit begins anew.
+        kept.path.unlink()
+    if record is not None:
+        note_figures(record, report.figures())
     if as_json:
         show(report.to_dict())
     elif as_table:

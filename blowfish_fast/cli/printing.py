@@ -27,3 +27,13 @@ def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
     for name, value in pairs:
         table.add_row(name, value)
     console.print(table)
+
+
+def show_table(names: list[str], rows: list[list[str]]) -> None:
+    """Print rows under their names."""
+    table = Table(box=None, header_style="bold")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .all_intervals import interval_costs, least_cost_partition_all
+    from .box_buckets import boxes_to_pieces, bucket_boxes
+    from .box_division import cells_of_boxes, divide_boxes
     from .bucket_merge import merge_buckets
     from .cost_choice import choose_by_cost
     from .count_grid import partition_grid
@@ -44,12 +46,19 @@ if TYPE_CHECKING:
     from .interval_partition import least_cost_partition, partition_cost
     from .interval_pieces import intervals_to_pieces, ranges_to_fractions
     from .isotonic import isotonic_between, isotonic_increasing
+    from .kd_gain import gain_boxes
+    from .kd_split import box_order, median_boxes, median_cuts
     from .known_totals import non_negative_with_totals
     from .multiplicative_weights import pulled_masses
     from .multiscale_fit import multiscale_cells
+    from .parent_fit import parent_tree_fit
+    from .parent_spread import parent_tree_spread
+    from .parent_tree import leaf_first_numbers, tree_of_parents
     from .piece_weights import greedy_scaling_pieces
     from .posterior_mean import shrink_towards_zero
+    from .rectangle_partition import sample_rectangles
     from .sorted_groups import group_sorted
+    from .sorted_squares import group_squares
     from .summed_area import (
         fractional_rectangle_sums,
         rectangle_sums,
@@ -66,16 +75,23 @@ if TYPE_CHECKING:
     from .window_pinball import window_pinball_costs
 
 _HOMES = {
+    "box_order": "kd_split",
+    "boxes_to_pieces": "box_buckets",
     "breadth_first_tree": "graph_tree",
+    "bucket_boxes": "box_buckets",
+    "cells_of_boxes": "box_division",
     "choose": "exponential_choice",
     "choose_by_cost": "cost_choice",
+    "divide_boxes": "box_division",
     "fractional_rectangle_sums": "summed_area",
+    "gain_boxes": "kd_gain",
     "geometric": "discrete_laplace",
     "greedy_scaling": "greedy_weights",
     "greedy_scaling_fractions": "greedy_weights",
     "greedy_scaling_implicit": "implicit_weights",
     "greedy_scaling_pieces": "piece_weights",
     "group_sorted": "sorted_groups",
+    "group_squares": "sorted_squares",
     "haar_cell_variances": "haar_transform",
     "haar_cells": "haar_transform",
     "haar_coefficients": "haar_transform",
@@ -92,12 +108,17 @@ _HOMES = {
     "isotonic_between": "isotonic",
     "isotonic_increasing": "isotonic",
     "laplace": "discrete_laplace",
+    "leaf_first_numbers": "parent_tree",
     "least_cost_partition": "interval_partition",
     "least_cost_partition_all": "all_intervals",
     "lowest_common": "graph_tree",
+    "median_boxes": "kd_split",
+    "median_cuts": "kd_split",
     "merge_buckets": "bucket_merge",
     "multiscale_cells": "multiscale_fit",
     "non_negative_with_totals": "known_totals",
+    "parent_tree_fit": "parent_fit",
+    "parent_tree_spread": "parent_spread",
     "partition_cost": "interval_partition",
     "partition_grid": "count_grid",
     "pulled_masses": "multiplicative_weights",
@@ -107,6 +128,7 @@ _HOMES = {
     "refine_scaling": "weight_sweeps",
     "runs_to_boxes": "grid_boxes",
     "sample_dyadic_partition": "dyadic_partition",
+    "sample_rectangles": "rectangle_partition",
     "sampling_slack": "dyadic_partition",
     "shrink_towards_zero": "posterior_mean",
     "subtract_geometric": "discrete_laplace",
@@ -114,6 +136,7 @@ _HOMES = {
     "summed_area_table": "summed_area",
     "tree_least_squares": "tree_inference",
     "tree_levels": "tree_shape",
+    "tree_of_parents": "parent_tree",
     "tree_spread_pieces": "tree_spread",
     "tree_spread_ranges": "tree_spread",
     "tree_total_variance": "tree_moments",
@@ -140,16 +163,23 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "box_order",
+    "boxes_to_pieces",
     "breadth_first_tree",
+    "bucket_boxes",
+    "cells_of_boxes",
     "choose",
     "choose_by_cost",
+    "divide_boxes",
     "fractional_rectangle_sums",
+    "gain_boxes",
     "geometric",
     "greedy_scaling",
     "greedy_scaling_fractions",
     "greedy_scaling_implicit",
     "greedy_scaling_pieces",
     "group_sorted",
+    "group_squares",
     "haar_cell_variances",
     "haar_cells",
     "haar_coefficients",
@@ -166,12 +196,17 @@ __all__ = [
     "isotonic_between",
     "isotonic_increasing",
     "laplace",
+    "leaf_first_numbers",
     "least_cost_partition",
     "least_cost_partition_all",
     "lowest_common",
+    "median_boxes",
+    "median_cuts",
     "merge_buckets",
     "multiscale_cells",
     "non_negative_with_totals",
+    "parent_tree_fit",
+    "parent_tree_spread",
     "partition_cost",
     "partition_grid",
     "pulled_masses",
@@ -181,6 +216,7 @@ __all__ = [
     "refine_scaling",
     "runs_to_boxes",
     "sample_dyadic_partition",
+    "sample_rectangles",
     "sampling_slack",
     "shrink_towards_zero",
     "subtract_geometric",
@@ -188,6 +224,7 @@ __all__ = [
     "summed_area_table",
     "tree_least_squares",
     "tree_levels",
+    "tree_of_parents",
     "tree_spread_pieces",
     "tree_spread_ranges",
     "tree_total_variance",

@@ -37,12 +37,12 @@ from blowfish_fast._typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 
 from ._jit import kernel, popcount
+from .walk_directions import NO_STEP, step_directions
 
 BitMaps: TypeAlias = tuple[WordArray, WordArray, WordArray]
 Intervals: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 
 _ROWS, _OUTLINE, _CELLS = 0, 1, 2
-_NO_STEP = 15
 
 
 @kernel
@@ -169,32 +169,6 @@ def _mark_cells(
 
 
 @kernel
-def _walk_directions(order: IntArray, columns: int) -> AnyArray:
-    """Return where the walk comes from and goes to at each cell; nothing if it jumps.
-
-    Four pairs of bits from the lowest on: rows and columns to the cell before, rows and
-    columns to the cell behind, 0, 1, 2 for -1, 0, 1. From three columns on the
-    difference of two indices gives both. `_NO_STEP` stands for the ends of the walk.
-    """
-    directions = np.zeros(order.size, dtype=np.uint8)
-    backward = _NO_STEP
-    column = order[0] % columns
-    for step in range(order.size - 1):
-        cell = order[step]
-        ahead = order[step + 1] - cell
-        down = int(ahead > 1) - int(ahead < -1)
-        right = ahead - down * columns
-        column += right
-        if right < -1 or right > 1 or column < 0 or column >= columns:
-            return directions[:0]
-        forward = (1 + down) | (1 + right) << 2
-        directions[cell] = backward | forward << 4
-        backward = (1 - down) | (1 - right) << 2
-    directions[order[order.size - 1]] = backward | _NO_STEP << 4
-    return directions
-
-
-@kernel
 def _fill_shares(rectangle: FloatArray, box: IntArray, shares: FloatArray) -> None:
     """Write the shares along both axes, each with a 0 before and behind."""
     for axis in range(2):
@@ -226,10 +200,10 @@ def _edge_changes(
         direction = np.int64(directions[np.uintp(cell)])
         share = shares[0, np.uintp(row + 1)] * shares[1, np.uintp(column + 1)]
         before = after = 0.0
-        if direction & 15 != _NO_STEP:
+        if direction & 15 != NO_STEP:
             before = shares[0, np.uintp(row + (direction & 3))]
             before *= shares[1, np.uintp(column + (direction >> 2 & 3))]
-        if direction >> 4 != _NO_STEP:
+        if direction >> 4 != NO_STEP:
             after = shares[0, np.uintp(row + (direction >> 4 & 3))]
             after *= shares[1, np.uintp(column + (direction >> 6))]
         # No branches here: whether the walk crosses the edge is not predictable.
@@ -460,6 +434,12 @@ def rectangle_intervals(
             f"lows and highs must have shape (m, {sides.size}), one column per axis, "
             f"of which there is one at least; received {low.shape} and {high.shape}"
         )
+    span = (order.min(), order.max()) if cells else (0, -1)
+    if span != (0, cells - 1) or (position[order] != np.arange(cells)).any():
+        raise InputError(
+            f"order must name the cells 0 to {cells - 1}, and position invert it; "
+            "received arrays that do not. Use numpy.argsort(order)"
+        )
     rectangles = np.stack([low, high], axis=1).clip(0, sides)
     filled = np.all(rectangles[:, 0] < rectangles[:, 1], axis=1)
     rectangles = np.where(filled[:, None, None], rectangles, 0.0)
@@ -474,7 +454,7 @@ def rectangle_intervals(
         way, rooms = _CELLS, np.minimum(2 * volume, cells + 1)
         # A direction costs about as much as looking at one cell of a rectangle.
         if sides.size == 2 and sides[1] >= 3 and volume.sum() > cells:
-            directions = _walk_directions(order, sides[1])
+            directions = step_directions(order, sides[1])
         if directions.size:
             way, rooms = _OUTLINE, 4 * extent.sum(axis=1)
 

@@ -296,6 +296,7 @@ def lowest_common(
                 f"pairs must name nodes from 0 to {parents.size - 1}, or -1; received "
                 f"{low} to {high}"
             )
+    _check_top_down(parents, order)
     return _meet(parents, order, first, second)
 
 
@@ -362,3 +363,17 @@ def _check(values: IntArray | FloatArray, parents: IntArray, order: IntArray) ->
                 f"a tree of {nodes.size} nodes names nodes from 0 to {nodes.size - 1}, "
                 f"and -1 above its roots; received {nodes.min()} to {nodes.max()}"
             )
+
+
+def _check_top_down(parents: IntArray, order: IntArray) -> None:
+    """Refuse an order in which some node comes before its parent, or not once."""
+    # The entry after the last stands for -1, above all roots.
+    place = np.full(parents.size + 1, parents.size)
+    place[order] = np.arange(parents.size)
+    once = bool((place[:-1] < parents.size).all())
+    place[-1] = -1
+    if not once or (place[parents] >= place[:-1]).any():
+        raise InputError(
+            "order must list every node once, after its parent; received one that "
+            "does not. Use the order that the tree was built with"
+        )

@@ -50,7 +50,7 @@ def _well_formed(
     if pointers[0] != 0 or pointers[-1] != starts.size:
         return False
     for query in range(pointers.size - 1):
-        if pointers[query] > pointers[query + 1]:
+        if not pointers[query] <= pointers[query + 1] <= starts.size:
             return False
         reached = 0
         for piece in range(pointers[query], pointers[query + 1]):

@@ -250,6 +250,13 @@ def window_mates(
             f"{totals.size} totals need as many sizes and parts, and scales a source "
             f"of words: got {sizes.shape}, {parts.shape}, words {words!r}."
         )
+    if (totals.size and sizes.min() < 1) or not -63 < grid < 63:
+        raise InputError(
+            "every total stands for one cell at least, and the step lies between "
+            f"2^-62 and 2^62: got sizes from {sizes.min(initial=1)}, grid {grid}."
+        )
+    if scales is not None and len(scales) != 2:
+        raise InputError(f"noise has a scale for one and one for two: got {scales!r}.")
     # One state more than window 1 needs, so that the furthest cell is never the next.
     reach = max(window, 2)
     states = 1 << (reach - 1)

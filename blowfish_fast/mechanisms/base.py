@@ -7,6 +7,7 @@ so no recipe is written twice.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,6 +23,7 @@ from ..errors import DataDependentError, DomainError, PolicyError, WorkloadError
 from ..guarantee import Guarantee
 from ..handle import Account, Handle, Measurement, Progress
 from ..histogram import Histogram
+from ..memory import PIECE_BYTES, check_memory, query_pieces
 from ..policies import Policy
 from ..release import Covers, Release
 from ..workloads import Workload
@@ -32,13 +34,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a recipe hands back: cells in C order, and where they come from."""
+    """What a recipe hands back: cells in C order, and where they come from.
+
+    `measurements` are all that were made, in their order. Where the linear estimate
+    comes from some of them, `stacked` holds these as one, and the release keeps that.
+    """
 
     estimate: FloatArray
     measurements: list[Measurement]
     details: dict[str, Any] = field(default_factory=dict)
     unfitted: FloatArray | None = None
     covers: Covers = "noise"
+    stacked: Measurement | None = None
+
+    @property
+    def published(self) -> tuple[Measurement, ...]:
+        """What a release keeps: the stack, or every measurement."""
+        return tuple(self.measurements) if self.stacked is None else (self.stacked,)
 
 
 class Mechanism(ABC):
@@ -55,6 +67,8 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
+    cell_bytes: ClassVar[int] = 384
+    """Memory that a release takes per cell at most, whatever the data."""
 
     def __init__(self, policy: Policy, workload: Workload, *, epsilon: Any) -> None:
         if not isinstance(policy, Policy):
@@ -81,6 +95,14 @@ class Mechanism(ABC):
         """The domain of policy and workload."""
         return self.policy.domain
 
+    @final
+    def at_epsilon(self, epsilon: Any) -> Self:
+        """Return the same mechanism with another epsilon."""
+        other = copy.copy(self)
+        other.epsilon = as_epsilon(epsilon)
+        other.__dict__.pop("_rehearsal", None)
+        return other
+
     @abstractmethod
     def _run(self, private: Handle) -> Outcome:
         """Follow the recipe."""
@@ -93,6 +115,20 @@ class Mechanism(ABC):
     def _notes(self) -> tuple[str, ...]:
         """Say how the mechanism is calibrated to a policy, where that is not plain."""
         return ()
+
+    def _pieces(self) -> int:
+        """Bound the pieces of queries, and edges, that a release holds at a time."""
+        return query_pieces(self.workload)
+
+    @final
+    def memory_needed(self) -> int:
+        """Return how many bytes a release may take, from public sizes alone.
+
+        Beyond what a small one takes (``memory.BASE_BYTES``). `release` refuses to
+        start where there is less; a ledger, which rehearses first and keeps the
+        answer, refuses to charge where there is less than twice as much.
+        """
+        return self.cell_bytes * self.domain.size + PIECE_BYTES * self._pieces()
 
     @final
     def release(
@@ -114,6 +150,8 @@ class Mechanism(ABC):
         progress : callable, optional
             Called with a short text before each long step.
         """
+        what = f"{self.name} on {self.domain.size:,} cells"
+        check_memory(self.memory_needed(), what, "nothing was drawn")
         counts = self._counts(data)
         from ..randomness import Randomness
 
@@ -132,7 +170,7 @@ class Mechanism(ABC):
             estimate=outcome.estimate.reshape(self.domain.shape),
             mechanism=self.name,
             guarantee=guarantee,
-            measurements=tuple(outcome.measurements),
+            measurements=outcome.published,
             details=outcome.details,
             covers=outcome.covers,
             unfitted=None
@@ -172,11 +210,11 @@ class Mechanism(ABC):
                 f"{self.domain!r}"
             )
         outcome = self._rehearsal
-        if outcome.covers == "nothing" or len(outcome.measurements) != 1:
+        if outcome.covers == "nothing" or len(outcome.published) != 1:
             raise DataDependentError(
                 f"the error of {self.name} depends on the data; it cannot be predicted"
             )
-        return outcome.measurements[0], asked
+        return outcome.published[0], asked
 
     @final
     def expected_error(self, workload: Workload | None = None) -> FloatArray:

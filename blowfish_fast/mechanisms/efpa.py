@@ -7,6 +7,7 @@ from ``kernels.fourier_rows``.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +71,7 @@ class Efpa(Mechanism):
     """
 
     name = "efpa"
+    cell_bytes = 128
 
     def __init__(
         self,
@@ -97,7 +99,7 @@ class Efpa(Mechanism):
 
     def _noise(self, policy: Policy, epsilon: float) -> FloatArray:
         """Return about the L2 norm of the noise, for each number of frequencies."""
-        reach = typical_reach(self.domain.size, policy)
+        reach = _reach(self.domain.size, policy)
         rows = 2.0 * np.arange(reach.size) + policy.has_bottom
         norm: FloatArray = reach / epsilon * np.sqrt(2.0 * rows)
         return norm
@@ -111,3 +113,9 @@ class Efpa(Mechanism):
         counts = np.rint(20 + 18 * np.cos(angles)).astype(np.int64)
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
         return mechanism, Histogram(domain, counts.reshape(domain.shape))
+
+
+@lru_cache(maxsize=16)
+def _reach(cells: int, policy: Policy) -> FloatArray:
+    """Return `typical_reach`, which is the larger part of a release, once."""
+    return typical_reach(cells, policy)

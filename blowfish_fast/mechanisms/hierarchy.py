@@ -80,6 +80,7 @@ class Hierarchy(Mechanism):
     """
 
     name = "hierarchy"
+    cell_bytes = 256
 
     def __init__(
         self,

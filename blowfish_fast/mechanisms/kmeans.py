@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
 import numpy as np
 
 from .._typing import AnyArray, FloatArray
-from .._validation import as_share
+from .._validation import as_share, malformed_as
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import (
@@ -216,6 +216,7 @@ class KMeans(Mechanism):
     """
 
     name = "kmeans"
+    cell_bytes = 160
 
     def __init__(
         self,
@@ -402,7 +403,8 @@ def _positive(number: Any, name: str) -> int:
 
 def _as_points(data: Any, domain: Domain) -> FloatArray:
     """Read points, one row each; on a single attribute a flat array will do."""
-    points = np.asarray(data)
+    with malformed_as(InputError, "points must be an array of numbers"):
+        points = np.asarray(data)
     if points.dtype.kind not in "iuf":
         raise InputError(
             f"points must be numbers; received dtype {points.dtype}. Counts go into a "

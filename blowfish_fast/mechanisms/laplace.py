@@ -66,6 +66,7 @@ class Laplace(Mechanism):
     """
 
     name = "laplace"
+    cell_bytes = 96
 
     def __init__(
         self, policy: Policy, workload: Workload, *, epsilon: Any, on: str = "cells"
@@ -88,6 +89,13 @@ class Laplace(Mechanism):
         if self.on == "queries":
             return Answers.under(policy, self.workload)
         return Cells.under(policy)
+
+    def _pieces(self) -> int:
+        if self.on == "edges":
+            return self.policy.edge_count
+        if self.on == "queries":
+            return int(self.workload.queries * self.workload.mean_cells())
+        return 0
 
     @classmethod
     def example(

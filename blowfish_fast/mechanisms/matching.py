@@ -140,6 +140,11 @@ class Matching(Mechanism):
             pass
         return Cells.under(bucketed.policy)
 
+    def _pieces(self) -> int:
+        # Buckets of scattered cells turn every cell of a query into a piece.
+        covered = self.workload.queries * self.workload.mean_cells()
+        return int(min(covered, MOST_COEFFICIENTS)) + super()._pieces()
+
     @classmethod
     def example(
         cls, domain: Domain, policy: Policy, epsilon: Any

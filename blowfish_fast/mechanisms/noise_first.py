@@ -65,6 +65,7 @@ class NoiseFirst(Mechanism):
     """
 
     name = "noise_first"
+    cell_bytes = 128
 
     def __init__(
         self, policy: Policy, workload: Workload, *, epsilon: Any, price: float = 2.0

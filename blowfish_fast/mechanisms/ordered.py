@@ -72,6 +72,7 @@ class Ordered(Mechanism):
     """
 
     name = "ordered"
+    cell_bytes = 128
 
     def __init__(
         self,

@@ -72,6 +72,7 @@ class OrderedHierarchical(Mechanism):
     """
 
     name = "ordered_hierarchical"
+    cell_bytes = 256
 
     def __init__(
         self,

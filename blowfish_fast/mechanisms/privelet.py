@@ -62,6 +62,7 @@ class Privelet(Mechanism):
     """
 
     name = "privelet"
+    cell_bytes = 96
 
     def _run(self, private: Handle) -> Outcome:
         strategy = Haar(self.domain.shape)

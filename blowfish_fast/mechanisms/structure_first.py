@@ -71,6 +71,7 @@ class StructureFirst(Mechanism):
     """
 
     name = "structure_first"
+    cell_bytes = 96
 
     def __init__(
         self,
@@ -92,6 +93,10 @@ class StructureFirst(Mechanism):
             None if buckets is None else int(as_integers(buckets, "buckets")),
             largest_count=int(as_integers(largest_count, "largest_count")),
         )
+        from ..kernels.k_bucket_costs import squares_grid
+
+        # Refuses, before anything is charged, counts whose squares would overflow.
+        squares_grid(self.domain.size, self.partition.largest_count)
         self.partition_share = (
             self.partition.default_share
             if partition_share is None

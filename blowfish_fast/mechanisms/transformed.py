@@ -18,7 +18,7 @@ from .._typing import FloatArray
 from .._validation import as_share
 from ..curves import curve
 from ..domain import Domain
-from ..errors import InputError, PolicyError
+from ..errors import InputError, PolicyError, SizeError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..noise import laplace_mean_size
@@ -33,6 +33,7 @@ from ..strategies.prefix_fits import (
     smoothed_cells,
 )
 from ..strategies.strategy_choice import (
+    MOST_WEIGHED,
     NAMES,
     Name,
     all_choices,
@@ -320,6 +321,19 @@ class Transformed(Mechanism):
         if self.workload.mean_cells() <= SINGLE_CELLS:
             return _non_negative(private, linear)
         return _with_totals(private, linear)
+
+    def _pieces(self) -> int:
+        if self.strategy not in ("best", "edge", "tree"):
+            # Only these list the policy's edges.
+            return super()._pieces()
+        try:
+            edges = self.policy.edge_count
+        except SizeError:
+            edges = MOST_WEIGHED
+        # The best strategy is sought among those with few edges.
+        if self.strategy == "best":
+            edges = min(edges, MOST_WEIGHED)
+        return edges + super()._pieces()
 
     @classmethod
     def example(

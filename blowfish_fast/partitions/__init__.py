@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from .base import Partition
 from .bisection import Bisection
+from .dyadic_rectangles import DyadicRectangles
 from .dyadic_tree import DyadicTree
 from .k_buckets import KBuckets
 from .least_cost import LeastCost
 from .matching_pairs import Matching
 from .noisy_sort import NoisySort
 from .partition_quality import cost_bound, partition_cost
+from .thresholded_sort import ThresholdedSort
 
 __all__ = [
     "Bisection",
+    "DyadicRectangles",
     "DyadicTree",
     "KBuckets",
     "LeastCost",
     "Matching",
     "NoisySort",
     "Partition",
+    "ThresholdedSort",
     "cost_bound",
     "partition_cost",
 ]

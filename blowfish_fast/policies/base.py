@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray
-from .._validation import as_integers
+from .._validation import as_integers, malformed_as
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import DomainError, InputError, PolicyError, SizeError
@@ -345,6 +345,7 @@ class Policy(ABC):
         return f"{type(self).__name__}({self.domain!r})"
 
 
+@malformed_as(PolicyError, "a policy is read from what its to_dict returned")
 def from_dict(data: dict[str, Any]) -> Policy:
     """Rebuild a policy from ``Policy.to_dict``."""
     kind = data.get("kind")

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from .._typing import AnyArray, BoolArray, IntArray
-from .._validation import as_integers
+from .._validation import as_integers, malformed_as
 from ..domain import Domain
 from ..errors import DomainError, InputError, PolicyError
 from .base import ABSENT
@@ -120,6 +120,7 @@ class Constraints(ABC):
         }
 
     @staticmethod
+    @malformed_as(PolicyError, "constraints are read from what their to_dict returned")
     def from_dict(data: dict[str, Any]) -> Constraints:
         """Rebuild constraints from `to_dict`."""
         kind = data.get("kind")

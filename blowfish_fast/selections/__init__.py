@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .coefficients import KeptFrequencies
+from .medians import Medians
+from .nearest_shape import NearestShape
 from .queries import WorstQuery
 
-__all__ = ["KeptFrequencies", "WorstQuery"]
+__all__ = ["KeptFrequencies", "Medians", "NearestShape", "WorstQuery"]

@@ -56,7 +56,7 @@ class KeptFrequencies:
     def __init__(self, noise: FloatArray) -> None:
         if noise.ndim != 1 or noise.size == 0 or not np.isfinite(noise).all():
             raise InputError("there must be a finite noise for each candidate")
-        self.noise = noise
+        self.noise_norms = noise
 
     def sensitivity(self, policy: Policy) -> int:
         """Return how far one edge moves a cost, in units of 2^-6; 0 without edges."""
@@ -77,10 +77,10 @@ class KeptFrequencies:
         Counts are cut at a public number, which keeps the norm below 2^28.
         """
         cells = counts.size
-        if self.noise.size > cells // 2 + 1:
+        if self.noise_norms.size > cells // 2 + 1:
             raise InputError(
                 f"{cells} cells have {cells // 2 + 1} frequencies; received "
-                f"{self.noise.size} candidates"
+                f"{self.noise_norms.size} candidates"
             )
         cap = int(2**LARGEST_NORM_BITS / math.sqrt(cells))
         spectrum = np.fft.rfft(np.minimum(counts, cap), norm="ortho")
@@ -89,7 +89,7 @@ class KeptFrequencies:
             energy[-1] /= 2.0
         # From the highest frequency down, so that small parts are added first.
         dropped = np.append(np.cumsum(energy[:0:-1])[::-1], 0.0)
-        error = np.hypot(np.sqrt(dropped[: self.noise.size]), self.noise)
+        error = np.hypot(np.sqrt(dropped[: self.noise_norms.size]), self.noise_norms)
         highest = 2.0 ** (LARGEST_NORM_BITS + 2)
         costs: IntArray = np.floor(
             np.ldexp(np.minimum(error, highest), COST_BITS)

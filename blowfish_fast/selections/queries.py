@@ -72,7 +72,11 @@ class WorstQuery:
             )
         self.size = int(np.maximum(moments.largest, -moments.least).max())
         self.span = int((moments.largest - moments.least).max())
-        self._matrix: Any = None
+        # Weighted queries are summed by a matrix; too many are refused here, before
+        # anything is charged.
+        nothing = workload.answer(np.zeros(workload.domain.shape, dtype=np.int64))
+        counted = nothing.dtype == np.int64
+        self._matrix: Any = None if counted else self._whole_matrix(cells)
         self._estimated = np.zeros(workload.queries, dtype=np.int64)
         self._asked = np.zeros(workload.queries, dtype=np.bool_)
 
@@ -84,7 +88,8 @@ class WorstQuery:
         other._estimated = np.rint(
             np.clip(answers, -LARGEST_ERROR, LARGEST_ERROR)
         ).astype(np.int64)
-        other._asked = asked
+        # A copy: the caller marks further queries in its own.
+        other._asked = asked.copy()
         return other
 
     def reach(self, policy: Policy) -> int:
@@ -133,17 +138,18 @@ class WorstQuery:
 
     def _answers(self, counts: IntArray) -> AnyArray:
         """Return the true answers, exactly; cells are cut where sums would overflow."""
-        answers = self.workload.answer(counts.reshape(self.workload.domain.shape))
-        if answers.dtype == np.int64:
-            return answers
         if self._matrix is None:
-            rows = form_matrix(self.form, counts.size, most=MOST_COEFFICIENTS)
-            if rows is None:
-                raise SizeError(
-                    "the queries cover more than 2^26 cells in all; weighted queries "
-                    "are chosen from below that. Ask fewer"
-                )
-            self._matrix = rows.astype(np.int64)
+            return self.workload.answer(counts.reshape(self.workload.domain.shape))
         cap = LARGEST_ERROR // (max(self.size, 1) * counts.size)
         exact: AnyArray = self._matrix @ np.minimum(counts, cap)
         return exact
+
+    def _whole_matrix(self, cells: int) -> Any:
+        """Return the coefficients of all queries as a sparse matrix of integers."""
+        rows = form_matrix(self.form, cells, most=MOST_COEFFICIENTS)
+        if rows is None:
+            raise SizeError(
+                "the queries cover more than 2^26 cells in all; weighted queries are "
+                "chosen from below that. Ask fewer"
+            )
+        return rows.astype(np.int64)

@@ -23,13 +23,26 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class Gate:
-    """The locks of one server."""
+    """The locks of one server.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Parameters
+    ----------
+    workspace : Workspace
+        Whose keys open it.
+    requests, logins : RateLimit, optional
+        How often each person may ask, and each address may try secrets.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        requests: RateLimit | None = None,
+        logins: RateLimit | None = None,
+    ) -> None:
         self.workspace = workspace
         self.sessions = Sessions()
-        self.requests = RateLimit(capacity=120, per_second=40)
-        self.logins = RateLimit(capacity=10, per_second=0.5)
+        self.requests = requests or RateLimit(capacity=120, per_second=40)
+        self.logins = logins or RateLimit(capacity=10, per_second=0.5)
 
     def identify(self, request: Request) -> Identity:
         """Return who is asking, or refuse."""
@@ -38,6 +51,16 @@ class Gate:
             raise HTTPException(401, "log in first, or send a valid bearer secret")
         self.limit(self.requests, f"{identity.role} {identity.name}")
         return identity
+
+    def is_curator(self, request: Request) -> bool:
+        """Return whether a request comes with the curator's secret or session."""
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            known = self.workspace.keys.identify(secret)
+        else:
+            session = self.sessions.find(request.cookies.get(COOKIE))
+            known = None if session is None else session.identity
+        return known is not None and known.role == "curator"
 
     def limit(self, limit: RateLimit, caller: str) -> None:
         """Refuse a caller who asks too often."""
@@ -86,7 +109,7 @@ def curator(who: Annotated[Identity, Depends(anyone)]) -> Identity:
     return who
 
 
-def workspace(request: Request) -> Workspace:
+def the_workspace(request: Request) -> Workspace:
     """Return the server's workspace."""
     return gate(request).workspace
 
@@ -103,5 +126,5 @@ def log_in_limit(request: Request) -> None:
 
 Anyone = Annotated[Identity, Depends(anyone)]
 Curator = Annotated[Identity, Depends(curator)]
-Work = Annotated[Workspace, Depends(workspace)]
+Work = Annotated[Workspace, Depends(the_workspace)]
 TheGate = Annotated[Gate, Depends(gate)]

@@ -33,6 +33,9 @@ def described(explorer: Explorer, who: Identity) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table = explorer.table
     ledger = explorer.ledger
+    total = ledger.epsilon
+    share = ledger.allotments().get(who.name) if who.role == "analyst" else None
+    granted = total if who.role == "curator" else share.epsilon if share else 0
     return {
         "name": table.name,
         "description": table.description,
@@ -50,10 +53,11 @@ def described(explorer: Explorer, who: Identity) -> dict[str, Any]:
             for name, one in table.policies.items()
         },
         "promise": table.policy().describe(),
-        "epsilon": float(ledger.epsilon),
+        "epsilon": float(total),
+        "granted": float(min(granted, total)),
         "spent": float(ledger.spent),
         "remaining": float(explorer.remaining(payer(who))),
-        "frozen": bool(ledger.history()),
+        "frozen": ledger.frozen,
     }
 
 
@@ -74,15 +78,20 @@ def explain(asking: Asking, who: Anyone, work: Work) -> dict[str, Any]:
 def ask(asking: Asking, who: Anyone, work: Work) -> dict[str, Any]:
     """Answer a question; charged once, replayed for free ever after."""
     explorer = work.explorer(asking.question.table)
-    answer = explorer.ask(asking.question, analyst=payer(who), request=asking.request)
+    # Names that people choose are their own; questions without one are shared.
+    own = None if asking.request is None else f"{who.name}/{asking.request}"
+    answer = explorer.ask(asking.question, analyst=payer(who), request=own)
     return {**answer.to_dict(), "remaining": float(explorer.remaining(payer(who)))}
 
 
 @router.get("/history")
 def history(
-    who: Anyone, work: Work, table: Annotated[Name, Query()]
+    who: Anyone,
+    work: Work,
+    table: Annotated[Name, Query()],
+    last: Annotated[int, Query(ge=1, le=10_000)] = 200,
 ) -> list[dict[str, Any]]:
-    """List what was asked: an analyst's own questions, or all for the curator."""
+    """List what was asked last: one's own questions, or all for the curator."""
     explorer = work.explorer(table)
     return [
         {
@@ -95,7 +104,7 @@ def history(
             "analyst": one.analyst,
             "question": (one.note or {}).get("question"),
         }
-        for one in explorer.history(payer(who))
+        for one in explorer.history(payer(who))[-last:]
     ]
 
 
@@ -108,8 +117,9 @@ def answer(
 ) -> dict[str, Any]:
     """Return an answer of the history again. Free."""
     explorer = work.explorer(table)
-    own = {one.request for one in explorer.history(payer(who))}
-    found = explorer.answered(request) if request in own else None
+    entry = explorer.ledger.entry(request)
+    own = entry is not None and payer(who) in (None, entry.analyst)
+    found = explorer.answered(request) if own else None
     if found is None:
         raise HTTPException(404, "there is no answer under this name")
     return found.to_dict()

@@ -48,6 +48,8 @@ class Keys:
                 f"a name has 1 to {LONGEST_NAME} printable characters; received one "
                 f"of {len(name)}"
             )
+        if (role == "curator") != (name == CURATOR):
+            raise InputError(f"{CURATOR!r} is the name of the curator, and only that")
         secret = secrets.token_urlsafe(32)
         salt = secrets.token_hex(16)
         with self._lock:

@@ -10,6 +10,8 @@ not foreseen is "something went wrong" to the caller, and a type's name in the l
 from __future__ import annotations
 
 import logging
+import os
+import sqlite3
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -29,6 +31,8 @@ from ..errors import (
 from ..explorer.attributes import Model
 from . import analyst_routes, curator_routes, pages
 from .access import COOKIE, Anyone, Gate, TheGate, log_in_limit
+from .http_guard import HttpGuard
+from .rate_limits import RateLimit
 from .workspace import Workspace
 
 log = logging.getLogger(__name__)
@@ -42,19 +46,15 @@ STATUS: list[tuple[type[BlowfishError], int]] = [
 ]
 """Which status a deliberate error has; the first that fits."""
 
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; "
-        "style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; "
-        "connect-src 'self'; font-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
+PROBLEMS = (400, 401, 402, 403, 404, 409, 413, 422, 429, 503)
+"""Statuses of errors; each comes with one sentence."""
+
+
+class Problem(Model):
+    """What went wrong, and the way out."""
+
+    message: str
+    kind: str | None = None
 
 
 class LogIn(Model):
@@ -63,7 +63,13 @@ class LogIn(Model):
     secret: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-def make_app(workspace: Workspace, *, secure_cookies: bool = False) -> FastAPI:
+def make_app(
+    workspace: Workspace,
+    *,
+    secure_cookies: bool = False,
+    requests: RateLimit | None = None,
+    logins: RateLimit | None = None,
+) -> FastAPI:
     """Return the application over a workspace.
 
     Parameters
@@ -72,20 +78,24 @@ def make_app(workspace: Workspace, *, secure_cookies: bool = False) -> FastAPI:
         What it serves.
     secure_cookies : bool
         Whether browsers reach it by https only.
+    requests, logins : RateLimit, optional
+        See `Gate`.
     """
     app = FastAPI(
         title="blowfish_fast explorer",
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        responses={code: {"model": Problem} for code in PROBLEMS},
     )
-    app.state.gate = Gate(workspace)
+    app.state.gate = Gate(workspace, requests, logins)
     app.state.secure_cookies = secure_cookies
     app.include_router(analyst_routes.router)
     app.include_router(curator_routes.router)
     app.include_router(_sessions())
     pages.mount(app)
-    _guard(app)
+    _words_for_errors(app, workspace)
+    app.add_middleware(HttpGuard, gate=app.state.gate)
     return app
 
 
@@ -134,27 +144,19 @@ def _sessions() -> Any:
     return router
 
 
-def _guard(app: FastAPI) -> None:
-    """Add headers to every response, and words without data to every error."""
-
-    @app.middleware("http")
-    async def headers(request: Request, call_next: Any) -> Any:
-        try:
-            response = await call_next(request)
-        except Exception as problem:
-            # The message of an unforeseen error could quote records.
-            log.error("%s: %s", request.url.path, type(problem).__name__)
-            response = _words(500, "something went wrong; nothing more is known here")
-        for name, value in HEADERS.items():
-            response.headers[name] = value
-        if request.url.path.startswith("/api"):
-            response.headers["Cache-Control"] = "no-store"
-        return response
+def _words_for_errors(app: FastAPI, workspace: Workspace) -> None:
+    """Answer every error with words that hold neither records nor paths."""
+    folder = f"{workspace.folder.absolute()}{os.sep}"
 
     @app.exception_handler(BlowfishError)
     def deliberate(_: Request, problem: BlowfishError) -> JSONResponse:
+        if isinstance(problem.__cause__, sqlite3.Error):
+            log.error("a ledger failed: %s", type(problem.__cause__).__name__)
+            words = "the ledger cannot be used now; tell the curator"
+            return _words(503, words, type(problem).__name__)
         status = next((code for kind, code in STATUS if isinstance(problem, kind)), 400)
-        return _words(status, str(problem))
+        words = str(problem).replace(folder, "")
+        return _words(status, words, type(problem).__name__)
 
     @app.exception_handler(RequestValidationError)
     def malformed(_: Request, problem: RequestValidationError) -> JSONResponse:
@@ -162,7 +164,7 @@ def _guard(app: FastAPI) -> None:
             f"{'.'.join(str(step) for step in one['loc'][1:])}: {one['msg']}"
             for one in problem.errors()
         ]
-        return _words(422, "; ".join(dict.fromkeys(parts)))
+        return _words(422, "; ".join(dict.fromkeys(parts)), "QuestionError")
 
     @app.exception_handler(StarletteHTTPException)
     def refused(_: Request, problem: StarletteHTTPException) -> JSONResponse:
@@ -171,5 +173,6 @@ def _guard(app: FastAPI) -> None:
         return response
 
 
-def _words(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"message": message}, status_code=status)
+def _words(status: int, message: str, kind: str | None = None) -> JSONResponse:
+    """Return an error: its sentence, and the name of its class where it has one."""
+    return JSONResponse({"message": message, "kind": kind}, status_code=status)

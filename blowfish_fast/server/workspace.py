@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from ..errors import CatalogError, EngineError, LedgerError
+from ..errors import CatalogError, EngineError, InputError, LedgerError
 from ..explorer.catalog import TableSpec
 from ..explorer.engines import Engine
 from ..explorer.exploration import SAMPLES, Explorer, as_table
@@ -86,13 +86,15 @@ class Workspace:
         """Describe a table and give it a budget; frozen by the first charge."""
         spec = as_table(table)
         if not PLAIN_NAME.fullmatch(spec.name):
-            raise CatalogError(
+            raise InputError(
                 "a table is named by a letter and up to 63 letters, digits, - or _; "
                 f"received {spec.name!r}"
             )
         with self._lock:
             if spec.name in self._explorers:
-                raise CatalogError(f"there is a table {spec.name!r} already")
+                raise InputError(
+                    f"there is a table {spec.name!r} already; choose another name"
+                )
             source = self._source_of(spec)
             explorer = Explorer(
                 spec,
@@ -108,15 +110,17 @@ class Workspace:
     def add_csv(self, name: str, content: bytes) -> dict[str, str]:
         """Add a CSV file as a data set; return its columns and types."""
         if not PLAIN_NAME.fullmatch(name):
-            raise CatalogError(
+            raise InputError(
                 "a data set is named by a letter and up to 63 letters, digits, - or _"
             )
         if len(content) > MOST_UPLOADED:
-            raise CatalogError(f"a file has at most {MOST_UPLOADED:,} bytes")
+            raise InputError(f"a file has at most {MOST_UPLOADED:,} bytes")
         path = self.folder / "data" / f"{name}.duckdb"
         with self._lock:
             if path.exists() or name in self.data_sets():
-                raise CatalogError(f"there is a data set {name!r} already")
+                raise InputError(
+                    f"there is a data set {name!r} already; choose another name"
+                )
             _load_csv(content, path, name)
         return self._engine(name).columns(name)
 
@@ -187,7 +191,7 @@ def _load_csv(content: bytes, path: Path, name: str) -> None:
             connection.close()
         os.replace(draft, path)
     except duckdb.Error:
-        raise EngineError(
+        raise InputError(
             "the file could not be read as CSV with a header line"
         ) from None
     finally:

@@ -11,9 +11,11 @@ from .explicit import Explicit
 from .fourier import Fourier
 from .h_theta import HTheta
 from .haar import Haar
+from .node_tree import NodeTree
 from .ordered_hierarchy import OrderedHierarchy
 from .prefix_sums import PrefixSums
 from .spanning_tree import SpanningTree
+from .stacked_buckets import StackedBuckets
 from .weighted_tree import WeightedTree
 
 STRATEGIES: dict[str, type[LinearStrategy]] = {
@@ -27,9 +29,11 @@ STRATEGIES: dict[str, type[LinearStrategy]] = {
         Fourier,
         HTheta,
         Haar,
+        NodeTree,
         OrderedHierarchy,
         PrefixSums,
         SpanningTree,
+        StackedBuckets,
         WeightedTree,
     )
 }
@@ -45,8 +49,10 @@ __all__ = [
     "HTheta",
     "Haar",
     "LinearStrategy",
+    "NodeTree",
     "OrderedHierarchy",
     "PrefixSums",
     "SpanningTree",
+    "StackedBuckets",
     "WeightedTree",
 ]

@@ -68,26 +68,18 @@ def test_a_kill_leaves_the_charge_and_a_retry_finishes_it(remains, point, state)
 
 def test_a_storm_of_kills_loses_and_repeats_nothing(tmp_path):
     run("storm", tmp_path)
-    with bf.Ledger(tmp_path / "storm") as ledger:
+    crashing.check_storm(tmp_path)
+
+
+def test_processes_that_ask_the_same_get_the_same_for_one_charge(tmp_path):
+    run("same", tmp_path)
+    found = [json.loads(one.read_text()) for one in tmp_path.glob("found *")]
+    assert len(found) == 4
+    assert all(one == found[0] for one in found)
+    with bf.Ledger(tmp_path / "same") as ledger:
         ledger.verify()
-        assert ledger.spent == Fraction(40, 100)
-        history = ledger.history()
-        assert len(history) == 40
-        assert {entry.state for entry in history} == {"stored"}
-        stored = {
-            number: ledger.release(
-                crashing.mechanism(), crashing.COUNTS, f"question {number}"
-            ).estimate
-            for number in range(40)
-        }
-    lines = (tmp_path / "received").read_text().splitlines()
-    whole = [line for line in lines if line.endswith("]]")]
-    assert {json.loads(line)[0] for line in whole} == set(range(40))
-    # Some kills fell between reserve and store, or the storm would show nothing.
-    assert json.loads((tmp_path / "states").read_text())["reserved"] > 0
-    for line in whole:
-        number, estimate = json.loads(line)
-        assert np.array_equal(stored[number], estimate)
+        assert ledger.spent == Fraction(6, 100)
+        assert [entry.state for entry in ledger.history()] == ["stored"] * 6
 
 
 def test_processes_that_race_for_the_last_epsilon_never_overspend(tmp_path):

@@ -7,6 +7,7 @@ import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ POLICIES = [bf.policies.Full(LINE), bf.policies.Line(LINE)]
 EPSILONS = [Fraction(1, 10), Fraction(1, 3), Fraction(2, 7)]
 COUNTS = [3, 1, 4, 1]
 failing = False
+meanwhile = None
 
 
 class Broken(Exception):
@@ -28,12 +30,18 @@ class Broken(Exception):
 
 
 class Fragile(bf.Laplace):
-    """Laplace that breaks off while `failing`, after the charge."""
+    """Laplace that breaks off while `failing`, or lets others act, after the charge."""
 
     def _run(self, private):
+        global meanwhile
         outcome = super()._run(private)
-        if failing and not private.rehearsing:
+        if private.rehearsing:
+            return outcome
+        if failing:
             raise Broken
+        if meanwhile is not None:
+            others, meanwhile = meanwhile, None
+            others()
         return outcome
 
 
@@ -93,6 +101,62 @@ class LedgerMachine(RuleBasedStateMachine):
         if drawn:
             self.known[name][1] = answer.estimate
         assert (answer.estimate == self.known[name][1]).all()
+
+    @rule(name=st.sampled_from("fgh"), epsilon=st.sampled_from(EPSILONS))
+    def ask_twice_at_once(self, name, epsilon):
+        """Ask, and before the draw is stored let another attempt be faster."""
+        global meanwhile
+        cost = units_charged(epsilon)
+        if name in self.known or self.spent + cost > self.total:
+            return
+        faster = []
+
+        def others():
+            rival = bf.Ledger(self.path) if self.on_disk else self.ledger
+            faster.append(rival.release(mechanism(epsilon, self.policy), COUNTS, name))
+
+        meanwhile = others
+        answer = self.ledger.release(mechanism(epsilon, self.policy), COUNTS, name)
+        assert meanwhile is None
+        assert (answer.estimate == faster[0].estimate).all()
+        self.spent += cost
+        self.known[name] = [epsilon, answer.estimate]
+
+    @rule(
+        name=st.sampled_from("xyz"),
+        epsilons=st.lists(st.sampled_from(EPSILONS), min_size=1, max_size=3),
+        breaks=st.booleans(),
+    )
+    def ask_for_disjoint_people(self, name, epsilons, breaks):
+        global failing
+        cost = max(units_charged(one) for one in epsilons)
+        parts = [(mechanism(one, self.policy), COUNTS) for one in epsilons]
+        expected = None
+        if name not in self.known:
+            if self.spent + cost > self.total:
+                expected = BudgetError
+            else:
+                self.known[name] = [epsilons, None]
+                self.spent += cost
+        if expected is None and self.known[name][0] != epsilons:
+            expected = LedgerError
+        drawn = expected is None and self.known[name][1] is None
+        if drawn and breaks:
+            expected = Broken
+        failing = breaks
+        try:
+            if expected is not None:
+                with pytest.raises(expected):
+                    self.ledger.release_disjoint(parts, request=name)
+                return
+            answers = self.ledger.release_disjoint(parts, request=name)
+        finally:
+            failing = False
+        estimates = [one.estimate for one in answers]
+        if drawn:
+            self.known[name][1] = estimates
+        assert len(estimates) == len(epsilons)
+        assert np.array_equal(estimates, self.known[name][1])
 
     @rule(epsilon=st.sampled_from(EPSILONS))
     def preview(self, epsilon):

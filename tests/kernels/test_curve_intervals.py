@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels import curve_intervals
 from blowfish_fast.kernels.curve_intervals import rectangle_intervals
 from blowfish_fast.kernels.hilbert import hilbert_order
 from tests.reference import curve_intervals as reference
@@ -156,19 +155,6 @@ def test_intervals_are_sorted_disjoint_and_as_long_as_possible(case):
         assert np.diff(values[first:last])[gap == 0].all()
 
 
-def test_only_walks_to_neighbours_are_followed_along_the_outline():
-    shape = (9, 7)
-    for order in (
-        hilbert_order(shape),
-        reference.zigzag_order(*shape),
-        reference.snake_order(*shape),
-    ):
-        assert curve_intervals._walk_directions(order, 7).size == order.size
-        # A step from the end of a row to the next row changes the index by one only.
-        assert curve_intervals._walk_directions(np.arange(63), 7).size == 0
-        assert curve_intervals._walk_directions(np.roll(order, 5), 7).size == 0
-
-
 @pytest.mark.parametrize("shape", [(40,), (12, 13), (4, 5, 6)])
 def test_threads_do_not_change_the_result(shape, generator):
     order = hilbert_order(shape)
@@ -229,3 +215,8 @@ def test_arrays_that_do_not_fit_are_refused():
         rectangle_intervals(order, order, (4, 4), [[0, 0]], [[1, 1], [2, 2]])
     with pytest.raises(InputError, match="one at least"):
         rectangle_intervals(order[:1], order[:1], (), np.zeros((1, 0)), np.ones((1, 0)))
+    for wrong in (order, np.argsort(order) * 0, np.full(16, 2**62), order * 0 - 1):
+        with pytest.raises(InputError, match="position invert it"):
+            rectangle_intervals(order, wrong, (4, 4), [[0, 0]], [[1, 1]])
+    with pytest.raises(InputError, match="name the cells 0 to 15"):
+        rectangle_intervals(order * 0 - 1, order, (4, 4), [[0, 0]], [[1, 1]])

@@ -138,3 +138,8 @@ def test_bad_trees_are_refused():
         lowest_common(*tree, np.array([0]), np.array([0, 1]))
     with pytest.raises(InputError, match="or -1"):
         lowest_common(*tree, np.array([0]), np.array([2]))
+    for order in ([1, 0], [0, 0], [0, -1]):
+        with pytest.raises(InputError, match="once, after its parent"):
+            lowest_common(tree[0], np.array(order), np.array([0]), np.array([1]))
+    with pytest.raises(InputError, match="once, after its parent"):
+        lowest_common(np.array([1, 0]), tree[1], np.array([0]), np.array([1]))

@@ -155,3 +155,16 @@ def test_bad_shapes_are_refused():
         )
     with pytest.raises(InputError, match="positive"):
         pulled_masses(**good, total=0.0)
+    three = np.arange(3)
+    with pytest.raises(InputError, match="pulled to nothing"):
+        pulled_masses(
+            np.array([2.25, 0.25, 1.0, 0.75]),
+            np.arange(4),
+            three,
+            three + 1,
+            np.array([0.0, 1.0, 0.75]),
+            np.array([1.0, 0.25, 0.5]),
+            total=5e-324,
+            step=2.0,
+            passes=2,
+        )

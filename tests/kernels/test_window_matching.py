@@ -111,3 +111,8 @@ def test_bad_shapes_are_refused():
         window_mates(line, window=1, grid=0, price=1, scales=(Fraction(1), Fraction(2)))
     with pytest.raises(SizeError, match="smaller window"):
         window_mates(np.zeros(2**24 + 1, dtype=np.int64), window=8, grid=0, price=1)
+    for options in ({"sizes": line}, {"grid": 63}, {"grid": 2**64}, {"grid": -63}):
+        with pytest.raises(InputError, match="one cell at least"):
+            window_mates(line, **{"window": 1, "grid": 0, "price": 1, **options})
+    with pytest.raises(InputError, match="one for two"):
+        window_mates(line, window=1, grid=0, price=1, scales=(), words=print)

@@ -58,10 +58,12 @@ def test_the_total_is_public_under_full_and_bought_under_add_remove():
     assert outcome.details["total"] == STEPS.sum()
     assert outcome.estimate.sum() == pytest.approx(STEPS.sum())
     assert [call.kind for call in account.calls] == ["select", "measure"] * 4
-    assert {call.epsilon for call in account.calls} == {Fraction(1, 8)}
+    # Later rounds have more, up to nearly twice; halves go to the choice.
+    spent = [call.epsilon for call in account.calls]
+    assert spent[::2] == spent[1::2] == [Fraction(n, 44) for n in (4, 5, 6, 7)]
     added = bf.Mwem(bf.policies.AddRemove(LINE), RANGES, epsilon=1, rounds=4)
     outcome, account = calls(added, STEPS)
-    assert account.calls[0].epsilon == Fraction(1, 20)
+    assert account.calls[0].epsilon == Fraction(1, 50)
     assert [call.kind for call in account.calls[1:]] == ["select", "measure"] * 4
     assert account.spent == 1
     assert len(outcome.measurements) == 5
@@ -77,6 +79,42 @@ def test_one_answer_costs_one_record_under_both_policies(policy):
     granted = account.calls[-1].epsilon
     width = outcome.measurements[-1].scales.widths[0]
     assert width == pytest.approx(1 / float(granted), rel=1e-6)
+
+
+def test_what_lies_outside_is_free_where_records_come_and_go():
+    for policy, rows in ((bf.policies.AddRemove, 3), (bf.policies.Full, 1)):
+        few = bf.workloads.Ranges(LINE, [16], [48])
+        mwem = bf.Mwem(policy(LINE), few, epsilon=1, rounds=1)
+        outcome, account = calls(mwem, STEPS)
+        measured = outcome.measurements[-1]
+        assert measured.scales.measured.sum() == rows
+        width = measured.scales.widths[0]
+        assert width == pytest.approx(1 / float(account.calls[-1].epsilon), rel=1e-6)
+    grid = bf.Domain((6, 6))
+    box = bf.workloads.Rectangles(grid, [[1, 1]], [[4, 5]])
+    mwem = bf.Mwem(bf.policies.AddRemove(grid), box, epsilon=1000, rounds=1)
+    outcome, _ = calls(mwem, np.arange(36).reshape(6, 6))
+    assert outcome.measurements[-1].noisy == pytest.approx([174, 456], abs=1)
+    assert outcome.details["total"] == pytest.approx(630, abs=1)
+
+
+def test_a_query_of_everything_has_no_outside():
+    mwem = bf.Mwem(
+        bf.policies.AddRemove(LINE), bf.workloads.Total(LINE), epsilon=1000, rounds=1
+    )
+    outcome, _ = calls(mwem, STEPS)
+    assert outcome.measurements[-1].scales.measured.sum() == 1
+    assert outcome.estimate.sum() == pytest.approx(STEPS.sum(), abs=2)
+
+
+def test_measuring_the_outside_lowers_the_error():
+    truth = RANGES.answer(STEPS)
+    errors = []
+    for policy in POLICIES:
+        mwem = bf.Mwem(policy(LINE), RANGES, epsilon="0.2", rounds=6)
+        releases = [mwem.release(STEPS, rng=seed) for seed in range(40)]
+        errors.append(np.mean([np.abs(one.answer(RANGES) - truth) for one in releases]))
+    assert errors[0] < errors[1]
 
 
 def test_rounds_follow_from_public_facts():

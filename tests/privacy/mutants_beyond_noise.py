@@ -142,9 +142,9 @@ def charged_after_drawing():
 def ledger_charged_after_release():
     right = Ledger._settle
 
-    def late(self, parts, terms, request, rng, progress, together=None):
+    def late(self, parts, terms, request, rng, progress, *rest, **named):
         drawn(parts, rng, progress)
-        return right(self, parts, terms, request, rng, None, together)
+        return right(self, parts, terms, request, rng, None, *rest, **named)
 
     with patch.object(Ledger, "_settle", late):
         yield

@@ -12,17 +12,28 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choice_tree import exact_law, public_key, sampled_choices
-from blowfish_fast.audit.choices import neighbour_pairs
+from blowfish_fast.audit.choice_tree import (
+    exact_law,
+    path_log_ratio,
+    public_key,
+    sampled_choices,
+)
 from blowfish_fast.audit.matching_choices import (
     all_pairings,
     chosen_matchings,
     inexact_matchings,
 )
 from blowfish_fast.audit.moves_together import joint_moves, most_moves
+from blowfish_fast.audit.neighbours import (
+    Pair,
+    chosen_pairs,
+    random_pairs,
+    searched_pair,
+)
+from blowfish_fast.audit.sorted_choices import sorted_choices
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels import exponential_choice
-from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.partitions import DyadicTree, LeastCost, NoisySort
 from blowfish_fast.partitions.matching_pairs import Matching
 from blowfish_fast.randomness import Randomness
 from tests.reference.constraints import neighbours
@@ -89,14 +100,84 @@ def test_a_selector_with_noise_of_its_own_has_no_tree():
 @pytest.mark.parametrize("family", ["add_remove", "full", "line", "graph_absent"])
 def test_pairs_are_neighbours(family):
     policy = policy_families(LINE)[family]
-    pairs = neighbour_pairs(policy)
-    assert len(pairs) >= policy.edge_count
-    for first, second in pairs:
-        change = first - second
+    chosen = chosen_pairs(policy)
+    assert len(chosen) >= policy.edge_count
+    generator = np.random.default_rng(1)
+    searched = searched_pair(
+        chosen[0],
+        policy,
+        lambda pair: pair.sides[0].max(),
+        heights=(8, 3),
+        steps=30,
+        generator=generator,
+    )
+    drawn = random_pairs(policy, 50, generator)
+    assert len({pair.background for pair in drawn}) > 30
+    for pair in (*chosen, searched, *drawn):
+        change = pair.sides[0] - pair.sides[1]
         assert np.abs(change).sum() in (1, 2)
+        assert pair.sides[0].min() >= 0
         ends = np.flatnonzero(change)
         joined = policy.joins(ends[0], ends[1] if ends.size == 2 else -1)
         assert np.all(joined)
+
+
+def test_a_search_finds_a_worse_pair():
+    policy = ADD_REMOVE
+    tree = DyadicTree().priced(3.0)
+
+    def apart(pair):
+        laws = [
+            exact_law(tree, side, policy=policy, epsilon=Fraction(1))
+            for side in pair.sides
+        ]
+        return max(abs(math.log(laws[0][one] / laws[1][one])) for one in laws[0])
+
+    start = Pair((40, 40, 40, 40), (0, -1))
+    settings = {"heights": (3, 8), "generator": np.random.default_rng(3)}
+    found = searched_pair(start, policy, apart, steps=60, **settings)
+    assert apart(found) > apart(start) + 0.03
+    assert searched_pair(start, policy, apart, steps=0, **settings) == start
+
+
+def test_a_policy_without_edges_has_no_pairs():
+    alone = bf.policies.Blocks(LINE, np.arange(4))
+    assert chosen_pairs(alone) == []
+    assert random_pairs(alone, 5, np.random.default_rng(0)) == []
+
+
+def test_a_run_has_the_probability_that_the_law_says():
+    # One decision of two candidates on two cells: the path is the choice.
+    two = bf.Domain(2)
+    policy = bf.policies.AddRemove(two)
+    tree = DyadicTree().priced(3.0)
+    sides = (np.array([0, 4]), np.array([0, 5]))
+    case = {"policy": policy, "epsilon": Fraction(1)}
+    laws = [exact_law(tree, side, **case) for side in sides]
+    ratios = {abs(math.log(laws[0][one] / laws[1][one])) for one in laws[0]}
+    generator = np.random.default_rng(0)
+    seen = {path_log_ratio(tree, sides, generator=generator, **case) for _ in range(30)}
+    assert len(seen) == len(ratios)
+    for one in seen:
+        assert min(abs(one - other) for other in ratios) < 1e-9
+    assert path_log_ratio(LeastCost(), sides, generator=generator, **case) is None
+
+
+def test_the_twin_of_noisy_sort_follows_its_law():
+    sort = NoisySort().priced(4.0)
+    for policy in (ADD_REMOVE, bf.policies.Line(LINE)):
+        case = {"policy": policy, "epsilon": Fraction(1)}
+        twin = sorted_choices(
+            sort, STEP, samples=40_000, rng=Randomness(3), known={}, **case
+        )
+        assert sum(twin.values()) == 40_000
+        real = Counter(
+            public_key(sort.select(STEP, rng=Randomness(seed), **case))
+            for seed in range(1500)
+        )
+        often = [one for one, number in twin.items() if number > 300]
+        table = np.array([[twin[one] for one in often], [real[one] for one in often]])
+        assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
 def test_there_are_ten_pairings_of_four_cells():
@@ -133,8 +214,18 @@ def test_matchings_are_the_cheapest():
         inexact_matchings(Matching(), np.arange(9), **case)
 
 
+def test_pairings_stay_inside_connected_parts():
+    blocks = bf.policies.Blocks(LINE, [0, 0, 0, 1])
+    case = {"policy": blocks, "epsilon": Fraction(1)}
+    assert inexact_matchings(Matching().priced(4.0), STEP, runs=20, **case) == 0
+    twin = chosen_matchings(
+        Matching().priced(4.0), STEP, samples=1000, rng=Randomness(3), **case
+    )
+    assert twin.max() == 3
+
+
 def test_findings_say_how_they_were_made():
-    settings = {"epsilon": Fraction(1), "samples": 2000, "runs": 50}
+    settings = {"epsilon": Fraction(1), "samples": 2000, "runs": 50, "steps": 3}
     found = list(audit_selector(DyadicTree(), ADD_REMOVE, **settings))
     assert [str(one).split(":")[0] for one in found] == [
         "dyadic_tree, enumerated",
@@ -145,6 +236,9 @@ def test_findings_say_how_they_were_made():
         "least_cost, in batches",
         "least_cost, run by run",
     ]
+    assert found[0].pairs == len(chosen_pairs(ADD_REMOVE, (1, 8))) + 3
+    found = list(audit_selector(NoisySort(), ADD_REMOVE, **settings))
+    assert str(found[0]).startswith("noisy_sort, in batches")
 
 
 class Deterministic:

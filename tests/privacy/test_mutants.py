@@ -15,7 +15,30 @@ STOPS = {
 }
 
 
-def test_there_are_enough_plants():
+PROMISED = {
+    "halved noise": "halved_noise",
+    "unnoised singleton": "unnoised_singleton",
+    "clamped cost": "clamped_cost",
+    "dropped halving for policies": "dropped_halving",
+    "swapped budgets": "swapped_budgets",
+    "reused random stream": "reused_stream",
+    "wrong sensitivity": "wrong_sensitivity",
+    "off-by-one level": "off_by_one_level",
+    "last measured prefix left without noise": "last_prefix_without_noise",
+    "printed OH noise": "printed_hierarchy_noise",
+    "printed Corollary 8.3": "printed_corollary_8_3",
+    "printed Lemma 6.1": "printed_lemma_6_1",
+    "exact total leaked under add/remove": "exact_total_leaked",
+    "greedy matching": "greedy_matching",
+    "float noise": "float_noise",
+    "budget charged after release": "ledger_charged_after_release",
+}
+"""The bugs that must be among the plants, whatever else is."""
+
+
+def test_every_promised_plant_is_there():
+    assert len(set(PROMISED.values())) == 16
+    assert set(PROMISED.values()) <= MUTANTS.keys()
     assert len(MUTANTS) >= 30
 
 

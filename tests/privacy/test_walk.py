@@ -13,7 +13,14 @@ from typer.testing import CliRunner
 import blowfish_fast as bf
 import blowfish_fast.cli.audit_command as audit_command
 import tests.privacy.mutants_beyond_noise as beyond_noise
-from blowfish_fast.audit import LONG, QUICK, Report, Verdict, audit_everything
+from blowfish_fast.audit import (
+    LONG,
+    QUICK,
+    Report,
+    Verdict,
+    audit_everything,
+    walk,
+)
 from blowfish_fast.audit.plan import Task, all_partitions, tasks
 from blowfish_fast.audit.power import EXCESS, detection_power
 from blowfish_fast.audit.verdicts import PROMISED_POWER
@@ -26,6 +33,18 @@ from tests.privacy import mutants
 pytestmark = pytest.mark.audit
 
 RUN = CliRunner()
+SHORT = QUICK._replace(
+    priced=(2,),
+    families=("add_remove", "full"),
+    seeds=1,
+    pairs=16,
+    steps=1,
+    batch=4000,
+    noise=2000,
+    runs=10,
+    releases=10,
+)
+"""A part of what `blowfish audit --quick` walks, which CI runs by itself."""
 TINY = QUICK._replace(
     priced=(2,), families=("full",), batch=2000, noise=2000, runs=100, releases=20
 )
@@ -33,8 +52,8 @@ TINY = QUICK._replace(
 
 @pytest.fixture(scope="module")
 def report():
-    verdicts = audit_everything(QUICK, open_ledger=bf.Ledger, workers=usable_workers())
-    return Report(tuple(verdicts), QUICK, "quick", 60.0, "0")
+    verdicts = audit_everything(SHORT, open_ledger=bf.Ledger, workers=usable_workers())
+    return Report(tuple(verdicts), SHORT, "quick", 60.0, "0")
 
 
 def test_the_short_form_finds_no_violation(report):
@@ -46,9 +65,16 @@ def test_every_mechanism_is_audited_without_being_named(report):
         met = [one for one in report.verdicts if one.subject == name]
         families = {one.family for one in met if one.check == "prices"}
         assert {"add_remove", "full", "blocks", "graph", "constrained"} <= families
-        assert {"prices", "invariants", "budget", "release"} <= {
+        assert {"prices", "sensitivity", "invariants", "budget", "release"} <= {
             one.check for one in met
         }
+        priced = {
+            (one.family, one.domain)
+            for one in met
+            if one.check == "sensitivity" and one.events
+        }
+        # The real walks have these stops and more.
+        assert len(priced) * QUICK.pairs >= 1000, name
         sampled = [one for one in met if one.check in ("noise", "choice")]
         assert sampled, name
 
@@ -57,6 +83,27 @@ def test_every_partition_is_audited_without_being_named(report):
     for name in all_partitions():
         met = [one for one in report.verdicts if one.subject == name]
         assert {"add_remove", "full"} <= {one.family for one in met}, name
+        assert {"choice", "sensitivity"} <= {one.check for one in met}, name
+        batched = [one for one in met if "in batches" in one.note]
+        assert batched, f"{name} has no batched path; only runs one by one"
+
+
+def test_the_long_form_gives_every_choice_ten_million_samples():
+    for family in ("add_remove", "full"):
+        assert LONG.batch_under(family) == 10**7
+    assert LONG.batch_under("blocks") == 10**6
+    assert min(LONG.noise, QUICK.batch_under("full")) >= 10**5
+
+
+def test_a_check_that_cannot_run_is_a_violation(monkeypatch):
+    def broken(*_arguments):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr(walk, "mechanism_verdicts", broken)
+    (found,) = examine(Task("mechanism", "laplace", 4, "full"), TINY)
+    assert not found.passed
+    assert (found.check, found.subject) == ("run", "laplace")
+    assert "ZeroDivisionError: by nothing" in found.note
 
 
 def test_prices_are_tight_where_mechanisms_are(report):
@@ -73,7 +120,8 @@ def test_the_long_form_visits_everything_and_keeps_its_confidence():
     listed = tasks(LONG)
     assert {one.name for one in listed if one.kind == "mechanism"} == set(MECHANISMS)
     assert {one.name for one in listed if one.kind == "power"} == set(MECHANISMS)
-    assert [one.kind for one in listed][-1] == "timing"
+    assert listed[0].kind == "partition"
+    assert listed[-1].kind == "timing"
     assert LONG.batch >= 10**7
     assert LONG.noise >= 10**5
     # Each audit's miss, times their number, is the miss of all together.
@@ -159,7 +207,7 @@ def test_the_report_states_samples_bounds_and_confidence(report):
     assert "Clopper-Pearson" in said
     assert "0 violations" in said
     samples = [one["samples"] for one in plain["verdicts"] if one["check"] == "choice"]
-    assert max(samples) == QUICK.batch
+    assert max(samples) == SHORT.batch
     assert all(one["note"] for one in plain["verdicts"] if one["check"] == "choice")
     table = report.to_markdown()
     assert all(f"| {name} |" in table for name in MECHANISMS)
@@ -180,11 +228,15 @@ def one_process(monkeypatch):
 
 
 def test_the_command_writes_its_report(one_process, tmp_path):
+    figures = tmp_path / "figures.json"
     arguments = ["audit", "--quick", "--mechanism", "laplace", "--out", str(tmp_path)]
+    arguments += ["--record", str(figures), "--workers", "1"]
     done = RUN.invoke(application, arguments, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     assert "0 violations" in done.output
     assert json.loads((tmp_path / "audit.json").read_text())["passed"] is True
+    assert not (tmp_path / "progress.jsonl").exists()
+    assert json.loads(figures.read_text()).keys() == {"audit", "grey_box"}
     assert (tmp_path / "audit.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "audit.md").read_text().startswith("| subject |")
 

@@ -1,0 +1,112 @@
+"""Sampled rectangles on square maps: stage by stage, and whole releases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from blowfish_fast import Dawa, policies
+from blowfish_fast.curves import curve
+from blowfish_fast.kernels.box_buckets import boxes_to_pieces, bucket_boxes
+from blowfish_fast.kernels.rectangle_costs import dyadic_rectangle_costs
+from blowfish_fast.kernels.rectangle_lattice import lattice_totals
+from blowfish_fast.kernels.rectangle_partition import sample_rectangles
+from blowfish_fast.kernels.rectangle_weights import rectangle_weights
+from blowfish_fast.partitions import DyadicRectangles, DyadicTree
+
+from .common import EPSILON, Timed, grid, rectangles, sizes, words
+
+Call = Callable[[], object]
+# Three tenths of epsilon for the partition, as in a release.
+RATE = Fraction(EPSILON) * Fraction(3, 10)
+PENALTY = Fraction(1, 5) / (Fraction(EPSILON) * Fraction(7, 10))
+SEEDS = 3
+
+
+class Costs(Timed):
+    """Pinball costs of all dyadic rectangles."""
+
+    def prepare(self, cells: int) -> Call:
+        _, data = grid(cells)
+        return lambda: dyadic_rectangle_costs(data.counts, 3, 4)
+
+
+class Lattice(Timed):
+    """Weights and totals of all nodes."""
+
+    def prepare(self, cells: int) -> Call:
+        domain, data = grid(cells)
+        costs = dyadic_rectangle_costs(data.counts, 3, 4)
+        weights = rectangle_weights(domain.shape, rate=RATE, penalty=PENALTY)
+        # The costs are overwritten; a copy is a small part of the time.
+        return lambda: lattice_totals(
+            [[one.copy() for one in line] for line in costs], weights
+        )
+
+
+class Sample(Timed):
+    """Costs, totals and one draw: all of stage 1."""
+
+    def prepare(self, cells: int) -> Call:
+        domain, data = grid(cells)
+        walk = curve(domain).order
+        return lambda: sample_rectangles(
+            data.counts, words(), rate=RATE, penalty=PENALTY, walk=walk
+        )
+
+
+class Pieces(Timed):
+    """Two thousand rectangles as runs of the buckets that were drawn."""
+
+    def prepare(self, cells: int) -> Call:
+        domain, data = grid(cells)
+        edges, order = sample_rectangles(
+            data.counts, words(), rate=RATE, penalty=PENALTY, walk=curve(domain).order
+        )
+        asked = rectangles(domain)
+
+        def cut() -> object:
+            boxes = bucket_boxes(order, edges, domain.shape)
+            return boxes_to_pieces(asked.lows, asked.highs, boxes)
+
+        return cut
+
+
+class Release(Timed):
+    """DAWA on a map, by rectangles and along the curve."""
+
+    params: ClassVar[list[list[object]]] = [
+        ["dyadic_rectangles", "dyadic_tree"],
+        sizes(),
+    ]
+    param_names: ClassVar[list[str]] = ["partition", "cells"]
+
+    def dawa(self, partition: str, cells: int) -> tuple[Dawa, object]:
+        """Return the recipe with one of the partitions, and its data."""
+        domain, data = grid(cells)
+        asked = rectangles(domain)
+        typical = asked.mean_cells()
+        offered = {
+            "dyadic_rectangles": DyadicRectangles(query_cells=typical),
+            "dyadic_tree": DyadicTree(query_cells=typical, dimensions=2),
+        }
+        policy = policies.AddRemove(domain)
+        recipe = Dawa(policy, asked, epsilon=EPSILON, partition=offered[partition])
+        return recipe, data
+
+    def prepare(self, partition: str, cells: int) -> Call:
+        dawa, data = self.dawa(partition, cells)
+        return lambda: dawa.release(data, rng=1)
+
+    def track_error(self, partition: str, cells: int) -> float:
+        """Mean error per rectangle: a faster partition must not be a worse one."""
+        dawa, data = self.dawa(partition, cells)
+        truth = dawa.workload.answer(data)
+        errors = [
+            np.abs(dawa.release(data, rng=seed).answer(dawa.workload) - truth).mean()
+            for seed in range(SEEDS)
+        ]
+        return float(np.mean(errors))

@@ -1,0 +1,130 @@
+"""Trees and grids over space: time of kernels and of whole releases, and their error.
+
+Maps are generated: a few towns in an empty country. Errors are tracked beside times,
+so that a speed-up that costs accuracy shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blowfish_fast import policies
+from blowfish_fast.kernels import box_division, parent_fit, parent_spread, parent_tree
+from blowfish_fast.kernels.summed_area import summed_area_table
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.selections.medians import median_costs
+from blowfish_fast.strategies.box_tree import BoxTree
+
+from .common import EPSILON, Timed, grid, rectangles, side, sizes
+
+Call = Callable[[], object]
+NAMES = ["quad_tree", "hybrid_tree", "uniform_grid", "adaptive_grid"]
+GRIDS = sizes(20, smallest=12)
+
+
+def quadtree(cells: int) -> parent_tree.ParentTree:
+    """Return the shape of a quadtree over a square map."""
+    shape = (side(cells), side(cells))
+    placed = BoxTree.whole(shape).quartered().arranged(shape)
+    return parent_tree.tree_of_parents(placed.parents)
+
+
+class GrowQuadTree(Timed):
+    """Boxes down to cells, in the order of their strategy."""
+
+    params: ClassVar[list[Any]] = [GRIDS]
+
+    def prepare(self, cells: int) -> Call:
+        shape = (side(cells), side(cells))
+        return lambda: BoxTree.whole(shape).quartered().counted(shape)
+
+
+class DivideBoxes(Timed):
+    """One cut of the whole map into single cells."""
+
+    params: ClassVar[list[Any]] = [GRIDS]
+
+    def prepare(self, cells: int) -> Call:
+        highs = np.array([[side(cells), side(cells)]])
+        lows = np.zeros_like(highs)
+        return lambda: box_division.divide_boxes(lows, highs, highs)
+
+
+class ParentTreeFit(Timed):
+    """Exact least squares over all boxes."""
+
+    params: ClassVar[list[Any]] = [GRIDS]
+
+    def prepare(self, cells: int) -> Call:
+        tree = quadtree(cells)
+        generator = np.random.default_rng(1)
+        noisy = generator.normal(size=tree.nodes)
+        variances = generator.uniform(1.0, 9.0, tree.nodes)
+        return lambda: parent_fit.parent_tree_fit(noisy, variances, tree)
+
+
+class ParentTreeSpread(Timed):
+    """The law of the noise in random runs of leaves."""
+
+    params: ClassVar[list[Any]] = [GRIDS]
+
+    def prepare(self, cells: int) -> Call:
+        tree = quadtree(cells)
+        generator = np.random.default_rng(1)
+        ends = np.sort(generator.integers(0, tree.leaves + 1, (2, 2000)), axis=0)
+        pointers = np.arange(2001)
+        values = np.ones(2000)
+        variances = generator.uniform(1.0, 9.0, tree.nodes)
+        scales = np.sqrt(variances / 2.0)
+        return lambda: parent_spread.parent_tree_spread(
+            variances, scales, tree, pointers, ends[0], ends[1], values
+        )
+
+
+class MedianCosts(Timed):
+    """Costs of all cuts of the whole map, summed areas included."""
+
+    params: ClassVar[list[Any]] = [GRIDS]
+
+    def prepare(self, cells: int) -> Call:
+        _, data = grid(cells)
+        highs = np.array([[side(cells), side(cells)]])
+        lows, axes = np.zeros_like(highs), np.zeros(1, np.int64)
+        return lambda: median_costs(summed_area_table(data.counts), lows, highs, axes)
+
+
+class SpatialRelease(Timed):
+    """A whole release, in CPU time."""
+
+    params: ClassVar[list[Any]] = [NAMES, GRIDS]
+    param_names: ClassVar[list[str]] = ["mechanism", "cells"]
+
+    def prepare(self, name: str, cells: int) -> Call:
+        domain, data = grid(cells)
+        mechanism = MECHANISMS[name](
+            policies.AddRemove(domain), rectangles(domain), epsilon=EPSILON
+        )
+        return lambda: mechanism.release(data)
+
+
+class SpatialError:
+    """Mean absolute error of random rectangles, seeded."""
+
+    params: ClassVar[list[Any]] = [NAMES, sizes(16)]
+    param_names: ClassVar[list[str]] = ["mechanism", "cells"]
+    timeout = 300
+    unit = "records per rectangle"
+
+    def track_error(self, name: str, cells: int) -> float:
+        domain, data = grid(cells)
+        asked = rectangles(domain)
+        mechanism = MECHANISMS[name](policies.AddRemove(domain), asked, epsilon=EPSILON)
+        truth = asked.answer(data.counts)
+        errors = [
+            np.abs(mechanism.release(data, rng=seed).answer(asked) - truth).mean()
+            for seed in range(3)
+        ]
+        return float(np.mean(errors))

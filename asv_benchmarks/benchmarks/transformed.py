@@ -1,0 +1,149 @@
+"""Data-dependent release for any policy graph, at the sizes that are promised for it.
+
+Quotients of 2^20 cells by contiguous and by scattered buckets, the choice of a strategy
+by predicted error, each strategy's own release, and a grid of joined neighbours up to
+1024 x 1024: quotient, choice and release together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from blowfish_fast import Domain, Transformed
+from blowfish_fast.buckets import Buckets
+from blowfish_fast.curves import curve
+from blowfish_fast.partitions import DyadicTree, LeastCost, Matching, NoisySort
+from blowfish_fast.policies import Graph, Line, Policy, Threshold
+from blowfish_fast.strategies.strategy_choice import all_choices
+from blowfish_fast.workloads import Identity, Workload
+
+from .common import EPSILON, SMALL, Timed, grid, line, ranges, rectangles, side, sizes
+
+Call = Callable[[], object]
+WIDTH = 16
+THETA = 16
+
+
+def _ring(domain: Domain) -> Policy:
+    cells = np.arange(domain.size)
+    return Graph(domain, np.column_stack([cells, np.roll(cells, -1)]))
+
+
+def _grid(cells: int) -> Policy:
+    edge = side(cells)
+    return Threshold(Domain((edge, edge)), theta=1)
+
+
+POLICIES: dict[str, Callable[[int], Policy]] = {
+    "line": lambda cells: Line(Domain(cells)),
+    "threshold": lambda cells: Threshold(Domain(cells), theta=THETA),
+    "ring": lambda cells: _ring(Domain(cells)),
+    "grid": _grid,
+}
+
+
+class QuotientOfBuckets(Timed):
+    """The policy collapsed onto buckets of 16 cells, and all of its edges listed.
+
+    Contiguous along the line or the curve; or scattered, cell i in bucket i mod n/16.
+    """
+
+    params: ClassVar[list[Any]] = [
+        sizes(),
+        list(POLICIES),
+        ["contiguous", "scattered"],
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "policy", "buckets"]
+
+    def prepare(self, cells: int, policy: str, buckets: str) -> Call:
+        stated = POLICIES[policy](cells)
+        count = stated.domain.size // WIDTH
+        if buckets == "scattered":
+            chosen = Buckets.from_labels(np.arange(stated.domain.size) % count)
+        else:
+            runs = Buckets(np.arange(0, stated.domain.size + 1, WIDTH))
+            chosen = curve(stated.domain).then(runs)
+        return lambda: sum(len(part) for part in stated.project(chosen).edges())
+
+
+class Choice(Timed):
+    """Predicted error of every admissible strategy, best first."""
+
+    params: ClassVar[list[Any]] = [sizes(16), ["line", "threshold", "ring"]]
+    param_names: ClassVar[list[str]] = ["cells", "policy"]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        stated = POLICIES[policy](cells)
+        form = ranges(stated.domain).form(Buckets.single_cells(stated.domain.size))
+        return lambda: all_choices(stated, form, Fraction(EPSILON))
+
+
+class StrategyRelease(Timed):
+    """A release over all cells by one strategy."""
+
+    params: ClassVar[list[Any]] = [
+        sizes(),
+        ["ordered", "ordered_hierarchical", "h_theta", "vertex", "edge", "tree"],
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "strategy"]
+
+    def prepare(self, cells: int, strategy: Any) -> Call:
+        domain, data = line(cells)
+        policy = (
+            Threshold(domain, theta=THETA) if strategy == "h_theta" else Line(domain)
+        )
+        mechanism = Transformed(
+            policy, ranges(domain), epsilon=EPSILON, partition=None, strategy=strategy
+        )
+        return lambda: mechanism.release(data)
+
+
+class PartitionRelease(Timed):
+    """A release of single cells under a line policy, by each partition."""
+
+    PARTITIONS: ClassVar[dict[str, Any]] = {
+        "best": "best",
+        "none": None,
+        "dyadic_tree": DyadicTree(),
+        "least_cost": LeastCost(),
+        "matching_pairs": Matching(window=4),
+        "noisy_sort": NoisySort(),
+    }
+    params: ClassVar[list[Any]] = [sizes(), list(PARTITIONS)]
+    param_names: ClassVar[list[str]] = ["cells", "partition"]
+
+    def prepare(self, cells: int, partition: str) -> Call:
+        domain, data = line(cells)
+        mechanism = Transformed(
+            Line(domain),
+            Identity(domain),
+            epsilon=EPSILON,
+            partition=self.PARTITIONS[partition],
+        )
+        return lambda: mechanism.release(data)
+
+
+class GridRelease(Timed):
+    """A grid of joined neighbours: buckets, quotient, choice and release together."""
+
+    params: ClassVar[list[Any]] = [
+        [2**12] if SMALL else [2**16, 2**20],
+        ["cells", "rectangles"],
+        ["best", "dyadic_tree"],
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "asked", "partition"]
+
+    def prepare(self, cells: int, asked: str, partition: str) -> Call:
+        domain, data = grid(cells)
+        workload: Workload = (
+            Identity(domain) if asked == "cells" else rectangles(domain)
+        )
+        policy = Threshold(domain, theta=1)
+        chosen: Any = "best" if partition == "best" else DyadicTree()
+        return lambda: Transformed(
+            policy, workload, epsilon=EPSILON, partition=chosen
+        ).release(data)

@@ -1,0 +1,131 @@
+"""``blowfish serve``: the explorer as a web server, on a demo or on real tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .._optional import require
+from ..errors import InputError
+
+
+def run_server(
+    folder: Path | None,
+    *,
+    demo: bool,
+    database: str | None,
+    tables: Path | None,
+    epsilon: float,
+    host: str,
+    port: int,
+    https: bool,
+    new_secret: bool,
+) -> None:
+    """Open a workspace, print new secrets once, and serve until interrupted."""
+    for module in ("fastapi", "uvicorn", "ibis", "jinja2", "plotly"):
+        require(module, extra="web", purpose="blowfish serve")
+    import uvicorn
+
+    from ..server.web_app import make_app
+
+    workspace, secrets = open_workspace(
+        folder,
+        demo=demo,
+        database=database,
+        tables=tables,
+        epsilon=epsilon,
+        new_secret=new_secret,
+    )
+    for name, secret in secrets.items():
+        sys.stdout.write(f"secret of {name}: {secret}\n")
+    sys.stdout.write(f"open http://{host}:{port} in a browser; stop with Ctrl-C\n")
+    sys.stdout.flush()
+    # Questions wait for disks and databases in threads; let them take turns quickly.
+    sys.setswitchinterval(0.001)
+    try:
+        uvicorn.run(
+            make_app(workspace, secure_cookies=https),
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+        )
+    finally:
+        workspace.close()
+
+
+def open_workspace(
+    folder: Path | None,
+    *,
+    demo: bool,
+    database: str | None,
+    tables: Path | None,
+    epsilon: float,
+    new_secret: bool = False,
+) -> tuple[Any, dict[str, str]]:
+    """Return a workspace and the secrets that were made just now.
+
+    Parameters
+    ----------
+    folder : path or None
+        Where the server keeps its state; a demo makes a temporary one.
+    demo : bool
+        Make up data, a table and an analyst.
+    database : str, optional
+        A .duckdb, .csv or .parquet file, or a postgres:// address.
+    tables : path, optional
+        JSON: a list of table descriptions to add.
+    epsilon : float
+        Budget of every table that is added.
+    new_secret : bool
+        Make a new secret for the curator; the old one ends.
+    """
+    from ..server.demo_data import SALARIES, make_demo
+    from ..server.keys import CURATOR
+    from ..server.workspace import Workspace
+
+    if folder is None:
+        if not demo:
+            raise InputError(
+                "say where the server keeps its ledgers: --folder DIR, or try --demo"
+            )
+        folder = Path(tempfile.mkdtemp(prefix="blowfish-demo-"))
+    descriptions: list[Any] = []
+    source: Any = database
+    if demo:
+        source = folder / "demo.duckdb"
+        if not source.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            make_demo(source)
+        descriptions.append(SALARIES)
+    if tables is not None:
+        descriptions += _read_tables(tables)
+    workspace = Workspace(folder, database=source)
+    secrets = {}
+    fresh = not (folder / "keys.json").exists()
+    if fresh or new_secret:
+        secrets["the curator"] = workspace.keys.make("curator", CURATOR)
+        if fresh and demo:
+            secrets["the analyst ann"] = workspace.keys.make("analyst", "ann")
+    for one in descriptions:
+        if one.get("name") not in workspace.tables:
+            explorer = workspace.add_table(one, epsilon=epsilon)
+            if demo:
+                explorer.ledger.allot("ann", epsilon / 2)
+    return workspace, secrets
+
+
+def _read_tables(path: Path) -> list[Any]:
+    try:
+        listed = json.loads(path.read_text())
+    except (OSError, ValueError) as problem:
+        raise InputError(
+            f"{path.name} must hold JSON, a list of table descriptions ({problem})"
+        ) from None
+    if not isinstance(listed, list):
+        raise InputError(f"{path.name} must hold a list of table descriptions")
+    return listed

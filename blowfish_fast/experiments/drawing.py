@@ -1,0 +1,113 @@
+"""Bars and curves as all experiments draw them.
+
+|      #            |
+|  #   # o          |   o--o
+|  # o # o          | x--x--x
++--A---B---         +---------
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#999999",
+    "#8C6D1F",
+    "#000000",
+    "#7A4EAB",
+)
+"""Colours that people who see few of them can tell apart."""
+
+
+def grouped_bars(
+    axes: Axes,
+    places: Sequence[str],
+    series: Sequence[tuple[str, Sequence[float | None]]],
+    *,
+    label: str,
+) -> None:
+    """Draw bars side by side on a logarithmic scale; a missing number has no bar."""
+    width = 0.8 / max(len(series), 1)
+    for number, (name, heights) in enumerate(series):
+        shown = [(i, h) for i, h in enumerate(heights) if h is not None and h > 0]
+        axes.bar(
+            [i + (number - (len(series) - 1) / 2) * width for i, _ in shown],
+            [h for _, h in shown],
+            width,
+            label=name,
+            color=COLOURS[number % len(COLOURS)],
+        )
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
+    axes.set_ylabel(label)
+    axes.grid(axis="y", alpha=0.3)
+
+
+def curves(
+    axes: Axes,
+    series: Mapping[str, Mapping[float, float]],
+    *,
+    label: str,
+    along: str = "epsilon",
+    bands: Mapping[str, Mapping[float, tuple[float, float]]] | None = None,
+    dashed: Sequence[str] = (),
+) -> None:
+    """Draw a line per series on a logarithmic scale, with bands where there are any."""
+    for number, (name, points) in enumerate(series.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        places = sorted(points)
+        axes.plot(
+            places,
+            [points[place] for place in places],
+            marker="o",
+            markersize=3,
+            linestyle="--" if name in dashed else "-",
+            linewidth=1.2,
+            color=colour,
+            label=name,
+        )
+        band = (bands or {}).get(name)
+        if band:
+            axes.fill_between(
+                places,
+                [band[place][0] for place in places],
+                [band[place][1] for place in places],
+                color=colour,
+                alpha=0.12,
+                linewidth=0,
+            )
+    axes.set_yscale("log")
+    axes.set_xlabel(along)
+    axes.set_ylabel(label)
+    axes.grid(alpha=0.3)
+
+
+def add_legend(axes: Axes, *, fontsize: float = 7, **options: Any) -> None:
+    """Name what was drawn; nothing where nothing was."""
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize=fontsize, frameon=False, **options)
+
+
+def legend_above(figure: FigureBase, axes: Axes, *, columns: int = 5) -> None:
+    """Name, above all panels, what is drawn in each of them."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            ncols=min(columns, len(labels)),
+            fontsize=8,
+            frameon=False,
+        )

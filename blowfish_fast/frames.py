@@ -1,0 +1,127 @@
+"""Columns of public values, handed over to whatever a reader works with.
+
+Serves the table of a release's cells, answers by group, and synthetic records. The
+data-frame libraries are asked for only when a frame of theirs is.
+
+    age_from  age_to  sex   estimate     low    high
+           0      18  "F"       41.2    33.1    49.3
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._optional import require
+from ._typing import AnyArray
+from .errors import DomainError
+
+ROWS_AT_ONCE = 2**16
+
+
+class Table:
+    """Named columns of one length; public values only.
+
+    Parameters
+    ----------
+    columns : mapping from names to one-dimensional arrays
+
+    Examples
+    --------
+    >>> table = Table({"age": np.array([3, 70]), "town": np.array(["Bern", "Chur"])})
+    >>> len(table), table["age"].tolist()
+    (2, [3, 70])
+    """
+
+    __slots__ = ("columns",)
+
+    columns: dict[str, AnyArray]
+
+    def __init__(self, columns: Mapping[str, AnyArray]) -> None:
+        self.columns = {name: np.asarray(one) for name, one in columns.items()}
+        if len({one.shape for one in self.columns.values()}) > 1:
+            raise DomainError("columns of a table must have one length")
+
+    def __len__(self) -> int:
+        return next((one.size for one in self.columns.values()), 0)
+
+    def __getitem__(self, name: str) -> AnyArray:
+        if name not in self.columns:
+            raise DomainError(
+                f"there is no column {name!r}; this table has {list(self.columns)}"
+            )
+        return self.columns[name]
+
+    def __repr__(self) -> str:
+        return f"Table({len(self):,} rows: {', '.join(self.columns)})"
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return plain lists by column."""
+        return {name: one.tolist() for name, one in self.columns.items()}
+
+    def to_pandas(self) -> Any:
+        """Return a pandas data frame."""
+        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
+        return pandas.DataFrame(_for_frames(self.columns))
+
+    def to_polars(self) -> Any:
+        """Return a polars data frame."""
+        polars = require("polars", extra="frames", purpose="a polars data frame")
+        return polars.DataFrame(
+            {
+                name: one.tolist() if one.dtype.kind in "OU" else one
+                for name, one in _for_frames(self.columns).items()
+            },
+            strict=False,
+        )
+
+    def to_arrow(self) -> Any:
+        """Return an arrow table."""
+        arrow = require("pyarrow", extra="frames", purpose="an arrow table")
+        return arrow.table(
+            {
+                name: arrow.array(
+                    one.tolist() if one.dtype.kind in "OU" else one, from_pandas=True
+                )
+                for name, one in _for_frames(self.columns).items()
+            }
+        )
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file with a line of names first; missing values stay empty."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for start in range(0, len(self), ROWS_AT_ONCE):
+                block = slice(start, start + ROWS_AT_ONCE)
+                texts = [_texts(one[block]) for one in self.columns.values()]
+                writer.writerows(zip(*texts, strict=True))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file."""
+        parquet = require("pyarrow.parquet", extra="frames", purpose="Parquet")
+        parquet.write_table(self.to_arrow(), os.fspath(path))
+
+
+def _for_frames(columns: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Turn hours, minutes and seconds, which not all frames know, into milliseconds."""
+    return {
+        name: one.astype("datetime64[ms]")
+        if one.dtype.kind == "M" and np.datetime_data(one.dtype)[0] in ("h", "m", "s")
+        else one
+        for name, one in columns.items()
+    }
+
+
+def _texts(column: AnyArray) -> Iterator[Any]:
+    if column.dtype.kind == "M":
+        known = ~np.isnat(column)
+        texts = np.datetime_as_string(column).tolist()
+        return (one if there else "" for one, there in zip(texts, known, strict=True))
+    if column.dtype.kind == "f":
+        return ("" if one != one else repr(one) for one in column.tolist())
+    return iter(column.tolist())

@@ -1,0 +1,79 @@
+// Calls to the server, and what every page shares.
+
+const csrf = document.querySelector('meta[name="csrf"]')?.content ?? "";
+
+export async function call(method, path, body) {
+  const headers = { "X-CSRF-Token": csrf };
+  let content;
+  if (body instanceof FormData) content = body;
+  else if (body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    content = JSON.stringify(body);
+  }
+  const response = await fetch(path, { method, headers, body: content });
+  if (response.status === 401 && csrf) location.assign("/");
+  const answer = response.status === 204 ? null : await response.json();
+  if (!response.ok) throw new Error(answer?.message ?? `status ${response.status}`);
+  return answer;
+}
+
+export const get = (path) => call("GET", path);
+export const post = (path, body) => call("POST", path, body);
+export const put = (path, body) => call("PUT", path, body);
+export const byId = (id) => document.getElementById(id);
+
+let hiding;
+export function notice(words, bad = false) {
+  const box = byId("notice");
+  box.textContent = words;
+  box.classList.toggle("bad", bad);
+  box.hidden = false;
+  clearTimeout(hiding);
+  hiding = setTimeout(() => { box.hidden = true; }, 8000);
+}
+
+// Run something and say what went wrong, if it did.
+export async function trying(action) {
+  try { return await action(); } catch (problem) { notice(problem.message, true); }
+}
+
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+export const options = (values, chosen) =>
+  values.map(([value, words]) => element("option", { value, selected: value === chosen }, words));
+
+export const number = (value, digits = 4) =>
+  Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
+
+// Run once typing stops.
+export function afterPause(action, milliseconds = 350) {
+  let waiting;
+  return () => { clearTimeout(waiting); waiting = setTimeout(action, milliseconds); };
+}
+
+// Run at once, and once more if asked again meanwhile: a slider is followed as it moves,
+// with one request under way at a time and none of them too late.
+export function following(action) {
+  let running = false, again = false;
+  return async function follow() {
+    if (running) { again = true; return; }
+    running = true;
+    try {
+      do { again = false; await trying(action); } while (again);
+    } finally { running = false; }
+  };
+}
+
+byId("log-out")?.addEventListener("click", () => trying(async () => {
+  await call("DELETE", "/api/session");
+  location.assign("/");
+}));

@@ -1,0 +1,73 @@
+// Data sets: add a CSV file, then say what is public about its columns.
+
+import { byId, element, get, notice, options, post, trying } from "./api.js";
+
+const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"]];
+const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timestamp/.test(type) ? "date" : /string/.test(type) ? "category" : "";
+
+let sets = {};
+
+// Only names and types of columns are known here: ranges and levels are for the curator to state.
+function row(name, type) {
+  const kind = element("select", { "aria-label": `kind of ${name}` }, ...options(KINDS, guess(type)));
+  const small = (label, value) => element("input", { type: "number", step: "any", value, "aria-label": `${label} of ${name}` });
+  const [start, stop, width] = [small("start", 0), small("end", 100), small("width", 1)];
+  const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width);
+  const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
+  const refresh = () => {
+    cells.hidden = kind.value !== "number";
+    listed.hidden = kind.value !== "category" && kind.value !== "date";
+    listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : "a, b, c";
+  };
+  kind.addEventListener("change", refresh);
+  refresh();
+  const words = () => listed.value.split(",").map((one) => one.trim()).filter(Boolean);
+  const attribute = () => {
+    // The types that the database knows begin with ! where NULL is ruled out.
+    const made = { name, ...(type.startsWith("!") ? { missing: "none" } : {}) };
+    if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) } };
+    if (kind.value === "date") return { ...made, dates: words() };
+    return { ...made, levels: /int|bool/.test(type) ? words().map(Number) : words() };
+  };
+  const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, type),
+    element("td", {}, kind), element("td", {}, cells, listed));
+  return { line, used: () => kind.value !== "", attribute };
+}
+
+function describe() {
+  const name = byId("data-set").value, columns = sets[name] ?? {};
+  const rows = Object.entries(columns).map(([column, type]) => row(column, type));
+  byId("columns").tBodies[0].replaceChildren(...rows.map((one) => one.line));
+  byId("table-name").value = name;
+  byId("describe-form").hidden = !rows.length;
+  byId("describe-form").onsubmit = (event) => {
+    event.preventDefault();
+    trying(async () => {
+      const attributes = rows.filter((one) => one.used()).map((one) => one.attribute());
+      const table = { name: byId("table-name").value, source: name, attributes };
+      await post("/api/curator/tables", { table, epsilon: Number(byId("description-epsilon").value) });
+      location.reload();
+    });
+  };
+}
+
+export async function dataSets(chosen) {
+  sets = await get("/api/curator/data-sets");
+  byId("data-set").replaceChildren(...options(Object.keys(sets).map((one) => [one, one]), chosen));
+  describe();
+}
+
+export function listenForData() {
+  byId("data-set").addEventListener("change", describe);
+  byId("data-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    trying(async () => {
+      const content = new FormData();
+      content.append("name", byId("data-name").value);
+      content.append("file", byId("data-file").files[0]);
+      const added = await post("/api/curator/data-sets", content);
+      notice(`added ${added.name}; now describe its columns`);
+      await dataSets(added.name);
+    });
+  });
+}

@@ -1,0 +1,127 @@
+// Pictures of answers. Colours are told apart by everybody (Okabe and Ito).
+
+/* global Plotly */
+import { element, number } from "./api.js";
+
+const BLUE = "#0072b2", ORANGE = "#d55e00";
+const COLOURS = [BLUE, ORANGE];
+const LAYOUT = {
+  margin: { l: 55, r: 15, t: 10, b: 45 },
+  paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+  font: { family: "system-ui, sans-serif", size: 12 }, showlegend: false,
+  hovermode: "closest", barmode: "overlay", dragmode: false,
+};
+const CONFIG = { displayModeBar: false, responsive: true };
+
+const middles = (axis) => axis.kind === "number"
+  ? axis.edges.slice(0, -1).map((low, at) => (low + axis.edges[at + 1]) / 2)
+  : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(String);
+
+function put(box, traces, layout) {
+  box.classList.add("drawn");
+  return Plotly.react(box, traces, { ...LAYOUT, ...layout }, CONFIG);
+}
+
+function errors(answer) {
+  if (!answer.intervals || answer.values.length > 400) return undefined;
+  return {
+    type: "data", symmetric: false, thickness: 1, width: 2, color: "#444",
+    array: answer.values.map((value, at) => Math.max(0, answer.intervals[at][1] - value)),
+    arrayminus: answer.values.map((value, at) => Math.max(0, value - answer.intervals[at][0])),
+  };
+}
+
+// Many bins: a band instead of bars of error.
+function band(answer, x, colour) {
+  if (!answer.intervals || answer.values.length <= 400) return [];
+  const edge = (side) => ({ type: "scatter", mode: "lines", x, y: answer.intervals.map((one) => one[side]),
+    line: { width: 0 }, hoverinfo: "skip", showlegend: false });
+  return [edge(0), { ...edge(1), fill: "tonexty", fillcolor: `${colour}33` }];
+}
+
+const sides = (pair) => `${pair[0]} to ${pair[1]}`;
+
+function places(answer) {
+  const question = answer.question;
+  if (question.kind === "ranges") return question.ranges.map(sides);
+  if (question.kind === "rectangles") return question.rectangles.map((box) => box.map(sides).join(" by "));
+  if (question.kind === "quantiles") return question.q;
+  return middles(answer.axes[0]);
+}
+
+function oneAxis(answer, at, name) {
+  const colour = COLOURS[at % COLOURS.length], x = places(answer), kind = answer.question.kind;
+  const shared = { x, y: answer.values, name, error_y: errors(answer) };
+  if (kind === "quantiles") return [{ ...shared, type: "scatter", mode: "markers", marker: { color: colour, size: 9 } }];
+  if (kind === "cumulative" || answer.values.length > 400) {
+    const shape = kind === "cumulative" ? "linear" : "hvh";
+    return [...band(answer, x, colour), { ...shared, type: "scatter", mode: "lines", line: { color: colour, shape } }];
+  }
+  return [{ ...shared, type: "bar", marker: { color: colour, opacity: 0.75 } }];
+}
+
+const isMap = (answer) => answer.axes.length === 2 && Array.isArray(answer.values[0]);
+
+function drawMap(box, answer) {
+  const [down, across] = answer.axes;
+  return put(box, [{ type: "heatmap", z: answer.values, x: middles(across), y: middles(down),
+    colorscale: "Viridis", colorbar: { thickness: 10 } }],
+  { xaxis: { title: { text: across.attribute }, type: across.kind === "category" ? "category" : undefined },
+    yaxis: { title: { text: down.attribute }, type: down.kind === "category" ? "category" : undefined } });
+}
+
+// One range of heights for several pictures of one axis.
+export function scaleOf(answers) {
+  if (answers.some(isMap)) return undefined;
+  const heights = answers.flatMap((one) => [...one.values, ...(one.intervals ?? []).flat()]);
+  const low = heights.reduce((least, one) => Math.min(least, one), 0);
+  const high = heights.reduce((most, one) => Math.max(most, one), 1);
+  return [low - 0.03 * (high - low), high + 0.05 * (high - low)];
+}
+
+export function draw(box, answers, names = [], scale = undefined) {
+  if (!answers.length) { if (box.data) Plotly.purge(box); box.classList.remove("drawn"); return undefined; }
+  const first = answers[0], kind = first.question.kind;
+  if (isMap(first)) return drawMap(box, first);
+  const many = answers.length > 1;
+  const traces = answers.flatMap((one, at) => oneAxis(one, at, names[at] ?? `answer ${at + 1}`));
+  const attribute = first.axes.map((one) => one.attribute).join(" and ");
+  const category = first.axes[0].kind === "category" || kind === "ranges" || kind === "rectangles";
+  return put(box, traces, {
+    showlegend: many, legend: { orientation: "h", y: -0.25 },
+    barmode: many ? "group" : "overlay",
+    xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, type: category ? "category" : undefined },
+    yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, rangemode: "tozero", range: scale },
+  });
+}
+
+// Two answers share a picture if their axes mean the same, and stand side by side else.
+export function drawCompared(box, answers, names) {
+  const alike = (one) => JSON.stringify([isMap(one), one.question.kind === "quantiles", one.axes.map((axis) => axis.attribute)]);
+  const groups = answers.length === 2 && (isMap(answers[0]) || alike(answers[0]) !== alike(answers[1])) ? [[0], [1]] : [answers.map((_, at) => at)];
+  const plots = groups.map((members) => ({ members, plot: element("div", { class: "plot" }) }));
+  box.replaceChildren(...plots.map(({ members, plot }) =>
+    element("div", {}, element("h3", {}, members.map((at) => names[at]).join(" and ")), plot)));
+  for (const { members, plot } of plots) draw(plot, members.map((at) => answers[at]), members.map((at) => names[at]));
+}
+
+export function drawTradeOff(box, rows, chosen, picked) {
+  const points = rows.filter((one) => one.theta !== null);
+  const full = rows.find((one) => one.theta === null);
+  const here = points.findLast((one) => one.theta <= chosen) ?? points[0];
+  put(box, [
+    { type: "scatter", mode: "lines+markers", x: points.map((one) => one.theta), y: points.map((one) => one.cost),
+      text: points.map((one) => one.mechanism), marker: { size: 11, color: BLUE }, line: { color: BLUE },
+      hovertemplate: "theta %{x}: epsilon %{y:.4g}<br>%{text}<extra></extra>" },
+    { type: "scatter", mode: "lines", x: [points[0].theta, points.at(-1).theta], y: [full.cost, full.cost],
+      line: { dash: "dash", color: ORANGE }, hovertemplate: `default policy: ${number(full.cost)}<extra></extra>` },
+    { type: "scatter", mode: "markers", x: [here.theta], y: [here.cost], hoverinfo: "skip",
+      marker: { size: 18, color: "rgba(0,0,0,0)", line: { color: ORANGE, width: 3 } } },
+  ], { xaxis: { type: "log", title: { text: "threshold theta" } },
+    yaxis: { title: { text: "epsilon" }, rangemode: "tozero" } });
+  box.removeAllListeners?.("plotly_click");
+  box.on("plotly_click", (event) => {
+    const point = event.points.find((one) => one.curveNumber === 0);
+    if (point) picked(point.x);
+  });
+}

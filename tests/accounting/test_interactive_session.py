@@ -1,0 +1,237 @@
+"""Questions one at a time: charged first, calibrated to the policy, replayed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.integer_questions import single_draw_half_width
+from blowfish_fast.audit import audit_measurements, policy_families
+from blowfish_fast.errors import (
+    BudgetError,
+    DomainError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    RandomnessError,
+)
+
+PEOPLE = bf.Domain.product(
+    bf.Domain.from_edges([0, 10, 20, 40], name="age"),
+    bf.Domain.from_levels(["F", "M"], name="sex"),
+)
+COUNTS = np.array([[30, 20], [10, 0], [7, 5]])
+
+
+def session(policy=bf.policies.AddRemove, epsilon=100, path=None, domain=PEOPLE):
+    ledger = bf.Ledger(path, epsilon=epsilon, policy=policy(domain))
+    return bf.Session(ledger, COUNTS)
+
+
+def test_answers_are_near_the_truth_and_paid_for():
+    asked = session(epsilon=200)
+    assert round(asked.noisy_count(sex="F", epsilon=50)) == 47
+    assert round(asked.noisy_count(epsilon=50)) == 72
+    total = asked.noisy_sum("age", sex="F", epsilon=50)
+    assert abs(total - (30 * 5 + 10 * 15 + 7 * 30)) < 5
+    clamped = asked.noisy_sum("age", sex="F", low=10, high=20, epsilon=50)
+    assert abs(clamped - (30 * 10 + 10 * 15 + 7 * 20)) < 5
+    assert asked.ledger.remaining == 0
+    with pytest.raises(BudgetError):
+        asked.noisy_count(epsilon=0.1)
+
+
+def test_answers_are_charged_before_they_are_drawn(monkeypatch):
+    asked = session()
+    seen = []
+
+    def broken(*arguments, **options):
+        seen.append(asked.ledger.spent)
+        raise RuntimeError("lights out")
+
+    monkeypatch.setattr("blowfish_fast.handle._draw", broken)
+    with pytest.raises(RuntimeError):
+        asked.noisy_count(sex="F", epsilon=1, request="women")
+    assert seen == [1]
+    monkeypatch.undo()
+    asked.noisy_count(sex="F", epsilon=1, request="women")
+    assert asked.ledger.spent == 1
+
+
+def test_a_named_question_is_answered_once(tmp_path):
+    asked = session(path=tmp_path / "people.ledger")
+    first = asked.noisy_count(sex="F", epsilon=1, request="women")
+    again = asked.noisy_count(sex="F", epsilon=1, request="women")
+    assert first == again
+    assert first.interval() == again.interval()
+    assert asked.ledger.spent == 1
+    with pytest.raises(LedgerError, match="another question"):
+        asked.noisy_count(sex="M", epsilon=1, request="women")
+    with pytest.raises(RandomnessError, match="on disk"):
+        asked.noisy_count(sex="F", epsilon=1, rng=3)
+
+
+def test_the_parts_cost_no_more_than_one_where_nothing_crosses():
+    asked = session()
+    scale = {}
+    for policy in (bf.policies.AddRemove, bf.policies.Full):
+        asked = session(policy)
+        answers = asked.partition("sex").noisy_count(epsilon=2, rng=1)
+        assert list(answers) == ["F", "M"]
+        assert asked.ledger.spent == 2
+        low, high = answers["F"].interval(0.9)
+        assert low <= answers["F"] <= high
+        scale[policy] = high - low
+    # Under Full a record moves from one part to the other and changes both.
+    assert scale[bf.policies.Full] > 1.5 * scale[bf.policies.AddRemove]
+
+
+def test_parts_may_be_bins_and_may_be_summed():
+    asked = session(epsilon=300)
+    by_age = asked.partition("age", {"child": slice(0, 20), "adult": slice(20, 40)})
+    assert by_age.names == ["child", "adult"]
+    counts = by_age.noisy_count(epsilon=100)
+    assert {name: round(one) for name, one in counts.items()} == {
+        "child": 60,
+        "adult": 12,
+    }
+    sums = asked.partition("age", [0, 10, 40], sex="F").noisy_sum("age", epsilon=100)
+    assert [round(one / 10) for one in sums.values()] == [15, 36]
+    assert sums.to_table().to_dict()["age_to"] == [10, 40]
+
+
+@pytest.mark.parametrize("family", policy_families(bf.Domain((3, 2))))
+def test_every_question_pays_for_every_edge(family, monkeypatch):
+    """Grey box: the mechanism that a session builds, against all edges."""
+    domain = bf.Domain((3, 2))
+    policy = policy_families(domain)[family]
+    mechanisms = []
+    ledger = bf.Ledger(None, epsilon=10, policy=policy)
+    original = type(ledger).release
+
+    def watched(self, mechanism, *arguments, **options):
+        mechanisms.append(mechanism)
+        return original(self, mechanism, *arguments, **options)
+
+    monkeypatch.setattr(type(ledger), "release", watched)
+    asked = bf.Session(ledger, COUNTS)
+    asked.noisy_count({0: slice(0, 2), 1: 1}, epsilon="0.3")
+    asked.noisy_sum(0, {1: 1}, epsilon="0.3", step=1)
+    asked.partition(1).noisy_count(epsilon="0.3")
+    asked.partition(0).noisy_sum(1, epsilon="0.3", low=-1)
+    assert len(mechanisms) == 4
+    for mechanism in mechanisms:
+        assert all(price.passed for price in audit_measurements(mechanism, COUNTS))
+    assert ledger.spent == Fraction(12, 10)
+
+
+def test_whole_parts_are_released_for_the_price_of_the_largest():
+    asked = session(epsilon=1000)
+
+    def recipe(domain):
+        return bf.Laplace(
+            bf.policies.AddRemove(domain), bf.workloads.Identity(domain), epsilon=400
+        )
+
+    releases = asked.partition("sex").release(recipe)
+    assert asked.ledger.spent == 400
+    assert releases["F"].domain.names == ("age", "sex")
+    assert np.rint(releases["M"].estimate[:, 0]).tolist() == [20, 0, 5]
+    ages = asked.partition("age", [0, 20, 40]).release(recipe)
+    assert ages[0, 20].domain.attributes[0].edges == (0.0, 10.0, 20.0)
+    with pytest.raises(InputError, match="without conditions"):
+        asked.partition("sex", age=slice(0, 10)).release(recipe)
+
+
+def test_parts_that_edges_join_are_not_released_side_by_side():
+    asked = session(bf.policies.Full)
+
+    def recipe(domain):
+        return bf.Laplace(
+            bf.policies.Full(domain), bf.workloads.Identity(domain), epsilon=1
+        )
+
+    with pytest.raises(PolicyError, match="join"):
+        asked.partition("sex").release(recipe)
+    assert asked.ledger.spent == 0
+
+
+def test_intervals_hold_as_often_as_they_say():
+    asked = session(bf.policies.Full, epsilon=10**6)
+    hits = 0
+    for seed in range(150):
+        low, high = asked.noisy_count(sex="F", epsilon=0.5, rng=seed).interval(0.8)
+        hits += low <= 47 <= high
+    assert hits / 150 >= 0.8 - 3 * np.sqrt(0.16 / 150)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(0.05, 50), st.floats(0.001, 0.999))
+def test_half_widths_are_the_least_for_one_draw(width, miss):
+    half = single_draw_half_width(width, miss)
+    law = np.exp(-np.arange(0, 3000) / width)
+    law /= law[0] + 2 * law[1:].sum()
+    assert 2 * law[int(half) + 1 :].sum() <= miss * (1 + 1e-9)
+    if half > 0:
+        assert 2 * law[int(half) :].sum() >= miss * (1 - 1e-9)
+
+
+def test_public_totals_are_exact():
+    total = session(bf.policies.Full).noisy_count(epsilon=0.1)
+    assert total == 72
+    assert total.interval() == (72, 72)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda s: s.noisy_count(age=slice(0, 15), epsilon=1), InputError, "borders"),
+        (lambda s: s.noisy_sum("sex", epsilon=1), DomainError, "no sum"),
+        (lambda s: s.noisy_sum("age", low=3, high=1, epsilon=1), InputError, "exceed"),
+        (lambda s: s.noisy_sum("age", step=0, epsilon=1), InputError, "step"),
+        (lambda s: s.noisy_sum("age", step=1e-9, epsilon=1), InputError, "2\\^24"),
+        (lambda s: s.noisy_count(town="Bern", epsilon=1), DomainError, "no attribute"),
+        (lambda s: s.noisy_count(sex="X", epsilon=1), InputError, "not known"),
+        (lambda s: s.noisy_count(epsilon=0), InputError, "greater than 0"),
+        (
+            lambda s: s.partition("age", {"a": slice(0, 20), "b": slice(10, 40)}),
+            InputError,
+            "exclude each other",
+        ),
+    ],
+)
+def test_bad_questions_cost_nothing(ask, error, words):
+    asked = session()
+    with pytest.raises(error, match=words):
+        ask(asked)
+    assert asked.ledger.spent == 0
+
+
+def test_missing_values_have_no_sum():
+    domain = PEOPLE.with_extra_cells(missing="age")
+    policy = bf.policies.AddRemove(domain)
+    asked = bf.Session(bf.Ledger(None, epsilon=9, policy=policy), np.ones((4, 2)))
+    with pytest.raises(InputError, match="have no value"):
+        asked.noisy_sum("age", epsilon=1)
+    assert asked.noisy_sum("age", age=slice(None), epsilon=1, rng=1) != 0
+    assert asked.noisy_count(age="(missing)", epsilon=1, rng=1).interval()[1] > 0
+    assert "(missing)" in asked.partition("age").noisy_count(epsilon=1)
+
+
+def test_a_session_needs_a_ledger_and_fitting_data_and_prints_neither():
+    with pytest.raises(LedgerError, match="paid from a Ledger"):
+        bf.Session(None, COUNTS)
+    ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.Full(PEOPLE))
+    with pytest.raises(DomainError, match="over one Domain"):
+        bf.Session(ledger, bf.Histogram(bf.Domain((3, 2)), COUNTS))
+    with pytest.raises(InputError, match="shape of the domain"):
+        bf.Session(ledger, [1, 2])
+    shown = repr(bf.Session(ledger, bf.Histogram(PEOPLE, COUNTS)))
+    assert "30" not in shown
+    assert "counts hidden" in shown
+    assert repr(session().partition("sex")) == "Parts(by sex: 2)"

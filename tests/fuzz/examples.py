@@ -1,0 +1,238 @@
+"""Valid values by type, and arguments made from them: as they are, or changed.
+
+release file   bytes -> flipped, cut       or unpacked -> JSON and arrays changed -> zip
+plain data     to_dict(), pack() of examples -> one or a few things changed
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import io
+import json
+import os
+import tempfile
+import warnings
+import zipfile
+
+import numpy as np
+
+import blowfish_fast as bf
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from tests.fuzz.values import anything, array, mutated, mutated_array, mutated_bytes
+
+EPSILON = 1
+
+
+@functools.cache
+def domains():
+    return [
+        bf.Domain(8),
+        bf.Domain((3, 4)),
+        bf.Domain.from_edges([0, 1, 2.5, 9], name="age"),
+        bf.Domain.from_levels(["a", "b", "c"], name="kind"),
+        bf.Domain(1),
+    ]
+
+
+@functools.cache
+def policies():
+    """Return every policy class that a domain and simple options can make."""
+    line, grid = domains()[:2]
+    made = [one(line) for one in (bf.policies.Full, bf.policies.Line)]
+    made += [bf.policies.AddRemove(grid), bf.policies.Attribute(grid)]
+    made += [bf.policies.Threshold(line, theta=2), bf.policies.Threshold(grid, theta=1)]
+    made += [bf.policies.Blocks(line, [0, 0, 1, 1, 1, 2, 2, 2])]
+    made += [bf.policies.Graph(line, [[0, 1], [1, 5], [6, 7]])]
+    known = bf.CountConstraints(line, np.eye(8, dtype=int)[:1])
+    made += [made[0].with_constraints(known), made[0].project(np.arange(8) // 2)]
+    return made
+
+
+@functools.cache
+def releases():
+    """Return a release of every mechanism, small and seeded."""
+    made = []
+    for mechanism in MECHANISMS.values():
+        for policy in policies()[:3]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    built, data = mechanism.example(policy.domain, policy, EPSILON)
+                    made.append(built.release(data, rng=1))
+                except bf.BlowfishError:
+                    continue
+    return made
+
+
+@functools.cache
+def instances():
+    """Return examples of everything that can be written down."""
+    measured = [
+        one.strategy
+        for release in releases()
+        for one in getattr(release, "measurements", ())
+    ]
+    first = policies()[0]
+    grid = domains()[1]
+    known = [
+        bf.CountConstraints(first.domain, np.eye(8, dtype=int)[:2]),
+        bf.MarginalConstraints(grid, (0,)),
+        bf.RectangleConstraints(grid, [[0, 0]], [[2, 2]]),
+    ]
+    guarantees = [release.guarantee for release in releases()[:3]]
+    histogram = bf.Histogram(first.domain, np.arange(8))
+    everything = [*domains(), *policies(), *releases(), *measured, *guarantees]
+    attributes = [one for domain in domains() for one in domain.attributes]
+    return [*everything, *known, histogram, *attributes]
+
+
+def written(value):
+    """Return plain data of an example, if it has any."""
+    for name in ("to_dict", "pack"):
+        if hasattr(value, name):
+            try:
+                return getattr(value, name)()
+            except (bf.BlowfishError, NotImplementedError):
+                return None
+    return None
+
+
+@functools.cache
+def plain_data(owner):
+    """Return plain data of all examples of a class; of every class if it has none."""
+    own = [one for one in instances() if owner is not None and isinstance(one, owner)]
+    found = [written(one) for one in own or instances()]
+    return [one for one in found if isinstance(one, dict)] or [{}]
+
+
+@functools.cache
+def files(owner):
+    """Return the bytes of all examples of a class that has any."""
+    own = [one for one in releases() if owner is None or type(one) is owner]
+    return [one.to_bytes() for one in own or releases()]
+
+
+def changed_file(rng, content):
+    """Change a release file: its bytes, its plain data, or its arrays."""
+    if not content.startswith(b"PK"):
+        if rng.random() < 0.4:
+            return mutated_bytes(rng, content)
+        return dumped(mutated(rng, json.loads(content)))
+    if rng.random() < 0.3:
+        return mutated_bytes(rng, content)
+    plain, arrays = opened(content)
+    arrays = dict(arrays)
+    members = []
+    kind = rng.randrange(10)
+    if kind < 5:
+        plain = mutated(rng, plain)
+    elif kind < 9 and arrays:
+        name = rng.choice(sorted(arrays))
+        arrays[name] = rng.choice((mutated_array, mutated))(rng, arrays[name])
+    else:
+        members.append((rng.choice(("../up.npy", "/abs", "estimate.npy", "x/")), b"x"))
+    members = [("release.json", dumped(plain)), *members]
+    for name, one in arrays.items():
+        if not isinstance(one, np.ndarray):
+            one = np.array([repr(one)], dtype=object)
+        member = io.BytesIO()
+        try:
+            np.save(member, one, allow_pickle=True)
+        except (TypeError, AttributeError):
+            member.write(b"not an array")
+        members.append((name, member.getvalue()))
+    if rng.random() < 0.1:
+        del members[rng.randrange(len(members))]
+    return zipped(members)
+
+
+@functools.lru_cache(maxsize=256)
+def opened(content):
+    """Return the plain data and the arrays of a release file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        plain = json.loads(archive.read("release.json"))
+        arrays = {
+            name: np.load(io.BytesIO(archive.read(name)))
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
+    return plain, arrays
+
+
+def zipped(members):
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for name, content in members:
+                archive.writestr(name, content)
+    return file.getvalue()
+
+
+def dumped(plain):
+    """Write plain data as JSON; what JSON does not know becomes a text."""
+    try:
+        return json.dumps(plain, default=repr).encode()
+    except (TypeError, ValueError):
+        return b"{}"
+
+
+@functools.cache
+def _place():
+    return os.path.join(tempfile.mkdtemp(prefix="fuzz"), "file")
+
+
+def argument(rng, door, parameter):
+    """Return an argument for a parameter of a door, by its annotation."""
+    wanted = str(parameter.annotation)
+    owner = _owner(door)
+    if rng.random() < 0.03:
+        return anything(rng)
+    if "PathLike" in wanted or parameter.name == "path":
+        with open(_place(), "wb") as file:
+            file.write(changed_file(rng, rng.choice(files(owner))))
+        return _place()
+    if "bytes" in wanted:
+        content = rng.choice(files(owner))
+        return content if rng.random() < 0.02 else changed_file(rng, content)
+    if "dict" in wanted or "Mapping" in wanted:
+        data = rng.choice(plain_data(owner))
+        return data if rng.random() < 0.02 else mutated(rng, data)
+    if "Domain" in wanted or "Attributes" in wanted:
+        return rng.choice(domains())
+    if "Policy" in wanted:
+        return rng.choice(policies())
+    return _loose(rng)
+
+
+def _loose(rng):
+    """Return edges, levels, records, options: whatever a caller may have at hand."""
+    usual = (
+        [0, 1, 2.5, 9],
+        ["a", "b", "c"],
+        ["2024-01-01", "2024-02-01", "2024-03-01"],
+        {"age": [1, 2, 8.5], "kind": ["a", "a", "b"]},
+        np.arange(6),
+        np.array([[0, 1], [2, 3]]),
+        "clamp",
+        "error",
+        "age",
+    )
+    kind = rng.randrange(3)
+    if kind == 0:
+        return mutated(rng, rng.choice(usual))
+    return rng.choice(usual) if kind == 1 else array(rng)
+
+
+@functools.cache
+def _owner(door):
+    """Return the class whose method a door is, or that a function returns."""
+    value = owner = bf
+    for name in door.split("."):
+        value, owner = getattr(value, name), value
+    if inspect.isclass(owner):
+        return owner
+    home = inspect.unwrap(value).__globals__
+    named = home.get(str(inspect.signature(value).return_annotation))
+    return named if inspect.isclass(named) else None

@@ -1,0 +1,142 @@
+"""Every registered mechanism and every kind of bad data: an error, nothing charged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import CountsError, DomainError, InputError
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
+LINE = bf.Domain(8)
+
+
+def with_first(value, dtype=np.float64):
+    """Return a change that puts `value` into the first place."""
+
+    def change(data):
+        changed = np.array(data, dtype=dtype)
+        changed.flat[0] = value
+        return changed
+
+    return change
+
+
+POINTS_AND_COUNTS = {
+    "nan": (with_first(np.nan), InputError),
+    "infinity": (with_first(np.inf), InputError),
+    "minus infinity": (with_first(-np.inf), InputError),
+    "negative": (with_first(-1), InputError),
+    "beyond all integers": (with_first(1e300), InputError),
+    "missing": (with_first(None, object), InputError),
+    "a text": (with_first("3", object), InputError),
+    "a complex number": (with_first(1j, complex), InputError),
+    "dates": (lambda data: np.asarray(data).astype(int).astype("M8[D]"), InputError),
+    "ragged": (lambda _data: [[1, 2], [3]], InputError),
+    "nothing": (lambda _data: None, InputError),
+    "one number": (lambda _data: 5, InputError),
+    "a name": (lambda _data: "histogram", InputError),
+    "a mapping": (lambda _data: {"counts": [1]}, InputError),
+    "an axis too many": (lambda data: np.asarray(data)[..., None, None], InputError),
+    "another domain": (
+        lambda _data: bf.Histogram(bf.Domain(9), np.ones(9)),
+        DomainError,
+    ),
+    "other names": (
+        lambda _data: bf.Histogram(
+            bf.Domain.from_edges(range(9), name="age"), np.ones(8)
+        ),
+        DomainError,
+    ),
+}
+COUNTS_ONLY = {
+    "an empty list": (lambda _data: [], CountsError),
+    "a fraction": (with_first(1.5), CountsError),
+    "too short": (lambda data: np.asarray(data)[:-1], CountsError),
+    "too long": (lambda data: np.append(data, 1), CountsError),
+    "2^62": (with_first(2**62, np.int64), CountsError),
+    "unsigned 2^64 - 1": (with_first(2**64 - 1, np.uint64), CountsError),
+    "beyond 64 bits": (with_first(2**70, object), CountsError),
+    "a total of 2^62": (lambda data: np.full(len(data), 2**60), CountsError),
+    "truth values": (lambda data: np.asarray(data) > 0, CountsError),
+}
+KINDS = POINTS_AND_COUNTS | COUNTS_ONLY
+
+
+def asked(name):
+    """Return an example that suits the mechanism: counts, or points for clusters."""
+    full = bf.policies.Full(LINE)
+    made, data = MECHANISMS[name].example(LINE, full, 1)
+    return made, getattr(data, "counts", data)
+
+
+def takes_points(name):
+    return np.shape(asked(name)[1]) != LINE.shape
+
+
+CASES = [
+    (name, kind)
+    for name in sorted(MECHANISMS)
+    for kind in (POINTS_AND_COUNTS if takes_points(name) else KINDS)
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_bad_data_is_refused_and_costs_nothing(name, kind):
+    change, expected = KINDS[kind]
+    made, data = asked(name)
+    ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
+    bad = change(data)
+    for ask in (
+        lambda: made.release(bad, rng=1),
+        lambda: ledger.release(made, bad),
+        lambda: ledger.release(made, bad, "a request"),
+        lambda: ledger.release_disjoint([(made, data), (made, bad)]),
+    ):
+        with pytest.raises(expected) as caught:
+            ask()
+        assert len(str(caught.value)) > 20
+        assert ledger.spent == 0
+        assert ledger.history() == []
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_a_refused_request_may_be_asked_again(name):
+    made, data = asked(name)
+    ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
+    with pytest.raises(InputError):
+        ledger.release(made, np.full((1, 2, 3), np.nan), "a request")
+    ledger.release(made, data, "a request")
+    assert ledger.spent == 1
+
+
+@pytest.mark.parametrize("name", [one for one in MECHANISMS if not takes_points(one)])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float64, object])
+def test_counts_above_2_to_the_53_are_released(name, dtype):
+    made, data = asked(name)
+    large = np.array(data, dtype=dtype)
+    large[0] = 2**53 + 2
+    ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
+    release = ledger.release(made, large)
+    assert ledger.spent == 1
+    # The number of records is public here, and most mechanisms keep it.
+    assert np.isfinite(release.estimate).all()
+    assert abs(release.estimate.sum() / 2**53 - 1) < 1
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
+def test_large_counts_are_kept_to_the_last_digit(dtype):
+    counts = np.array([2**53 + 1, 2**60 + 1, 3], dtype=dtype)
+    kept = bf.Histogram(bf.Domain(3), counts).counts
+    assert kept.tolist() == [2**53 + 1, 2**60 + 1, 3]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[np.nan], [np.inf], [-1.0], [8.5], ["x"], [None], [1e300], [1j]],
+    ids=str,
+)
+def test_records_out_of_the_domain_are_refused(values):
+    with pytest.raises(InputError):
+        bf.Histogram.from_records(bf.Domain.from_edges(range(9)), values)

@@ -1,0 +1,76 @@
+"""Tables of public values, for every kind of reader."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from blowfish_fast import _optional
+from blowfish_fast.errors import DomainError, MissingExtraError
+from blowfish_fast.frames import Table
+
+TOWNS = np.array(["Bern", None, "Ch,ur"], dtype=object)
+
+
+@pytest.fixture
+def table():
+    return Table(
+        {
+            "age": np.array([1.5, np.nan, np.inf]),
+            "town": TOWNS,
+            "day": np.array(["2024-01-01", "NaT", "2024-01-03"], dtype="M8[D]"),
+            "hour": np.array([1, 2, 3], dtype="M8[h]"),
+            "count": np.array([1, 2, 3]),
+        }
+    )
+
+
+def test_columns_are_kept_by_name(table):
+    assert len(table) == 3
+    assert table["count"].tolist() == [1, 2, 3]
+    assert table.to_dict()["town"] == ["Bern", None, "Ch,ur"]
+    assert repr(table) == "Table(3 rows: age, town, day, hour, count)"
+    with pytest.raises(DomainError, match="no column 'size'"):
+        table["size"]
+    with pytest.raises(DomainError, match="one length"):
+        Table({"a": np.zeros(2), "b": np.zeros(3)})
+
+
+def test_a_csv_file_reads_back(table, tmp_path):
+    table.to_csv(tmp_path / "table.csv")
+    with open(tmp_path / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["age", "town", "day", "hour", "count"],
+        ["1.5", "Bern", "2024-01-01", "1970-01-01T01", "1"],
+        ["", "", "", "1970-01-01T02", "2"],
+        ["inf", "Ch,ur", "2024-01-03", "1970-01-01T03", "3"],
+    ]
+
+
+def test_frames_hold_the_same_values(table, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("polars")
+    frame = table.to_pandas()
+    assert frame["town"].isna().tolist() == [False, True, False]
+    assert frame["day"][0] == pandas.Timestamp("2024-01-01")
+    polars = table.to_polars()
+    assert polars["town"].to_list() == ["Bern", None, "Ch,ur"]
+    assert polars["count"].to_list() == [1, 2, 3]
+    arrow = table.to_arrow()
+    assert arrow["day"].null_count == 1
+    table.to_parquet(tmp_path / "table.parquet")
+    again = parquet.read_table(tmp_path / "table.parquet")
+    assert again["town"].to_pylist() == ["Bern", None, "Ch,ur"]
+
+
+def test_a_missing_library_is_named_with_its_extra(table, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(_optional.importlib, "import_module", absent)
+    with pytest.raises(MissingExtraError, match=r"blowfish_fast\[frames\]"):
+        table.to_pandas()

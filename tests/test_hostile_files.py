@@ -1,0 +1,170 @@
+"""Release files made to harm: each is refused, quickly, and nothing else happens."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import tracemalloc
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast import release_file
+from blowfish_fast.errors import ReleaseFileError
+
+LINE = bf.Domain(64)
+
+
+@pytest.fixture(scope="module")
+def members():
+    """The parts of a good file."""
+    full = bf.policies.Full(LINE)
+    made = bf.Laplace(full, bf.workloads.Identity(LINE), epsilon=1)
+    content = made.release(np.arange(64), rng=1).to_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(*members, method=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with zipfile.ZipFile(file, "w", method) as archive:
+            for name, content in members:
+                archive.writestr(name, content)
+    return file.getvalue()
+
+
+def with_plain(members, **changes):
+    """Return a file whose plain data has other entries."""
+    plain = json.loads(members["release.json"]) | changes
+    changed = members | {"release.json": json.dumps(plain).encode()}
+    return zipped(*changed.items())
+
+
+def with_array(members, content):
+    return zipped(*(members | {"estimate.npy": content}).items())
+
+
+def saved(array, **options):
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def refused(content, words=None):
+    with pytest.raises(ReleaseFileError, match=words):
+        bf.Release.from_bytes(content)
+
+
+def test_the_good_file_is_read(members):
+    assert bf.Release.from_bytes(zipped(*members.items())).domain == LINE
+
+
+def test_a_bomb_is_not_unpacked(members, monkeypatch):
+    bomb = with_array(members, saved(np.zeros(2**21)))
+    assert len(bomb) < 2**16
+    monkeypatch.setattr(release_file, "memory_room", lambda: 2.0**22)
+    tracemalloc.start()
+    refused(bomb, "unpacks to 16 MiB")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_a_bomb_that_lies_about_its_size_is_cut_off(members):
+    content = bytearray(with_array(members, saved(np.zeros(2**21))))
+    true = (2**24 + 128).to_bytes(4, "little")
+    assert content.count(true) == 2
+    tracemalloc.start()
+    refused(bytes(content).replace(true, (600).to_bytes(4, "little")))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**21
+
+
+@pytest.mark.parametrize("name", ["../escaped.npy", "/escaped.npy", "a/../../escaped"])
+def test_names_are_never_paths(members, name, tmp_path, monkeypatch):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    content = zipped(*members.items(), (name, saved(np.ones(3))))
+    assert bf.Release.from_bytes(content).domain == LINE
+    refused(with_plain(members, estimate={"array": name.removesuffix(".npy")}))
+    assert list(tmp_path.rglob("*")) == [inside]
+
+
+@pytest.mark.parametrize(
+    "shape", [(2**40,), (2**62, 4), (-5,), (2**20, 2**20)], ids=str
+)
+def test_huge_shapes_are_only_words(members, shape):
+    head = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(head, header)
+    refused(with_array(members, head.getvalue() + b"\x00" * 64))
+
+
+def test_pickles_are_never_opened(members):
+    class Trap:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was opened",)
+
+    trapped = saved(np.array([Trap()], dtype=object), allow_pickle=True)
+    refused(with_array(members, trapped))
+    refused(with_array(members, pickle.dumps(Trap())))
+    refused(pickle.dumps(Trap()))
+
+
+def test_a_name_given_twice_is_refused(members):
+    twice = zipped(*members.items(), ("estimate.npy", saved(np.ones(64))))
+    refused(twice, "same name")
+
+
+def test_every_truncation_is_refused(members):
+    whole = zipped(*members.items())
+    for length in range(0, len(whole) - 1, 7):
+        refused(whole[:length])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"estimate": {"array": "release"}},
+        {"estimate": 1e400},
+        {"details": [1]},
+        {"details": {"a": {"array": "estimate"}, "b": {"array": "nothing"}}},
+        {"measurements": [{}]},
+        {"measurements": 7},
+        {"domain": {"attributes": [{"size": 2**70}]}},
+        {"domain": {"attributes": [{"size": 64}] * 40}},
+        {"covers": "everything"},
+        {"format": 99},
+    ],
+    ids=range(10),
+)
+def test_plain_data_that_does_not_fit_is_refused(members, changes):
+    refused(with_plain(members, **changes))
+
+
+def test_numbers_of_a_billion_digits_are_refused_at_once(members):
+    promise = json.loads(members["release.json"])["guarantee"]
+    for text in ("1e999999999", "1/1e999999999", "9" * 10**5):
+        refused(with_plain(members, guarantee=promise | {"epsilon": text}))
+
+
+def test_nested_without_end_is_refused(members):
+    deep = b'{"format": 1, "details": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"
+    refused(zipped(*(members | {"release.json": deep}).items()))
+
+
+def test_flipped_bits_inside_a_member_are_noticed(members):
+    whole = bytearray(zipped(*members.items(), method=zipfile.ZIP_STORED))
+    at = whole.index(members["estimate.npy"]) + 200
+    whole[at] ^= 1
+    refused(bytes(whole), "CRC")
+    assert zlib.crc32(members["estimate.npy"]) != zlib.crc32(bytes(whole[at:]))

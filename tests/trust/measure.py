@@ -1,0 +1,203 @@
+"""Measure what the table of the README promises, and note it in docs/trust.json.
+
+python -m tests.trust.measure                  everything here, some ten minutes
+python -m tests.trust.measure kills coverage   these alone
+blowfish audit --record docs/trust.json        audit, power, grey box
+blowfish trust --write README.md               the table from the file
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from blowfish_fast.audit import LONG, Report
+from blowfish_fast.audit.plan import Task
+from blowfish_fast.audit.trust_table import note_figures
+from blowfish_fast.audit.walk import examine
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from tests.trust import bad_inputs, coverage, ledger_stress
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ROOT / "docs" / "trust.json"
+RELEASES, FIRST = 10_000, 1_000
+KILLS, QUESTIONS = 1000, 4_000
+CHARGES = 100_000
+IMPORT_SECONDS, CALL_SECONDS = 0.3, 2.0
+
+
+def measure_coverage(releases=RELEASES, first=FIRST):
+    """Count misses of intervals; where the first releases hardly miss, they will do."""
+    found, many = {}, []
+    for name in sorted(MECHANISMS):
+        offered = coverage.offered(name)
+        if offered is None:
+            continue
+        misses = coverage.missed(*offered, first)
+        if misses.max() > coverage.BETA / 5:
+            many.append(name)
+            rest = coverage.missed(*offered, releases - first, seed=first)
+            misses = (first * misses + (releases - first) * rest) / releases
+        found[name] = float(misses.max())
+    worst = max(found, key=found.get)
+    limit = coverage.allowed(releases)
+    return {
+        "goal": "misses of 95 % noise intervals at most beta + 3 sigma",
+        "measured": f"{releases:,} releases of each of {len(many)} mechanisms, "
+        f"{first:,} of {len(found) - len(many)} that hardly miss: at most "
+        f"{found[worst]:.4f} ({worst}), allowed {limit:.4f}",
+        "passed": found[worst] <= limit,
+        "misses": found,
+        "with_all_releases": many,
+    }
+
+
+def measure_kills(number=KILLS, questions=QUESTIONS):
+    """Kill a worker again and again."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = ledger_stress.kills(Path(folder), number, questions)
+    wrong = found["uncharged"] + found["lost"] + found["changed"]
+    return {
+        "goal": "1,000 kills: nothing released uncharged, lost or changed",
+        "measured": f"{found['kills']:,} kills, {found['between']} of them between "
+        f"charge and answer: {wrong} wrong",
+        "passed": found["kills"] >= number and wrong == 0 and found["between"] > 0,
+        **found,
+    }
+
+
+def measure_concurrency(charges=CHARGES):
+    """Let many ask at once; then charge many times."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        before = ledger_stress.commits_per_second(folder)
+        paid, rate, spent = ledger_stress.analysts(folder)
+        first, last = ledger_stress.many_charges(folder, charges)
+    share, growth = 2 * rate / before, last / first
+    return {
+        "goal": "32 analysts never overspend, at least 0.4 of the disk's rate of "
+        "transactions (two per release); 100,000 charges, the last at most twice as "
+        "slow as the first",
+        "measured": f"{paid} of 400 paid, {rate:,.0f} releases/s = {share:.2f} of the "
+        f"rate; after {charges:,} charges {growth:.2f} times as slow",
+        "passed": paid == 400 and spent == 4 and share >= 0.4 and growth <= 2,
+        "releases_per_second": rate,
+        "transactions_per_second": before,
+        "growth": growth,
+    }
+
+
+def measure_inputs():
+    """Offer what is no histogram."""
+    found = list(bad_inputs.outcomes())
+    odd = [
+        one
+        for one in found
+        if one[2] != ("accepted" if one[0] in bad_inputs.ACCEPTED else "refused")
+    ]
+    return {
+        "goal": "NaN, infinities, negatives, > 2^53, empty, out of domain, wrong "
+        "shapes: the documented outcome, nothing charged where refused",
+        "measured": f"{len(found):,} cases ({len(bad_inputs.COUNTS)} kinds of counts "
+        f"in every mechanism, {len(bad_inputs.RECORDS)} of records): "
+        f"{len(odd)} otherwise",
+        "passed": not odd,
+        "otherwise": [list(one) for one in odd],
+    }
+
+
+def measure_start_up(tries=5):
+    """Import, and release once, in fresh processes with compiled kernels."""
+    imported = "import blowfish_fast"
+    called = (
+        "import blowfish_fast as bf; line = bf.Domain(1024); "
+        "policy = bf.policies.Full(line); "
+        "asked = bf.workloads.Ranges.random(line, 100, rng=1); "
+        "bf.Dawa(policy, asked, epsilon=1).release([1] * 1024)"
+    )
+    once = [_cpu_seconds(called) for _ in range(tries + 1)]
+    first, call = min(_cpu_seconds(imported) for _ in range(tries)), min(once)
+    return {
+        "goal": "import at most 0.3 s of CPU, first release at most 2 s with compiled "
+        "kernels",
+        "measured": f"import {first:.2f} s, import and first release {call:.2f} s",
+        "passed": first <= IMPORT_SECONDS and call <= CALL_SECONDS,
+    }
+
+
+def _cpu_seconds(code):
+    timed = f"import time; s = time.process_time(); {code}; " + (
+        "print(time.process_time() - s)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", timed],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    return float(done.stdout)
+
+
+def measure_mutants():
+    """Plant every bug and count those that the audit catches by name."""
+    from tests.privacy import mutants_beyond_noise, mutants_of_baselines  # noqa: F401
+    from tests.privacy.mutants import MUTANTS
+
+    def caught(mutant, look):
+        with mutant.plant():
+            failed = [one for one in look() if not one.passed]
+        return mutant.check in {one.check for one in failed} and {
+            one.subject for one in failed
+        } == {mutant.subject}
+
+    found = {name: caught(one, one.verdicts) for name, one in MUTANTS.items()}
+    for name, one in mutants_of_baselines.STOPS.items():
+        found[name] = caught(one, lambda one=one: mutants_of_baselines.verdicts(one))
+    missed = sorted(name for name, seen in found.items() if not seen)
+    return {
+        "goal": "at least 16 planted bugs, all caught, the mechanism named",
+        "measured": f"{len(found) - len(missed)} of {len(found)} caught",
+        "passed": not missed and len(found) >= 16,
+        "missed": missed,
+    }
+
+
+def measure_power():
+    """Plant an excess of 5 % in every mechanism, as the long form of the audit does."""
+    found = [
+        verdict
+        for name in sorted(MECHANISMS)
+        for verdict in examine(Task("power", name, 4, "add_remove"), LONG)
+    ]
+    report = Report(tuple(found), LONG, "long", 0.0, "")
+    return report.figures()["power"]
+
+
+MEASURES = {
+    "power": measure_power,
+    "mutants": measure_mutants,
+    "coverage": measure_coverage,
+    "kills": measure_kills,
+    "concurrency": measure_concurrency,
+    "inputs": measure_inputs,
+    "start_up": measure_start_up,
+}
+
+
+def main(names):
+    """Measure what is named, or everything; return whether all goals were met."""
+    passed = True
+    for name in names or MEASURES:
+        entry = MEASURES[name]()
+        note_figures(FIGURES, {name: entry})
+        sys.stdout.write(f"{name}: {entry['measured']}\n")
+        sys.stdout.flush()
+        passed = passed and entry["passed"]
+    return passed
+
+
+if __name__ == "__main__":
+    sys.exit(not main(sys.argv[1:]))
