@@ -14,7 +14,7 @@ from blowfish_fast.kernels.box_buckets import boxes_to_pieces, bucket_boxes
 from blowfish_fast.kernels.rectangle_costs import dyadic_rectangle_costs
 from blowfish_fast.kernels.rectangle_lattice import lattice_totals
 from blowfish_fast.kernels.rectangle_partition import sample_rectangles
-from blowfish_fast.kernels.rectangle_weights import rectangle_weights
+from blowfish_fast.kernels.rectangle_weights import fixed_point_weights
 from blowfish_fast.partitions import DyadicRectangles, DyadicTree
 
 from .common import EPSILON, Timed, grid, rectangles, sizes, words
@@ -40,7 +40,7 @@ class Lattice(Timed):
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)
         costs = dyadic_rectangle_costs(data.counts, 3, 4)
-        weights = rectangle_weights(domain.shape, rate=RATE, penalty=PENALTY)
+        weights = fixed_point_weights(domain.shape, rate=RATE, penalty=PENALTY)
         # The costs are overwritten; a copy is a small part of the time.
         return lambda: lattice_totals(
             [[one.copy() for one in line] for line in costs], weights

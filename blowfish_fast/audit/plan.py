@@ -73,7 +73,7 @@ class Plan(NamedTuple):
 LONG = Plan()
 QUICK = Plan(
     families=("add_remove", "full", "line"),
-    seeds=2,
+    seeds=1,
     pairs=96,
     steps=8,
     batch=200_000,

@@ -161,7 +161,7 @@ def lattice_totals(costs: Grids, weights: RectangleWeights) -> Lattice:
     costs : list of lists of int64 arrays
         From `dyadic_rectangle_costs`; overwritten, since they are the largest arrays.
     weights : RectangleWeights
-        From `rectangle_weights`, for the same grid and quantile.
+        From `fixed_point_weights`, for the same grid and quantile.
     """
     rows, columns = costs[0][0].shape
     shape = (int(rows), int(columns))

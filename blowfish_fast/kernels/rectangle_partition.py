@@ -43,8 +43,8 @@ from blowfish_fast.kernels.rectangle_weights import (
     WINDOWS,
     Base,
     Number,
+    fixed_point_weights,
     lattice_levels,
-    rectangle_weights,
 )
 
 Levels: TypeAlias = tuple[int, int]
@@ -258,7 +258,7 @@ def sample_rectangles(
     steps = np.arange(counts.size) if walk is None else walk
     if steps.shape != (counts.size,) or (np.bincount(steps) != 1).any():
         raise InputError(f"a walk visits each of the {counts.size} cells once")
-    weights = rectangle_weights(
+    weights = fixed_point_weights(
         shape,
         rate=rate,
         penalty=penalty,

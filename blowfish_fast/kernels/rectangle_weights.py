@@ -80,7 +80,7 @@ def lattice_levels(shape: Shape) -> tuple[int, int]:
     return (rows - 1).bit_length(), (columns - 1).bit_length()
 
 
-def rectangle_weights(
+def fixed_point_weights(
     shape: Shape,
     *,
     rate: Number,
@@ -161,7 +161,7 @@ def rectangle_slack(
         Upper bounds of what the sampler will be given; both make the answer sharper,
         one alone does not.
     base
-        As for `rectangle_weights`.
+        As for `fixed_point_weights`.
 
     Returns
     -------
@@ -172,7 +172,9 @@ def rectangle_slack(
     tall, wide = lattice_levels(shape)
     if rate is None or penalty is None:
         rate, penalty = _LARGEST, 1  # no other pair leaves fewer fraction bits
-    bits = rectangle_weights(shape, rate=rate, penalty=penalty, base=base).fraction_bits
+    bits = fixed_point_weights(
+        shape, rate=rate, penalty=penalty, base=base
+    ).fraction_bits
     return 8 * (tall + wide) * total_error(max(tall, wide) + 4, bits)
 
 

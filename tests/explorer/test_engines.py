@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -62,6 +63,8 @@ QUESTIONS = [
 )
 def engine(request, tmp_path_factory):
     absent = [one for one in NEEDS[request.param] if not importlib.util.find_spec(one)]
+    if absent and os.environ.get("BLOWFISH_NOTHING_SKIPPED"):
+        pytest.fail(f"{', '.join(absent)} should have been installed")
     if absent:
         pytest.skip(f"needs {', '.join(absent)}: {INSTALL[request.param]}")
     with ENGINES[request.param](tmp_path_factory.mktemp(request.param)) as made:

@@ -148,6 +148,9 @@ def _array(rng, name, wanted, plan):
         return np.unique(made) if name != "pointers" else made
     if name in PERMUTED:
         return np.argsort([rng.random() for _ in range(plan.cells)])
+    if name == "parents" and rng.random() < 0.3:
+        # All below the last node; otherwise each below an earlier one.
+        return np.array([plan.cells - 1] * (plan.cells - 1) + [-1])
     if name == "parents":
         return np.array([rng.randrange(-1, max(at, 1)) for at in range(plan.cells)])
     if name in OF_QUERIES:

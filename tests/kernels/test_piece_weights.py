@@ -156,6 +156,7 @@ def test_rows_of_many_pieces_fit_their_room():
         ([0, 2], [1], [2]),  # pointers beyond the pieces
         ([1, 1], [1], [2]),
         ([0, 1, 0, 1], [1], [2]),
+        ([0, 2**62, 1], [1], [2]),
         ([], [], []),
     ],
 )

@@ -16,7 +16,7 @@ from blowfish_fast.kernels.rectangle_lattice import (
     is_half_empty,
     lattice_totals,
 )
-from blowfish_fast.kernels.rectangle_weights import Base, rectangle_weights
+from blowfish_fast.kernels.rectangle_weights import Base, fixed_point_weights
 from tests.reference import exponential_choice
 from tests.reference import rectangle_partition as reference
 
@@ -75,7 +75,7 @@ def test_stored_weights_give_the_intended_law(
             [(i + j + 1) / (tall + wide + 1) for j in range(wide + 1)]
             for i in range(tall + 1)
         ]
-    weights = rectangle_weights(
+    weights = fixed_point_weights(
         shape,
         rate=rate,
         penalty=penalty,
@@ -93,7 +93,7 @@ def test_stored_weights_give_the_intended_law(
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(arrays(np.int64, (3, 5), elements=st.integers(0, 20)))
 def test_totals_add_up_the_choices_within_the_stated_error(counts):
-    weights = rectangle_weights(counts.shape, rate=0.7, penalty=1.5)
+    weights = fixed_point_weights(counts.shape, rate=0.7, penalty=1.5)
     lattice = lattice_of(counts, weights)
     bits = weights.fraction_bits
     for (levels, place), row in stored_rows(lattice).items():
@@ -105,7 +105,7 @@ def test_totals_add_up_the_choices_within_the_stated_error(counts):
 
 def test_a_node_with_an_empty_half_stands_for_the_other():
     counts = np.arange(15).reshape(3, 5)
-    lattice = lattice_of(counts, rectangle_weights((3, 5), rate=1, penalty=1))
+    lattice = lattice_of(counts, fixed_point_weights((3, 5), rate=1, penalty=1))
     assert is_half_empty(1, 1, 3)
     assert not is_half_empty(0, 1, 3)
     assert not is_half_empty(2, 0, 3)
@@ -118,7 +118,7 @@ def test_a_node_with_an_empty_half_stands_for_the_other():
 def test_hopeless_buckets_end_at_the_floor():
     counts = np.zeros((4, 4), dtype=np.int64)
     counts[1, 2] = 2**50
-    weights = rectangle_weights((4, 4), rate=1000, penalty=1e-3)
+    weights = fixed_point_weights((4, 4), rate=1000, penalty=1e-3)
     lattice = lattice_of(counts, weights)
     floored = lattice.buckets[2][2][0, 0]
     assert floored == weights.floor == lattice.buckets[1][1][0, 1]
@@ -135,7 +135,7 @@ def test_blocks_of_nodes_do_not_matter(monkeypatch):
     from blowfish_fast.kernels import rectangle_lattice
 
     counts = np.random.default_rng(3).integers(0, 9, size=(7, 11))
-    weights = rectangle_weights(counts.shape, rate=0.5, penalty=1)
+    weights = fixed_point_weights(counts.shape, rate=0.5, penalty=1)
     whole = lattice_of(counts, weights)
     monkeypatch.setattr(rectangle_lattice, "_BLOCK", 3)
     pieces = lattice_of(counts, weights)

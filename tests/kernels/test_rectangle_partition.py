@@ -16,7 +16,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels import exponential_choice
 from blowfish_fast.kernels.hilbert import hilbert_order
 from blowfish_fast.kernels.rectangle_partition import sample_rectangles
-from blowfish_fast.kernels.rectangle_weights import rectangle_slack, rectangle_weights
+from blowfish_fast.kernels.rectangle_weights import fixed_point_weights, rectangle_slack
 from tests.kernels.test_rectangle_lattice import stored_law
 from tests.reference.rectangle_partition import largest_log_ratio
 
@@ -93,7 +93,7 @@ def test_buckets_are_numbered_as_the_walk_meets_them(shape, seed):
 def test_frequencies_follow_the_law(counts):
     counts = np.array(counts)
     draws = 300 if config.DISABLE_JIT else 2000
-    weights = rectangle_weights(counts.shape, rate=0.4, penalty=1)
+    weights = fixed_point_weights(counts.shape, rate=0.4, penalty=1)
     law = stored_law(counts, weights)
     seen = Counter(
         tuple(
@@ -163,7 +163,7 @@ def some_histograms(shape, number):
 def test_one_record_more_costs_at_most_epsilon(shape, epsilon):
     histograms = some_histograms(shape, 1 if config.DISABLE_JIT else 4)
     rate = epsilon - rectangle_slack(shape)
-    weights = rectangle_weights(shape, rate=rate, penalty=2 / epsilon)
+    weights = fixed_point_weights(shape, rate=rate, penalty=2 / epsilon)
     assert greatest_loss(histograms, weights, one_more) <= epsilon
 
 
@@ -171,7 +171,7 @@ def test_one_record_more_costs_at_most_epsilon(shape, epsilon):
 def test_a_moved_record_costs_at_most_twice_the_rate(shape):
     histograms = some_histograms(shape, 1 if config.DISABLE_JIT else 4)
     rate = (4 - rectangle_slack(shape)) / 2
-    weights = rectangle_weights(shape, rate=rate, penalty=1)
+    weights = fixed_point_weights(shape, rate=rate, penalty=1)
     assert greatest_loss(histograms, weights, moved) <= 4
 
 
@@ -182,7 +182,7 @@ def test_the_range_of_an_added_record_is_reached():
     more[0, 0] += 1
     for share, within in ((1, True), (Fraction(21, 20), False)):
         rate = (4 - rectangle_slack((2, 4))) * share
-        weights = rectangle_weights((2, 4), rate=rate, penalty=3)
+        weights = fixed_point_weights((2, 4), rate=rate, penalty=3)
         loss = largest_log_ratio(stored_law(counts, weights), stored_law(more, weights))
         assert (loss <= 4) == within
         assert loss > 3.9
@@ -192,7 +192,7 @@ def test_a_moved_record_needs_half_the_rate():
     counts = np.array([[5, 0, 0, 9], [9, 0, 0, 0]])
     other = counts + np.array([[1, 0, 0, -1], [0, 0, 0, 0]])
     rate = 8 - rectangle_slack((2, 4))
-    weights = rectangle_weights((2, 4), rate=rate, penalty=3)
+    weights = fixed_point_weights((2, 4), rate=rate, penalty=3)
     loss = largest_log_ratio(stored_law(counts, weights), stored_law(other, weights))
     assert 8 < loss <= 16
 

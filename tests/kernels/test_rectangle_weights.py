@@ -14,9 +14,9 @@ from blowfish_fast.kernels.rectangle_weights import (
     ROWS,
     WINDOWS,
     Base,
+    fixed_point_weights,
     lattice_levels,
     rectangle_slack,
-    rectangle_weights,
 )
 
 pytestmark = pytest.mark.kernel
@@ -31,7 +31,7 @@ def test_levels_reach_the_next_powers_of_two():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_prior_of_every_node_sums_to_one(shape):
-    weights = rectangle_weights(shape, rate=1, penalty=1)
+    weights = fixed_point_weights(shape, rate=1, penalty=1)
     tall, wide = lattice_levels(shape)
     assert len(weights.choices) == (tall + 1) * (wide + 1) - 1
     for kinds, logarithms in weights.choices.values():
@@ -41,7 +41,7 @@ def test_the_prior_of_every_node_sums_to_one(shape):
 
 
 def test_choices_that_mean_the_same_are_one():
-    choices = rectangle_weights((8, 8), rate=1, penalty=1).choices
+    choices = fixed_point_weights((8, 8), rate=1, penalty=1).choices
     assert choices[1, 0].kinds == (BUCKET, ROWS)
     assert choices[0, 1].kinds == (BUCKET, COLUMNS)
     assert choices[1, 1].kinds == (BUCKET, ROWS, COLUMNS, QUARTERS)
@@ -53,7 +53,7 @@ def test_choices_that_mean_the_same_are_one():
 @pytest.mark.parametrize("rate", [1e-4, 1.0, 1e9])
 @pytest.mark.parametrize("penalty", [0, 1e-3, 1e9])
 def test_no_sum_can_overflow(shape, rate, penalty):
-    weights = rectangle_weights(shape, rate=rate, penalty=penalty)
+    weights = fixed_point_weights(shape, rate=rate, penalty=penalty)
     tall, wide = lattice_levels(shape)
     cells = 1 << (tall + wide)
     least = min(int(one.logarithms.min()) for one in weights.choices.values())
@@ -66,7 +66,7 @@ def test_no_sum_can_overflow(shape, rate, penalty):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rates_are_rounded_down(shape):
     rate = Fraction(1, 3)
-    weights = rectangle_weights(shape, rate=rate, penalty=2, quantile=(3, 4))
+    weights = fixed_point_weights(shape, rate=rate, penalty=2, quantile=(3, 4))
     unit = Fraction(1, 1 << weights.fraction_bits)
     for line in weights.coefficients:
         for coefficient in line:
@@ -75,8 +75,8 @@ def test_rates_are_rounded_down(shape):
 
 def test_level_weights_lower_the_coefficients():
     factors = [[0.25, 0.5], [0.5, 3.0]]
-    weighted = rectangle_weights((2, 2), rate=1, penalty=1, level_weights=factors)
-    plain = rectangle_weights((2, 2), rate=1, penalty=1)
+    weighted = fixed_point_weights((2, 2), rate=1, penalty=1, level_weights=factors)
+    plain = fixed_point_weights((2, 2), rate=1, penalty=1)
     top = plain.coefficients[1][1]
     assert weighted.coefficients == [[top // 4, top // 2], [top // 2, top]]
 
@@ -101,10 +101,10 @@ def test_the_slack_falls_with_rate_and_penalty(shape):
 )
 def test_negative_numbers_are_refused(settings):
     with pytest.raises(InputError, match="negative"):
-        rectangle_weights((4, 4), **settings)
+        fixed_point_weights((4, 4), **settings)
 
 
 @pytest.mark.parametrize("factors", [[[1.0]], [[1.0, 1.0]], [[1.0], [1.0, 1.0]]])
 def test_level_weights_of_another_grid_are_refused(factors):
     with pytest.raises(InputError, match="level weights"):
-        rectangle_weights((2, 2), rate=1, penalty=1, level_weights=factors)
+        fixed_point_weights((2, 2), rate=1, penalty=1, level_weights=factors)

@@ -51,7 +51,7 @@ def test_it_beats_noise_on_every_cell_where_cells_are_alike():
     error = {}
     for kind in (bf.Php, bf.Laplace):
         mechanism = kind(bf.policies.AddRemove(line), ranges, epsilon=0.1)
-        releases = [mechanism.release(steps, rng=seed) for seed in range(10)]
+        releases = [mechanism.release(steps, rng=seed) for seed in range(30)]
         errors = [np.abs(one.answer(ranges) - truth).mean() for one in releases]
         error[kind] = np.mean(errors)
     assert error[bf.Php] < 0.8 * error[bf.Laplace]

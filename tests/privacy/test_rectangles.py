@@ -14,7 +14,7 @@ from blowfish_fast.audit.choice_tree import exact_law, sampled_choices
 from blowfish_fast.audit.choices import audit_selector
 from blowfish_fast.audit.families import policy_families
 from blowfish_fast.audit.plan import QUICK, tasks
-from blowfish_fast.kernels.rectangle_weights import rectangle_weights
+from blowfish_fast.kernels.rectangle_weights import fixed_point_weights
 from blowfish_fast.partitions import DyadicRectangles
 from blowfish_fast.policies import ABSENT
 from blowfish_fast.randomness import Randomness
@@ -90,7 +90,7 @@ CORNER[:2, 0] = 5, 9
 def test_four_by_four_grids_stay_within_epsilon(moves, epsilon):
     partition = DyadicRectangles(query_cells=4.0).priced(15.0)
     rate = partition.rate((4, 4), Fraction(epsilon, moves))
-    weights = rectangle_weights(
+    weights = fixed_point_weights(
         (4, 4),
         rate=rate,
         penalty=partition.price * partition.bucket_cost,

@@ -136,7 +136,7 @@ def test_a_report_gives_its_figures():
     figures = Report(verdicts, QUICK, "quick", 60.0, "0").figures()
     assert figures.keys() == {"audit", "grey_box", "power"}
     assert "1e+04 samples" in figures["audit"]["measured"]
-    assert "1,200 neighbours" in figures["grey_box"]["measured"]
+    assert "1,200 neighbours per mechanism" in figures["grey_box"]["measured"]
     assert all(entry["passed"] for entry in figures.values())
     broken = (*verdicts, verdicts[3]._replace(found=0.5, passed=False))
     figures = Report(broken, QUICK, "quick", 60.0, "0").figures()

@@ -75,12 +75,13 @@ class Served:
             headers["Authorization"] = f"Bearer {self.secrets[name]}"
         return httpx.Client(base_url=self.url, headers=headers, timeout=60)
 
-    def logged_in(self, name: str) -> tuple[httpx.Client, str]:
-        """Return a client with a session's cookie, and the session's second token."""
-        client = httpx.Client(base_url=self.url, timeout=60)
-        found = client.post("/api/session", json={"secret": self.secrets[name]})
-        assert found.status_code == 200, found.text
-        return client, found.json()["csrf"]
+    @contextmanager
+    def logged_in(self, name: str):
+        """Lend a client with a session's cookie, and the session's second token."""
+        with httpx.Client(base_url=self.url, timeout=60) as client:
+            found = client.post("/api/session", json={"secret": self.secrets[name]})
+            assert found.status_code == 200, found.text
+            yield client, {"X-CSRF-Token": found.json()["csrf"]}
 
 
 def make_workspace(folder: Path, *, epsilon: float = 5.0) -> Workspace:
