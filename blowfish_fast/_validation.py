@@ -119,6 +119,20 @@ def as_integers(values: Any, name: str) -> IntArray:
     return array.astype(np.int64)
 
 
+def as_parts(values: Any, cells: int) -> IntArray | None:
+    """Read the part of each cell, numbered from 0.
+
+    There are no more parts than cells; numpy.bincount, which counts them later, writes
+    out of bounds where numbers overflow.
+    """
+    if values is None:
+        return None
+    parts = as_integers(values, "parts")
+    if parts.shape != (cells,) or parts.min() < 0 or parts.max() >= cells:
+        raise InputError(f"parts must number each of the {cells} cells from 0 on")
+    return parts
+
+
 def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
     """Read counts over a domain: non-negative whole numbers whose total fits int64."""
     with malformed_as(CountsError, "counts must be an array of whole numbers"):

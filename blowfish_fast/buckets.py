@@ -70,6 +70,14 @@ class Buckets:
         flat = np.asarray(labels).reshape(-1)
         if flat.size == 0 or flat.dtype.kind not in "iu" or flat.min() < 0:
             raise DomainError("labels must be one whole number, 0 or more, per cell")
+        # Checked first: numpy.bincount writes out of bounds where its size overflows.
+        last = int(flat.max())
+        if last >= flat.size:
+            raise DomainError(
+                f"labels must use every number from 0 on; {flat.size} cells cannot go "
+                f"up to {last}. numpy.unique(labels, return_inverse=True)[1] renumbers "
+                "them"
+            )
         sizes = np.bincount(flat)
         if (sizes == 0).any():
             missing = int(np.flatnonzero(sizes == 0)[0])

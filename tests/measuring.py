@@ -21,7 +21,7 @@ import blowfish_fast as bf
 from blowfish_fast.errors import BlowfishError, SizeError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-QUICK_SECONDS = 0.06
+QUICK_SECONDS = 0.03
 SIZES = (2**16, 2**18)
 
 

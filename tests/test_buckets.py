@@ -71,3 +71,11 @@ def test_orders_and_partitions_must_fit():
         Buckets(np.array([0, 3]), np.array([0, 1]))
     with pytest.raises(DomainError, match="cannot group"):
         Buckets.single_cells(3).then(Buckets.single_cells(2))
+
+
+@pytest.mark.parametrize("label", [8, 2**62, 2**63 - 1])
+def test_labels_beyond_the_cells_are_refused_before_they_are_counted(label):
+    with pytest.raises(DomainError, match="cannot go up to"):
+        Buckets.from_labels(np.array([0, 1, label]))
+    with pytest.raises(DomainError, match="cannot go up to"):
+        Buckets.from_labels([label])

@@ -12,6 +12,7 @@ from blowfish_fast._validation import (
     as_confidence,
     as_epsilon,
     as_integers,
+    as_parts,
     as_share,
     malformed_as,
 )
@@ -80,3 +81,11 @@ def test_malformed_values_become_one_error_with_its_cause():
         raise InputError("own words")
     with pytest.raises(KeyboardInterrupt), malformed_as(EpsilonError, ""):
         raise KeyboardInterrupt
+
+
+def test_parts_number_the_cells():
+    assert as_parts(None, 3) is None
+    assert as_parts([0, 1, 0], 3).tolist() == [0, 1, 0]
+    for wrong in ([0, 1], [0, 1, -1], [0, 1, 3], [0, 1, 2**63 - 1], [[0, 1, 2]]):
+        with pytest.raises(InputError, match="number each of the 3 cells"):
+            as_parts(wrong, 3)

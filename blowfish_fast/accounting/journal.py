@@ -118,7 +118,10 @@ class Journal:
             row = connection.execute(
                 "SELECT content FROM log WHERE number = ?", (number,)
             ).fetchone()
-        return number, parsed(row and row[0])["terms"]
+        terms = parsed(row and row[0]).get("terms")
+        if not isinstance(terms, dict):
+            raise LedgerError(f"{self.name} is damaged: entry {number} holds no terms")
+        return number, terms
 
     def find(self, request: str) -> Charge | None:
         """Return the charge of a request, if there is one. O(log n)."""
@@ -224,7 +227,12 @@ class Journal:
                 "SELECT number, content FROM log WHERE kind = 'answer' AND request = ?",
                 (request,),
             ).fetchone()
-            return stored(connection, entry, parsed(content)["sha256"], self.name)
+            digests = parsed(content).get("sha256")
+            if not isinstance(digests, list):
+                raise LedgerError(
+                    f"{self.name} is damaged: entry {entry} does not say what it kept"
+                )
+            return stored(connection, entry, digests, self.name)
 
     def amend(self, total: int, terms: dict[str, Any]) -> None:
         """Change budget and terms; only while nothing has been charged."""

@@ -7,6 +7,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from .._validation import malformed_as
+from ..errors import LedgerError
 from .composition import UNITS, units_text
 from .journal import Charge, Standing, State
 
@@ -115,6 +117,7 @@ class Entry:
     note: dict[str, Any] | None = None
 
     @classmethod
+    @malformed_as(LedgerError, "an entry of the ledger is damaged: it must name parts")
     def of(cls, charge: Charge) -> Entry:
         """Read a charge of the journal."""
         parts = charge.content.get("parts", [])

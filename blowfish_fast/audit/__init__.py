@@ -14,7 +14,7 @@ from .progress_file import ProgressFile
 from .random_pairs import Observed, observe_choice, observe_measurement
 from .report import Report
 from .selections import Finding, audit_partition, audit_release
-from .trust_table import note_figures, trust_table
+from .trust_table import figures_table, note_figures
 from .verdicts import Verdict
 from .walk import audit_everything
 
@@ -41,11 +41,11 @@ __all__ = [
     "audit_selector",
     "clopper_pearson",
     "edge_cost",
+    "figures_table",
     "least_cost_choices",
     "note_figures",
     "observe_choice",
     "observe_measurement",
     "policy_families",
     "strongest_evidence",
-    "trust_table",
 ]

@@ -37,7 +37,7 @@ from .enumeration import least_cost_choices
 from .matching_choices import chosen_matchings, inexact_matchings
 from .neighbours import Pair, chosen_pairs, searched_pair
 from .selections import Finding
-from .sorted_choices import noise_on_cells, sorted_choices
+from .sorted_choices import noise_on_cells, noisy_count_choices
 
 ROUNDING = 1e-9
 """Subtracted from exact log-ratios: what adding up probabilities can err by."""
@@ -317,7 +317,7 @@ def _numbered(twin: Callable[..., IntArray]) -> Tally:
 def _sorted(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    return sorted_choices(
+    return noisy_count_choices(
         case.selector,
         counts,
         policy=case.policy,

@@ -39,17 +39,21 @@ class Breach(NamedTuple):
 
 def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[Breach]:
     """Run `mechanism` on `data` under watch and return every invariant it breaks."""
-    testimony = watch(mechanism, data, seed)
-    breaches = [
-        Breach(name, found)
-        for name, check in INVARIANTS.items()
-        if (found := check(testimony))
-    ]
+    breaches = audit_testimony(watch(mechanism, data, seed))
     breaches += [
         Breach("a release says whether its noise was secure", found)
         for found in _unmarked_seeds(mechanism, data, seed)
     ]
     return breaches
+
+
+def audit_testimony(testimony: Testimony) -> list[Breach]:
+    """Return every invariant that a watched run breaks."""
+    return [
+        Breach(name, found)
+        for name, check in INVARIANTS.items()
+        if (found := check(testimony))
+    ]
 
 
 def audit_disclosure(mechanism: Mechanism, *, seed: int = 0) -> list[Breach]:

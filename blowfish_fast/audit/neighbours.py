@@ -75,7 +75,7 @@ def chosen_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
     ]
 
 
-def random_pairs(
+def drawn_pairs(
     policy: Policy, count: int, generator: np.random.Generator
 ) -> list[Pair]:
     """Return neighbours along random edges, on random backgrounds: dense and sparse."""

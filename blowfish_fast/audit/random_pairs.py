@@ -29,7 +29,7 @@ from .choice_tree import path_log_ratio
 from .enumeration import least_cost_candidates
 from .matching_choices import all_groups
 from .measurements import _reaches_several
-from .neighbours import Pair, random_pairs
+from .neighbours import Pair, drawn_pairs
 from .noise_batches import _draws_to_rows
 from .sorted_choices import noise_on_cells
 from .witness import Draw, Note, WatchedRandomness
@@ -75,7 +75,7 @@ def observe_measurement(
         ]
         return policy.factor * price(rows[0] - rows[1])
 
-    return _largest(cost, random_pairs(policy, pairs, generator), charged)
+    return _largest(cost, drawn_pairs(policy, pairs, generator), charged)
 
 
 def observe_choice(
@@ -87,7 +87,7 @@ def observe_choice(
     generator: np.random.Generator,
 ) -> Observed | None:
     """Price what random neighbours change in a choice; None if nothing is declared."""
-    drawn = random_pairs(policy, pairs, generator)
+    drawn = drawn_pairs(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
         return None
     declared = DECLARED.get(type(selector))

@@ -176,7 +176,7 @@ class Report:
                 "measured": f"planted {powers[0].events} times in each of "
                 f"{len(powers)} mechanisms, up to "
                 f"{max(one.samples for one in powers):,} samples per side: "
-                f"seen in {min(one.found for one in powers):.0%} or more",
+                f"seen in at least {min(one.found for one in powers):.0%}",
                 "passed": all(one.passed for one in powers),
                 "form": self.form,
             }

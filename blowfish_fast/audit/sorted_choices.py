@@ -69,7 +69,7 @@ def noise_on_cells(
     return noise if drawn else None
 
 
-def sorted_choices(
+def noisy_count_choices(
     selector: Any,
     counts: IntArray,
     *,

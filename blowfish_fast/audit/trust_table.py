@@ -64,13 +64,13 @@ def read_figures(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def trust_table(figures: dict[str, dict[str, Any]]) -> str:
+def figures_table(figures: dict[str, dict[str, Any]]) -> str:
     """Return the table in Markdown: one row per key, known keys first.
 
     Examples
     --------
     >>> entry = {"goal": "none lost", "measured": "0 of 1,000", "passed": True}
-    >>> print(trust_table({"kills": entry}))
+    >>> print(figures_table({"kills": entry}))
     | test | goal | measured | result |
     |---|---|---|---|
     | ledger, kill -9 | none lost | 0 of 1,000 | passed |

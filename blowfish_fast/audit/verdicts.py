@@ -36,7 +36,12 @@ from ..release import Release
 from .charge_order import audit_charges
 from .choices import audit_selector
 from .families import policy_families
-from .invariants import SMALL_EPSILON, audit_disclosure, audit_invariants
+from .invariants import (
+    SMALL_EPSILON,
+    audit_disclosure,
+    audit_invariants,
+    audit_testimony,
+)
 from .measurements import Price, _price, _rows_of
 from .moves_together import most_moves, price_together
 from .noise_batches import audit_noise
@@ -137,9 +142,7 @@ def mechanism_verdicts(
     faint, data = kind.example(mechanism.domain, policy, SMALL_EPSILON)
     breaches = audit_disclosure(faint) + audit_invariants(faint, data)
     breaches += [
-        breach
-        for epsilon in (ORDINARY, GENEROUS)
-        for breach in audit_invariants(*kind.example(mechanism.domain, policy, epsilon))
+        breach for testimony in testimonies for breach in audit_testimony(testimony)
     ]
     yield _verdict(
         "invariants",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ..audit.trust_table import read_figures, trust_table, with_table
+from ..audit.trust_table import figures_table, read_figures, with_table
 from .printing import show
 
 
 def run_trust(figures: Path, write: Path | None, *, as_json: bool) -> bool:
     """Print the table, or put it into a document; return whether all goals are met."""
     found = read_figures(figures)
-    table = trust_table(found)
+    table = figures_table(found)
     if write is not None:
         text = with_table(write.read_text(encoding="utf-8"), table)
         write.write_text(text, encoding="utf-8")

@@ -44,7 +44,10 @@ class EqualCells(Model):
 
     def edges(self) -> list[float]:
         """Return the edges, computed as the database computes them."""
-        cells = round((self.stop - self.start) / self.width)
+        parts = (self.stop - self.start) / self.width
+        if not abs(parts) <= 2 * MOST_CELLS:
+            raise ValueError(f"an attribute has at most 2^20 cells, not {parts:g}")
+        cells = round(parts)
         if cells < 1 or self.start + cells * self.width != self.stop:
             raise ValueError(
                 f"{self.start:g} to {self.stop:g} is no whole number of cells of width "

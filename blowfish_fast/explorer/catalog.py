@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from ..domain import WideDomain
-from ..errors import CatalogError
+from ..errors import CatalogError, PolicyError
 from ..policies import TablePolicy
 from .attributes import AttributeSpec, Model, Name, PolicySpec
+from .questions import plain_errors
 
 MOST_ATTRIBUTES = 64
 
@@ -79,7 +80,10 @@ class TableSpec(Model):
 
     def with_policies(self, policies: dict[str, PolicySpec]) -> TableSpec:
         """Return the same table under other policies."""
-        return TableSpec(**{**dict(self), "policies": policies})
+        try:
+            return TableSpec(**{**dict(self), "policies": policies})
+        except ValidationError as problem:
+            raise PolicyError(plain_errors(problem)) from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""

@@ -83,7 +83,8 @@ def breadth_first_tree(
     nodes = pointers.size - 1
     once = starts.ndim == 1 and starts.size == nodes
     if once and nodes:
-        once = starts.min() >= 0 and bool((np.bincount(starts) == 1).all())
+        inside = starts.min() >= 0 and starts.max() < nodes
+        once = inside and bool((np.bincount(starts) == 1).all())
     if not once:
         raise InputError(
             f"starts must name each of the {nodes} nodes once; received {starts.size}"

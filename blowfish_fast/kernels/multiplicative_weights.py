@@ -143,7 +143,8 @@ def pulled_masses(
         raise InputError("each query owns a stretch of the runs, each run two ends")
     if (np.diff(pointers) < 0).any():
         raise InputError("the runs of a query come before those of the next")
-    if runs and (starts.min() < 0 or ends.max() > masses.size):
+    inside = not runs or (starts.min() >= 0 and ends.max() <= masses.size)
+    if not inside or (ends < starts).any():
         raise InputError(f"runs lie within the {masses.size} pieces")
     if masses.size == 0 or not masses.min() > 0 or not total > 0:
         raise InputError("masses and their total must be positive")

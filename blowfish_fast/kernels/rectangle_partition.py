@@ -256,7 +256,11 @@ def sample_rectangles(
     costs = dyadic_rectangle_costs(counts, *quantile, threads=threads)
     shape = (int(counts.shape[0]), int(counts.shape[1]))
     steps = np.arange(counts.size) if walk is None else walk
-    if steps.shape != (counts.size,) or (np.bincount(steps) != 1).any():
+    if (
+        steps.shape != (counts.size,)
+        or steps.max() >= counts.size
+        or (np.bincount(steps) != 1).any()
+    ):
         raise InputError(f"a walk visits each of the {counts.size} cells once")
     weights = fixed_point_weights(
         shape,

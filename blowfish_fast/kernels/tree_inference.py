@@ -260,6 +260,8 @@ def tree_fit(
     nodes = int(offsets[-1])
     noisy = node_array(noisy, nodes, "noisy")
     variances = node_array(variances, nodes, "variances")
+    if variances.min() < 0:
+        raise InputError(f"variances must not be negative; received {variances.min()}")
     known = subtree_variances(variances, sizes, offsets, branching)
     fit = _fit_upward(noisy, variances, known, offsets, branching)
     _fit_downward(fit, known, offsets, branching)

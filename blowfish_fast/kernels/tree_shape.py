@@ -55,10 +55,10 @@ def tree_levels(leaves: int, branching: int) -> tuple[IntArray, IntArray]:
     """
     sizes = [int(leaves)]
     fan = int(branching)
-    if sizes[0] < 1 or fan < 2:
+    if not 1 <= sizes[0] < 2**62 or not 2 <= fan < 2**62:
         raise InputError(
-            "a tree needs at least one leaf and a branching of at least two; "
-            f"got leaves={leaves} and branching={branching}"
+            "a tree needs at least one leaf and a branching of at least two, both "
+            f"below 2^62; got leaves={leaves} and branching={branching}"
         )
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // fan))

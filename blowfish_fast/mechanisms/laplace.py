@@ -16,6 +16,7 @@ from ..handle import Handle
 from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies import Answers, Cells, EdgeNoise, LinearStrategy
+from ..strategies.edge_noise import refuse_too_dense
 from ..workloads import Identity, Workload
 from .base import Mechanism, Outcome
 
@@ -92,6 +93,7 @@ class Laplace(Mechanism):
 
     def _pieces(self) -> int:
         if self.on == "edges":
+            refuse_too_dense(self.policy.unconstrained)
             return self.policy.edge_count
         if self.on == "queries":
             return int(self.workload.queries * self.workload.mean_cells())

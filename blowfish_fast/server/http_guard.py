@@ -10,6 +10,8 @@ curator may send the many bytes of a data set.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -37,9 +39,30 @@ FORM_BYTES = 2**16
 
 CACHED = ("/static/", "/vendor/")
 
+# What plotly writes into elements when it draws maps of colours; nothing else may be.
+PIXELS = "".join(
+    f"image-rendering: {kind}; "
+    for kind in (
+        "optimizeSpeed",
+        "-moz-crisp-edges",
+        "-o-crisp-edges",
+        "-webkit-optimize-contrast",
+        "optimize-contrast",
+        "crisp-edges",
+        "pixelated",
+    )
+)
+
+
+def _hash(style: str) -> str:
+    digest = hashlib.sha256(style.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; "
+        f"style-src-attr 'unsafe-hashes' {_hash('')} {_hash(PIXELS)}; "
         "img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; "
         "base-uri 'none'; frame-ancestors 'none'"
     ),

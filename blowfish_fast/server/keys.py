@@ -43,10 +43,10 @@ class Keys:
 
     def make(self, role: Role, name: str) -> str:
         """Make a new secret for someone; an older one stops working."""
-        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        plain = name.isprintable() and "/" not in name and name == name.strip()
+        if not 0 < len(name) <= LONGEST_NAME or not plain:
             raise InputError(
-                f"a name has 1 to {LONGEST_NAME} printable characters; received one "
-                f"of {len(name)}"
+                f"a name has 1 to {LONGEST_NAME} printable characters and no slash"
             )
         if (role == "curator") != (name == CURATOR):
             raise InputError(f"{CURATOR!r} is the name of the curator, and only that")

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
+from .._validation import as_parts
 from ..errors import IntervalError, SizeError
 from ..noise import (
     WEIGHT_BITS,
@@ -224,8 +225,5 @@ class Cells(LinearStrategy):
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
-        parts = data.get("parts")
-        labels = None if parts is None else np.asarray(parts, dtype=np.int64)
-        if labels is not None and (labels.size != data["cells"] or labels.min() < 0):
-            raise ValueError("parts must number every cell")
-        return cls(int(data["cells"]), labels)
+        cells = int(data["cells"])
+        return cls(cells, as_parts(data.get("parts"), cells))

@@ -25,6 +25,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from .._typing import AnyArray, BoolArray, FloatArray, IntArray
+from .._validation import as_parts, as_share
 from ..domain import Attribute, Domain
 from ..errors import DomainError, IntervalError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
@@ -365,11 +366,12 @@ class ClusterSums(LinearStrategy):
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `pack`."""
+        domain = Domain.from_dict(data["domain"])
         return cls(
-            CellGrid(Domain.from_dict(data["domain"])),
+            CellGrid(domain),
             np.asarray(data["centers"], dtype=np.float64),
-            None if data["parts"] is None else np.asarray(data["parts"], np.int64),
-            size_share=Fraction(data["size_share"]),
+            as_parts(data["parts"], domain.size),
+            size_share=as_share(data["size_share"], "size_share"),
         )
 
 

@@ -27,6 +27,15 @@ MOST_EDGES = 2**26
 MOST_COEFFICIENTS = 2**26
 
 
+def refuse_too_dense(policy: Policy) -> None:
+    """Refuse a policy with more edges than can be held."""
+    if policy.edge_count > MOST_EDGES:
+        raise SizeError(
+            f"this policy has {policy.edge_count:,} edges; noise on each of them is "
+            f'offered up to 2^26 = {MOST_EDGES:,}. Use on="cells"'
+        )
+
+
 class EdgeNoise(LinearStrategy):
     """One draw per edge of a policy graph.
 
@@ -48,11 +57,7 @@ class EdgeNoise(LinearStrategy):
     @classmethod
     def under(cls, policy: Policy) -> Self:
         """List the edges of `policy`, which must be few enough to hold."""
-        if policy.edge_count > MOST_EDGES:
-            raise SizeError(
-                f"this policy has {policy.edge_count:,} edges; noise on each of them "
-                f'is offered up to 2^26 = {MOST_EDGES:,}. Use on="cells"'
-            )
+        refuse_too_dense(policy)
         chunks = list(policy.edges())
         edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
         heads = np.where(edges[:, 0] == ABSENT, edges[:, 1], edges[:, 0])

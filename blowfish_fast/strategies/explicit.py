@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
+from .._validation import as_parts
 from ..errors import DomainError, InputError, IntervalError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import Policy
@@ -288,11 +289,7 @@ class Explicit(LinearStrategy):
             (data["values"], data["columns"], pointers), shape=shape
         )
         matrix.check_format(full_check=True)
-        parts = data.get("parts")
-        labels = None if parts is None else np.asarray(parts, dtype=np.int64)
-        if labels is not None and (labels.size != shape[1] or labels.min() < 0):
-            raise ValueError("parts must number every cell")
-        return cls(matrix, parts=labels)
+        return cls(matrix, parts=as_parts(data.get("parts"), shape[1]))
 
 
 def _components(policy: Policy) -> tuple[IntArray, BoolArray]:

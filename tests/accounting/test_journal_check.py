@@ -133,3 +133,11 @@ def test_broken_pages_are_noticed(journal):
     journal.path.write_bytes(content)
     with pytest.raises(LedgerError, match="damaged"):
         Journal(journal.path).verify()
+
+
+@pytest.mark.parametrize("content", ["{}", '{"terms": 7, "sha256": 7}', "[]", "\x01"])
+def test_entries_that_lost_their_content_are_clear_errors(journal, content):
+    tamper(journal, f"UPDATE log SET content = '{content}' WHERE kind <> 'charge'")
+    for ask in (journal.terms, lambda: journal.answers("a")):
+        with pytest.raises(LedgerError, match="damaged"):
+            ask()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
 from blowfish_fast.accounting.journal import Charge, Standing
 from blowfish_fast.accounting.statements import Entry, Preview
+from blowfish_fast.errors import LedgerError
 
 STANDING = Standing(10**9, 2 * 10**8, 1)
 
@@ -57,3 +60,11 @@ def test_an_entry_reads_a_charge():
     assert entry.policy == "nobody can tell"
     assert entry.epsilon == Fraction(1, 4)
     assert (entry.state, entry.together) == ("stored", "ids")
+
+
+@pytest.mark.parametrize(
+    "content", [{}, {"time": 7}, {"time": "x"}, {"time": "2024-01-01", "parts": [3]}]
+)
+def test_a_damaged_charge_is_a_clear_error(content):
+    with pytest.raises(LedgerError, match="damaged"):
+        Entry.of(Charge(1, "a", 1, content, "stored"))

@@ -136,6 +136,7 @@ def test_bad_shapes_are_refused():
     for name, value, words in (
         ("ends", one + 2, "within"),
         ("starts", one - 2, "within"),
+        ("ends", one * 0 - 2**62, "within"),
         ("pointers", np.array([0, 2]), "stretch"),
         ("pointers", np.array([0, 0, 1]), "stretch"),
         ("values", np.ones(2), "stretch"),

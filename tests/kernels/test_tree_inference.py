@@ -177,5 +177,7 @@ def test_arrays_of_the_wrong_length_are_refused():
         tree_fit(np.zeros(6), np.ones(7), 4, 2)
     with pytest.raises(InputError, match="variances"):
         tree_least_squares(np.zeros(7), np.ones(8), 4, 2)
+    with pytest.raises(InputError, match="not be negative"):
+        tree_least_squares(np.zeros(3), np.array([1.0, -1.0, 1.0]), 2, 2)
     with pytest.raises(InputError, match="one-dimensional"):
         tree_totals(np.zeros((2, 2), dtype=np.int64), 2)

@@ -41,7 +41,7 @@ def test_a_single_leaf_is_its_own_root():
     assert offsets.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("leaves", "branching"), [(0, 2), (-1, 2), (4, 1), (4, 0)])
+@pytest.mark.parametrize(("leaves", "branching"), [(0, 2), (-1, 2), (4, 1), (1, 2**64)])
 def test_refuses_what_is_no_tree(leaves, branching):
     with pytest.raises(InputError, match="at least"):
         tree_levels(leaves, branching)

@@ -27,10 +27,10 @@ from blowfish_fast.audit.moves_together import joint_moves, most_moves
 from blowfish_fast.audit.neighbours import (
     Pair,
     chosen_pairs,
-    random_pairs,
+    drawn_pairs,
     searched_pair,
 )
-from blowfish_fast.audit.sorted_choices import sorted_choices
+from blowfish_fast.audit.sorted_choices import noisy_count_choices
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels import exponential_choice
 from blowfish_fast.partitions import DyadicTree, LeastCost, NoisySort
@@ -111,7 +111,7 @@ def test_pairs_are_neighbours(family):
         steps=30,
         generator=generator,
     )
-    drawn = random_pairs(policy, 50, generator)
+    drawn = drawn_pairs(policy, 50, generator)
     assert len({pair.background for pair in drawn}) > 30
     for pair in (*chosen, searched, *drawn):
         change = pair.sides[0] - pair.sides[1]
@@ -143,7 +143,7 @@ def test_a_search_finds_a_worse_pair():
 def test_a_policy_without_edges_has_no_pairs():
     alone = bf.policies.Blocks(LINE, np.arange(4))
     assert chosen_pairs(alone) == []
-    assert random_pairs(alone, 5, np.random.default_rng(0)) == []
+    assert drawn_pairs(alone, 5, np.random.default_rng(0)) == []
 
 
 def test_a_run_has_the_probability_that_the_law_says():
@@ -167,7 +167,7 @@ def test_the_twin_of_noisy_sort_follows_its_law():
     sort = NoisySort().priced(4.0)
     for policy in (ADD_REMOVE, bf.policies.Line(LINE)):
         case = {"policy": policy, "epsilon": Fraction(1)}
-        twin = sorted_choices(
+        twin = noisy_count_choices(
             sort, STEP, samples=40_000, rng=Randomness(3), known={}, **case
         )
         assert sum(twin.values()) == 40_000

@@ -16,9 +16,9 @@ from blowfish_fast.audit.trust_table import (
     BEGIN,
     END,
     ROWS,
+    figures_table,
     note_figures,
     read_figures,
-    trust_table,
     with_table,
 )
 from blowfish_fast.audit.verdicts import Verdict
@@ -34,7 +34,7 @@ BAD = {"goal": "none", "measured": "3", "passed": False}
 
 def test_the_readme_shows_the_figures_that_were_measured():
     readme = (ROOT / "README.md").read_text()
-    assert with_table(readme, trust_table(read_figures(FIGURES))) == readme
+    assert with_table(readme, figures_table(read_figures(FIGURES))) == readme
 
 
 def test_every_promise_has_its_figure():
@@ -49,7 +49,7 @@ def test_every_promise_has_its_figure():
 
 
 def test_rows_come_in_a_fixed_order_and_unknown_keys_last():
-    lines = trust_table({"later": GOOD, "fuzz": BAD, "audit": GOOD}).splitlines()
+    lines = figures_table({"later": GOOD, "fuzz": BAD, "audit": GOOD}).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:]] == [
         "| audit",
         "| fuzzing",

@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-for module in ("fastapi", "uvicorn", "httpx", "ibis", "jinja2", "plotly", "duckdb"):
-    pytest.importorskip(module, reason="pip install 'blowfish_fast[web]'")
-
 from .serving import serving
 
 

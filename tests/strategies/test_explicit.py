@@ -157,7 +157,7 @@ def test_releases_survive_saving(tmp_path):
     release.save(tmp_path / "matrix")
     again = bf.Release.load(tmp_path / "matrix")
     assert (again.intervals(asked) == release.intervals(asked)).all()
-    with pytest.raises(ValueError, match="number every cell"):
+    with pytest.raises(ValueError, match="number each of the 4 cells"):
         Explicit.unpack(
             {**Explicit(IDENTITY).pack(), "parts": np.zeros(3, dtype=np.int64)}
         )

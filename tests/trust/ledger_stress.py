@@ -102,6 +102,55 @@ def analysts(folder, budget=400):
     return len(paid), len(paid) / seconds, spent
 
 
+def charges_per_second(folder, seconds=1.0):
+    """Charges that 32 analysts make at once, through one server's ledger."""
+    path = folder / "charged"
+    ledger = bf.Ledger(path, epsilon=10**6, policy=crashing.FULL)
+    before = _entries(path)
+    entry = ledger._terms().entry
+    ready = threading.Barrier(ANALYSTS + 1)
+    end = []
+
+    def ask(analyst):
+        ready.wait()
+        while not end:
+            name = f"{before} {analyst} {time.perf_counter_ns()}"
+            ledger._journal.reserve(name, 1000, entry, {})
+
+    threads = [threading.Thread(target=ask, args=(one,)) for one in range(ANALYSTS)]
+    for one in threads:
+        one.start()
+    ready.wait()
+    start = time.perf_counter()
+    time.sleep(seconds)
+    end.append(True)
+    for one in threads:
+        one.join()
+    taken = time.perf_counter() - start
+    ledger.close()
+    return (_entries(path) - before) / taken
+
+
+def _entries(path):
+    """Check the ledger, and return how many charges it holds."""
+    with bf.Ledger(path) as ledger:
+        ledger.verify()
+        charges = len(ledger.history())
+        assert ledger.spent == Fraction(1000 * charges, 10**9)
+    return charges
+
+
+def both_rates(folder, rounds=4):
+    """Return the disk's rate and that of charges, measured in turns."""
+    disk, charged = [], []
+    for turn in range(rounds):
+        part = folder / str(turn)
+        part.mkdir()
+        disk.append(commits_per_second(part, 1.0))
+        charged.append(charges_per_second(part))
+    return sum(disk) / rounds, sum(charged) / rounds
+
+
 def many_charges(folder, number):
     """Return the CPU seconds of the first and of the last tenth of so many charges.
 

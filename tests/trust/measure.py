@@ -72,19 +72,23 @@ def measure_concurrency(charges=CHARGES):
     """Let many ask at once; then charge many times."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        before = ledger_stress.commits_per_second(folder)
-        paid, rate, spent = ledger_stress.analysts(folder)
+        paid, releases, spent = ledger_stress.analysts(folder)
+        disk, rate = ledger_stress.both_rates(folder)
         first, last = ledger_stress.many_charges(folder, charges)
-    share, growth = 2 * rate / before, last / first
+    share, growth = rate / disk, last / first
+    # Charges cannot outrun the disk: then the two rates were not taken alike.
+    settled = 0.4 <= share <= 1.1
     return {
-        "goal": "32 analysts never overspend, at least 0.4 of the disk's rate of "
-        "transactions (two per release); 100,000 charges, the last at most twice as "
-        "slow as the first",
-        "measured": f"{paid} of 400 paid, {rate:,.0f} releases/s = {share:.2f} of the "
-        f"rate; after {charges:,} charges {growth:.2f} times as slow",
-        "passed": paid == 400 and spent == 4 and share >= 0.4 and growth <= 2,
-        "releases_per_second": rate,
-        "transactions_per_second": before,
+        "goal": "32 analysts never overspend and charge at 0.4 or more of the rate at "
+        "which the disk commits one-row SQLite transactions; of 100,000 charges the "
+        "last take at most twice the first",
+        "measured": f"{paid} of 400 releases paid; {rate:,.0f} charges/s, {share:.2f} "
+        f"of the rate ({releases:,.0f} whole releases/s); after {charges:,} charges "
+        f"{growth:.2f} times as slow",
+        "passed": paid == 400 and spent == 4 and settled and growth <= 2,
+        "releases_per_second": releases,
+        "charges_per_second": rate,
+        "transactions_per_second": disk,
         "growth": growth,
     }
 

@@ -1,4 +1,4 @@
-import { afterPause, byId, element, following, get, notice, number, post, trying } from "./api.js";
+import { afterPause, byId, element, following, get, notice, number, post, sentence, trying } from "./api.js";
 import { QuestionForm, inWords } from "./form.js";
 import { draw, drawCompared } from "./plots.js";
 
@@ -34,7 +34,7 @@ async function price() {
 
 function budget() {
   const table = form.table;
-  byId("promise").textContent = `What is protected: ${table.promise}`;
+  byId("promise").textContent = `What is protected: ${sentence(table.promise)}`;
   byId("budget").textContent = `${number(table.remaining)} of epsilon ${number(table.granted)} remains for you.`;
   byId("remaining").value = table.granted > 0 ? table.remaining / table.granted : 0;
 }
@@ -43,7 +43,7 @@ function show(answer) {
   byId("answer-title").textContent = inWords(answer.question);
   draw(byId("answer"), [answer]);
   byId("answer-words").textContent = (answer.replayed ? "Answered before, free. " : "")
-    + `${answer.promise} Bars and bands are noise intervals; each holds with probability ${number(answer.confidence)}.`;
+    + `${sentence(answer.promise)} Bars and bands are noise intervals; each holds with probability ${number(answer.confidence)}.`;
 }
 
 async function history() {

@@ -54,6 +54,8 @@ export const options = (values, chosen) =>
 export const number = (value, digits = 4) =>
   Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
 
+export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".");
+
 // Run once typing stops.
 export function afterPause(action, milliseconds = 350) {
   let waiting;

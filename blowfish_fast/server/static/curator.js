@@ -1,4 +1,4 @@
-import { afterPause, byId, call, element, following, get, notice, number, options, post, put, trying } from "./api.js";
+import { afterPause, byId, call, element, following, get, notice, number, options, post, put, sentence, trying } from "./api.js";
 import { dataSets, listenForData } from "./describe.js";
 import { QuestionForm, inWords } from "./form.js";
 import { drawGraph } from "./graph.js";
@@ -27,8 +27,8 @@ function stated() {
 }
 
 const stating = (policy) => ({ ...form.table.policies, [form.attribute.name]: policy });
-const previewed = (policies) => post("/api/curator/preview",
-  { question: asked(), epsilon: Number(byId("epsilon").value), policies });
+const now = () => ({ question: asked(), epsilon: Number(byId("epsilon").value) });
+const previewed = (body, policies) => post("/api/curator/preview", { ...body, policies });
 
 // The truth and a private answer, on one scale.
 function showBoth(shown, title) {
@@ -43,22 +43,23 @@ function showBoth(shown, title) {
 }
 
 async function preview() {
-  const scale = showBoth(await previewed(null), "Private, under the policy in force");
+  // The form may change while answers are on their way: all are about what it says now.
+  const body = now();
   const thetas = ordered() ? byId("thetas").value.split(/[^0-9]+/).filter(Boolean).map(Number).slice(0, 4) : [];
   const boxes = thetas.map((value) => {
     const plot = element("div", { class: "plot" });
-    return { value, plot, box: element("div", {}, element("h3", {}, `Private, threshold ${value}`), plot) };
+    return { policies: stating({ kind: "threshold", theta: value }), plot,
+      box: element("div", {}, element("h3", {}, `Private, threshold ${value}`), plot) };
   });
+  const scale = showBoth(await previewed(body, null), "Private, under the policy in force");
   byId("thresholds").replaceChildren(...boxes.map((one) => one.box));
-  for (const one of boxes) {
-    const shown = await previewed(stating({ kind: "threshold", theta: one.value }));
-    draw(one.plot, [shown.private], [], scale);
-  }
+  for (const one of boxes) draw(one.plot, [(await previewed(body, one.policies)).private], [], scale);
 }
 
 async function previewStated() {
   const policy = stated();
-  showBoth(await previewed(stating(policy)), `Private, ${POLICIES[policy.kind].replace("theta", policy.theta)}`);
+  byId("thresholds").replaceChildren();
+  showBoth(await previewed(now(), stating(policy)), `Private, ${POLICIES[policy.kind].replace("theta", policy.theta)}`);
 }
 
 // A new attribute: offer the policies that fit it, and show the one in force.
@@ -84,7 +85,7 @@ async function graph() {
   const picture = await post(`/api/policy-graph?${where}`, stated());
   drawGraph(byId("graph"), picture);
   byId("graph-words").textContent =
-    (picture.shown < picture.cells ? `The first ${picture.shown} of ${picture.cells} cells. ` : "") + picture.words;
+    (picture.shown < picture.cells ? `The first ${picture.shown} of ${picture.cells} cells. ` : "") + sentence(picture.words);
   if (curve) drawTradeOff(byId("trade-off"), curve, theta(), pick);
 }
 const redraw = following(graph);
@@ -98,7 +99,7 @@ function pick(value) {
 function state() {
   const table = form.table;
   byId("policy-state").textContent = (table.frozen ? "Frozen, because something was charged. " : "")
-    + `In force: ${table.promise}`;
+    + `In force: ${sentence(table.promise)}`;
   byId("set-policy").disabled = byId("reset-policy").disabled = table.frozen;
   byId("total").value = table.epsilon;
   byId("total").disabled = byId("set-budget").disabled = table.frozen;
@@ -169,11 +170,11 @@ function listen() {
   submitted("analyst-form", async () => {
     const name = byId("analyst-name").value.trim();
     const known = (await get("/api/curator/analysts")).some((one) => one.name === name);
-    byId("new-secret").hidden = known;
     if (!known) {
       const made = await post(`/api/curator/analysts/${encodeURIComponent(name)}`);
       byId("new-secret").textContent = `Secret of ${name}, shown this once: ${made.secret}`;
     }
+    byId("new-secret").hidden = known;
     await put(path(`allotments/${encodeURIComponent(name)}`), { epsilon: Number(byId("analyst-epsilon").value) });
     await analysts();
   });

@@ -20,7 +20,7 @@ export class QuestionForm {
     for (const id of ["table", "kind", "attribute", "second", "filter"]) {
       byId(id).addEventListener("change", () => { this.refill(); changed(id); });
     }
-    for (const id of ["width", "filter-value", "filter-low", "filter-high", "stretches", "parts"]) {
+    for (const id of ["width", "second-width", "filter-value", "filter-low", "filter-high", "stretches", "parts"]) {
       byId(id).addEventListener("input", () => changed(id));
     }
     this.refill();
@@ -40,7 +40,10 @@ export class QuestionForm {
     const first = this.attribute;
     refilled("second", (kind === "rectangles" ? usable : table.attributes).filter((one) => one !== first));
     refilled("filter", table.attributes, [element("option", { value: "" }, "everybody")]);
-    byId("second-field").hidden = !SEVERAL.includes(kind);
+    byId("second-field").hidden = byId("second-width-field").hidden = !SEVERAL.includes(kind);
+    const second = this.find(byId("second").value);
+    byId("second-width").disabled = second?.kind === "category";
+    byId("second-width").max = second?.regular ?? 1;
     byId("parts-field").hidden = kind !== "quantiles";
     byId("stretches-field").hidden = kind !== "ranges" && kind !== "rectangles";
     byId("stretches").placeholder = kind === "rectangles" ? "20 to 40 by 0 to 64; ..." : "20 to 40; 40 to 80";
@@ -53,9 +56,9 @@ export class QuestionForm {
     byId("width").max = first?.regular ?? 1;
   }
 
-  widthOf(attribute) {
+  widthOf(attribute, id = "width") {
     if (attribute.kind === "category") return 1;
-    return Math.min(Math.max(1, Math.round(Number(byId("width").value) || 1)), attribute.regular);
+    return Math.min(Math.max(1, Math.round(Number(byId(id).value) || 1)), attribute.regular);
   }
 
   question(cost) {
@@ -66,7 +69,7 @@ export class QuestionForm {
       const second = this.find(byId("second").value);
       if (!second) throw new Error("this question needs a second attribute");
       asked.attributes = [first.name, second.name];
-      asked.granularity = [this.widthOf(first), this.widthOf(second)];
+      asked.granularity = [this.widthOf(first), this.widthOf(second, "second-width")];
       if (kind === "rectangles") {
         asked.rectangles = stated().map((one) => one.split(/\s+by\s+/i).map((side, at) => stretch(side, at ? second : first)));
       }

@@ -46,7 +46,9 @@ function places(answer) {
   if (question.kind === "ranges") return question.ranges.map(sides);
   if (question.kind === "rectangles") return question.rectangles.map((box) => box.map(sides).join(" by "));
   if (question.kind === "quantiles") return question.q;
-  return middles(answer.axes[0]);
+  const axis = answer.axes[0];
+  // Running totals are reached where a bin ends.
+  return question.kind === "cumulative" ? axis.edges.slice(1) : middles(axis);
 }
 
 function oneAxis(answer, at, name) {
@@ -64,7 +66,11 @@ const isMap = (answer) => answer.axes.length === 2 && Array.isArray(answer.value
 
 function drawMap(box, answer) {
   const [down, across] = answer.axes;
-  return put(box, [{ type: "heatmap", z: answer.values, x: middles(across), y: middles(down),
+  // Cells as wide as their bins, with their noise intervals on touch.
+  const sides = (axis) => axis.kind === "number" ? axis.edges : middles(axis);
+  const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
+  return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
+    hovertemplate: `%{z:.4g}${text ? "<br>noise interval %{text}" : ""}<extra></extra>`,
     colorscale: "Viridis", colorbar: { thickness: 10 } }],
   { xaxis: { title: { text: across.attribute }, type: across.kind === "category" ? "category" : undefined },
     yaxis: { title: { text: down.attribute }, type: down.kind === "category" ? "category" : undefined } });
