@@ -149,25 +149,30 @@ def pulled_masses(
     if masses.size == 0 or not masses.min() > 0 or not total > 0:
         raise InputError("masses and their total must be positive")
     pulled = np.array(masses, dtype=np.float64)
-    try:
-        _pull(
-            pulled,
-            np.ascontiguousarray(pointers, dtype=np.int64),
-            np.ascontiguousarray(starts, dtype=np.int64),
-            np.ascontiguousarray(ends, dtype=np.int64),
-            np.ascontiguousarray(values, dtype=np.float64),
-            np.ascontiguousarray(targets, dtype=np.float64),
-            float(total),
-            float(step),
-            int(passes),
-            float(tolerance),
-        )
-        _scale_to(pulled, float(total))
-    except ZeroDivisionError:
+    lost = False
+    # As plain Python, what overflows would warn.
+    with np.errstate(all="ignore"):
+        try:
+            _pull(
+                pulled,
+                np.ascontiguousarray(pointers, dtype=np.int64),
+                np.ascontiguousarray(starts, dtype=np.int64),
+                np.ascontiguousarray(ends, dtype=np.int64),
+                np.ascontiguousarray(values, dtype=np.float64),
+                np.ascontiguousarray(targets, dtype=np.float64),
+                float(total),
+                float(step),
+                int(passes),
+                float(tolerance),
+            )
+            _scale_to(pulled, float(total))
+        except (ZeroDivisionError, OverflowError):
+            lost = True
+    if lost or not np.isfinite(pulled).all():
         raise InputError(
             "all masses were pulled to nothing: the total is too small, or values and "
             "targets too large, for floating point. Count in other units"
-        ) from None
+        )
     # A piece pulled to nothing could never come back.
     kept: FloatArray = np.maximum(pulled, float(total) * SMALLEST_PART)
     return kept
