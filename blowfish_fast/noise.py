@@ -158,24 +158,36 @@ def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
 def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
     """Return the smallest distance whose Chernoff bound is at most `miss`.
 
-    Bisection in 100 halvings from above; the upper end is returned, so the bound
-    holds for the number returned, not for one next to it.
+    Bisection from above; the upper end is returned, so the bound holds for the number
+    returned, not for one next to it. Queries of one spread share a half-width, and
+    often all have one spread, which comes back with every release.
     """
-    # Queries of one spread share a half-width, and often all have one spread.
     pairs = np.stack([spread.square, spread.largest], axis=-1)
     distinct, place = np.unique(pairs, axis=0, return_inverse=True)
+    if len(distinct) == 1:
+        (square, largest) = distinct[0].tolist()
+        return np.full(len(pairs), _shared_half_width(square, largest, miss))
     square, largest = np.ascontiguousarray(distinct.T)
-    alike = Spread(square, square, largest)
+    half: FloatArray = _bisected(square, largest, miss)[place.reshape(-1)]
+    return half
+
+
+@lru_cache(maxsize=1024)
+def _shared_half_width(square: float, largest: float, miss: float) -> float:
+    return float(_bisected(np.array([square]), np.array([largest]), miss)[0])
+
+
+def _bisected(square: FloatArray, largest: FloatArray, miss: float) -> FloatArray:
+    spread = Spread(square, square, largest)
     low = np.zeros(square.size)
     high = np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
     for _ in range(100):
         middle = 0.5 * (low + high)
-        enough = chernoff_tail(middle, alike) <= miss
+        enough = chernoff_tail(middle, spread) <= miss
         high = np.where(enough, middle, high)
         low = np.where(enough, low, middle)
     # Rounding in the bound is far below this margin.
-    half: FloatArray = (high * (1.0 + 2.0**-30))[place.reshape(-1)]
-    return half
+    return high * (1.0 + 2.0**-30)
 
 
 def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray:

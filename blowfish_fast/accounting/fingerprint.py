@@ -16,17 +16,21 @@ import enum
 import hashlib
 import types
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..errors import LedgerError
+from ..mechanisms import Mechanism
 from ..policies import Policy
 
 DEEPEST = 40
 """Objects within objects, at most: a cycle would never end."""
 
+
+_KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], bytes]] = WeakKeyDictionary()
 
 PLAIN = frozenset([type(None), bool, int, float, complex, str])
 """Whose ``repr`` tells everything, and tells it apart from any other."""
@@ -41,6 +45,30 @@ def question_digest(*question: Any) -> str:
 
 
 def _digest(value: Any, depth: int) -> bytes:
+    if type(value) in PLAIN:
+        return _plain_digest(type(value).__name__, repr(value))
+    if isinstance(value, Mechanism):
+        return _mechanism_digest(value, depth)
+    return _whole_digest(value, depth)
+
+
+def _mechanism_digest(mechanism: Mechanism, depth: int) -> bytes:
+    """Return the digest of a mechanism, remembered while it holds the same objects.
+
+    A plan is released many times, and its policy may list thousands of cells.
+    """
+    parts = _attributes(mechanism) or {}
+    known = _KNOWN.get(mechanism)
+    if known is not None and known[0].keys() == parts.keys():
+        before = known[0]
+        if all(before[name] is one for name, one in parts.items()):
+            return known[1]
+    digest = _whole_digest(mechanism, depth)
+    _KNOWN[mechanism] = parts, digest
+    return digest
+
+
+def _whole_digest(value: Any, depth: int) -> bytes:
     if depth > DEEPEST:
         raise LedgerError(
             "the mechanism holds objects within objects without end, so it has no "
@@ -53,6 +81,14 @@ def _digest(value: Any, depth: int) -> bytes:
         total.update(len(inner).to_bytes(8, "little"))
         total.update(inner)
     return total.digest()
+
+
+@lru_cache(maxsize=4096)
+def _plain_digest(kind: str, text: str) -> bytes:
+    """Return what `_digest` finds for a plain value; names come again and again."""
+    content = text.encode()
+    length = len(content).to_bytes(8, "little")
+    return hashlib.sha256(kind.encode() + length + content).digest()
 
 
 def _described(value: Any, depth: int) -> tuple[str, list[Any]]:

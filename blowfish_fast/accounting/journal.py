@@ -21,13 +21,14 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import BudgetError, LedgerError
 from .composition import units_text
 from .journal_file import append, connect, create_file, lay_out, open_file, plain_errors
+from .shared_commits import SharedCommits
 
 PIECE_BYTES = 2**26
 """Answers are cut: SQLite holds at most 10^9 bytes in one value."""
@@ -81,9 +82,11 @@ class Journal:
     ) -> None:
         self.path = path
         self.name = "the ledger in memory" if path is None else f"the ledger {path}"
-        self._lock = threading.Lock()
+        self._commits = SharedCommits(self.name, self._connected)
+        self._reading = threading.Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
         self._closed = False
         with plain_errors(self.name):
             if path is None:
@@ -100,11 +103,12 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; a closed journal refuses everything."""
-        with self._lock:
+        with self._commits.lock, self._reading:
             self._closed = True
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
-            self._connection = None
+            for one in (self._reader, self._connection):
+                if one is not None and self._process == os.getpid():
+                    one.close()
+            self._connection = self._reader = None
 
     def standing(self) -> Standing:
         """Return the budget as it stands."""
@@ -171,7 +175,8 @@ class Journal:
         request before. `terms` is the entry that the caller judged the request by. An
         analyst's charge counts against the budget and against the allotment.
         """
-        with self._transaction(write=True) as connection:
+
+        def charged(connection: sqlite3.Connection) -> Charge:
             known = _find(connection, request)
             if known is not None:
                 return known
@@ -188,12 +193,15 @@ class Journal:
                     f"{units_text(left)} of {units_text(standing.total)} remains; "
                     "nothing was charged. Ask for a smaller epsilon"
                 )
+            noted = content
             if analyst is not None:
-                content = {**content, "analyst": analyst}
+                noted = {**content, "analyst": analyst}
                 _charge_allotment(connection, analyst, cost)
             connection.execute("UPDATE budget SET spent = spent + ?", (cost,))
-            number = append(connection, "charge", request, cost, content)
-            return Charge(number, request, cost, content, "reserved")
+            number = append(connection, "charge", request, cost, noted)
+            return Charge(number, request, cost, noted, "reserved")
+
+        return self._commits.run(charged)
 
     def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
         """Keep the answers of a reserved request; None records that they were returned.
@@ -201,14 +209,15 @@ class Journal:
         Returns False, and keeps the older answers, if the request has some already:
         only one draw may ever leave.
         """
-        with self._transaction(write=True) as connection:
+        digests = None
+        if answers is not None:
+            digests = [hashlib.sha256(one).hexdigest() for one in answers]
+
+        def kept(connection: sqlite3.Connection) -> bool:
             known = _find(connection, request)
             assert known is not None, "an answer without a charge"
             if known.state != "reserved":
                 return False
-            digests = None
-            if answers is not None:
-                digests = [hashlib.sha256(one).hexdigest() for one in answers]
             entry = append(connection, "answer", request, 0, {"sha256": digests})
             connection.executemany(
                 "INSERT INTO answer VALUES (?, ?, ?, ?)",
@@ -219,6 +228,8 @@ class Journal:
                 ),
             )
             return True
+
+        return self._commits.run(kept)
 
     def answers(self, request: str) -> list[bytes]:
         """Return the stored answers of a request, checked against the log."""
@@ -294,25 +305,27 @@ class Journal:
 
     @contextmanager
     def _statement(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection for one reading statement, a transaction in itself.
+        """Lend a connection for one reading statement, a transaction in itself.
 
-        Each call into SQLite gives other threads a turn, so fewer are faster.
+        It has a connection of its own, which sees all that was committed and does not
+        wait for what is on its way to the disk.
         """
-        with self._lock, plain_errors(self.name):
-            yield self._connected()
+        if self.path is None:
+            with self._commits.lock, plain_errors(self.name):
+                yield self._connected()
+            return
+        with self._reading, plain_errors(self.name):
+            if self._closed:
+                raise LedgerError(f"{self.name} was closed; open it again")
+            if self._reader is None:
+                self._reader = open_file(self.path)
+                weakref.finalize(self, _close_in, os.getpid(), self._reader)
+            yield self._reader
 
-    @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        with self._lock, plain_errors(self.name):
-            connection = self._connected()
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
+    def _transaction(
+        self, *, write: bool
+    ) -> AbstractContextManager[sqlite3.Connection]:
+        return self._commits.alone(write=write)
 
 
 _JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
@@ -322,9 +335,10 @@ _INHERITED: list[sqlite3.Connection | None] = []
 def _leave_to_the_parent() -> None:
     """Give up, after a fork, what SQLite must not share: connections and locks."""
     for journal in _JOURNALS:
-        _INHERITED.append(journal._connection)
-        journal._connection = None
-        journal._lock = threading.Lock()
+        _INHERITED.extend([journal._connection, journal._reader])
+        journal._connection = journal._reader = None
+        journal._reading = threading.Lock()
+        journal._commits.forget()
 
 
 if hasattr(os, "register_at_fork"):

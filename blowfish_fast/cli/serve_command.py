@@ -41,19 +41,25 @@ def run_server(
     )
     for name, secret in secrets.items():
         sys.stdout.write(f"secret of {name}: {secret}\n")
-    sys.stdout.write(f"open http://{host}:{port} in a browser; stop with Ctrl-C\n")
+    config = uvicorn.Config(
+        make_app(workspace, secure_cookies=https),
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+    )
+    # Bound here, so that port 0 can be told by its number.
+    listening = config.bind_socket()
+    where = f"http://{host}:{listening.getsockname()[1]}"
+    sys.stdout.write(f"open {where} in a browser; stop with Ctrl-C\n")
     sys.stdout.flush()
     # Questions wait for disks and databases in threads; let them take turns quickly.
     sys.setswitchinterval(0.001)
     try:
-        uvicorn.run(
-            make_app(workspace, secure_cookies=https),
-            host=host,
-            port=port,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-        )
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass
     finally:
         workspace.close()
 

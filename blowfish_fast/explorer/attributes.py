@@ -97,6 +97,8 @@ class AttributeSpec(Model):
                 f"state the domain of {self.name!r} by exactly one of cells, edges, "
                 "dates or levels"
             )
+        if any(getattr(one, "tzinfo", None) is not None for one in self.dates or ()):
+            raise ValueError(f"dates of {self.name!r} are stated without a time zone")
         if self.levels is not None and self.outside == "clamp":
             raise ValueError(f"{self.name!r} has levels: values outside need a cell")
         self.domain()

@@ -32,6 +32,8 @@ FILES = {".csv": "read_csv", ".parquet": "read_parquet", ".pq": "read_parquet"}
 DATABASES = (".duckdb", ".ddb", ".db")
 KEPT_QUERIES = 256
 """Compiled queries that are remembered."""
+KEPT_CURSORS = 4
+"""How often the same question is counted at the same time."""
 POSTGRES = ("postgres://", "postgresql://")
 
 
@@ -50,8 +52,7 @@ class Engine:
         self.backend = backend
         self.name = name
         self._lock = threading.Lock()
-        # Compiling a query takes longer than a small count; plans keep their layouts.
-        self._compiled: OrderedDict[int, tuple[Layout, str]] = OrderedDict()
+        self._compiled: OrderedDict[int, _Counting] = OrderedDict()
 
     @classmethod
     def connect(cls, source: Any) -> Engine:
@@ -131,17 +132,16 @@ class Engine:
                 if self.backend.name != "duckdb":
                     found = grouped.to_pyarrow()
                     return _whole(found["cell"]), _whole(found["records"])
-                known = layout, str(self.backend.compile(grouped))
+                known = _Counting(layout, str(self.backend.compile(grouped)))
                 self._compiled[id(layout)] = known
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
-        # A cursor is a connection of its own: questions are counted side by side.
         with self._plainly("the question could not be counted", alone=False):
-            arrays = self.backend.con.cursor().execute(known[1]).fetchnumpy()
-            return _whole(arrays["cell"]), _whole(arrays["records"])
+            return known.run(self.backend.con)
 
     def close(self) -> None:
         """Close the connection."""
+        self._compiled.clear()
         self.backend.disconnect()
 
     def _schema(self, table: str) -> Any:
@@ -159,6 +159,32 @@ class Engine:
 
     def _plainly(self, problem: str, *, alone: bool = True) -> _Plainly:
         return _Plainly(self, problem, alone)
+
+
+class _Counting:
+    """A question's query on DuckDB, compiled and planned once.
+
+    Both take longer than a small count. A cursor is a connection of its own, so
+    questions are counted side by side; each is kept with what it prepared.
+    """
+
+    def __init__(self, layout: Layout, query: str) -> None:
+        # The layout is kept because its id is the key under which this is found.
+        self.layout, self.query = layout, query
+        self._idle: list[Any] = []
+        self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
+
+    def run(self, connection: Any) -> tuple[IntArray, IntArray]:
+        """Return the coarse cells that hold records, and how many each holds."""
+        with self._turns:
+            try:
+                cursor = self._idle.pop()
+            except IndexError:
+                cursor = connection.cursor()
+                cursor.execute(f"PREPARE counting AS {self.query}")
+            arrays = cursor.execute("EXECUTE counting").fetchnumpy()
+            self._idle.append(cursor)
+        return _whole(arrays["cell"]), _whole(arrays["records"])
 
 
 class _Plainly:

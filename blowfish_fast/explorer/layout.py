@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -345,6 +346,8 @@ def cell_of(attribute: Attribute, value: Any) -> int:
     cuts = np.asarray(attribute.cuts)
     try:
         if attribute.unit is not None:
+            if datetime.fromisoformat(str(value)).tzinfo is not None:
+                raise ValueError("dates carry no time zone here")
             moment = as_moments(np.array([str(value)]))[0].astype(np.int64)
             place = float(moment) / MICROSECONDS[attribute.unit]
         else:
@@ -352,7 +355,7 @@ def cell_of(attribute: Attribute, value: Any) -> int:
     except (DomainError, TypeError, ValueError):
         raise QuestionError(
             f"values of {attribute.name!r} are "
-            + ("dates" if attribute.unit else "numbers")
+            + ("dates, without a time zone" if attribute.unit else "numbers")
         ) from None
     cell = int(np.searchsorted(cuts, place))
     if cell == cuts.size or cuts[cell] != place:

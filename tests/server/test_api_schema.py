@@ -15,8 +15,10 @@ from hypothesis import HealthCheck, given, seed, settings
 from blowfish_fast.server.keys import CURATOR
 
 schemathesis = pytest.importorskip(
-    "schemathesis", reason="pip install 'blowfish_fast[test]'"
+    "schemathesis", reason="pip install 'blowfish_fast[browser]'"
 )
+
+pytestmark = pytest.mark.browser
 
 CASES = int(os.environ.get("BLOWFISH_API_CASES", "200"))
 """Generated requests in all; the long form makes 10,000."""

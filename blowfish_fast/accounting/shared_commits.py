@@ -1,0 +1,130 @@
+"""Transactions of several threads, committed together.
+
+    threads   a  b  c  d  e                   each brings one action and waits
+    commits   [a]   [b c d e]                 whoever comes first takes all who wait
+
+Waiting for the disk is most of a small transaction. While one batch is on its way to
+the disk, the next gathers; every thread returns only after the commit that holds its
+own action. An action that fails is undone alone, by its savepoint. Serves ``journal``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar, cast
+
+from ..errors import LedgerError
+from .journal_file import plain_errors
+
+Result = TypeVar("Result")
+Action = Callable[[sqlite3.Connection], Any]
+
+MOST_TOGETHER = 64
+"""Actions of one transaction."""
+
+
+class _Waiting:
+    """An action, and what became of it."""
+
+    __slots__ = ("action", "done", "problem", "result")
+
+    def __init__(self, action: Action) -> None:
+        self.action = action
+        self.done = False
+        self.result: Any = None
+        self.problem: BaseException | None = None
+
+
+class SharedCommits:
+    """The writing side of one SQLite connection.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the file.
+    connected : callable
+        Returns the connection; called under `lock`.
+    """
+
+    def __init__(self, name: str, connected: Callable[[], sqlite3.Connection]) -> None:
+        self.name = name
+        self.lock = threading.Lock()
+        self._connected = connected
+        self._queue: deque[_Waiting] = deque()
+
+    def run(self, action: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Run an action in a transaction; return its result after the commit."""
+        own = _Waiting(action)
+        self._queue.append(own)
+        with self.lock:
+            # In the order of arrival: one's own turn comes with the first batches.
+            while not own.done:
+                self._commit_batch()
+        if own.problem is not None:
+            raise own.problem
+        return cast(Result, own.result)
+
+    @contextmanager
+    def alone(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """Lend the connection for a transaction of one's own."""
+        with self.lock, plain_errors(self.name):
+            connection = self._connected()
+            with _transaction(connection, write=write):
+                yield connection
+
+    def forget(self) -> None:
+        """Start anew in a forked process: those who wait are in the other one."""
+        self.lock = threading.Lock()
+        self._queue = deque()
+
+    def _commit_batch(self) -> None:
+        waiting = min(len(self._queue), MOST_TOGETHER)
+        batch = [self._queue.popleft() for _ in range(waiting)]
+        try:
+            with plain_errors(self.name):
+                connection = self._connected()
+                with _transaction(connection, write=True):
+                    for one in batch:
+                        self._run_one(connection, one)
+        except Exception as problem:
+            for one in batch:
+                one.problem = problem
+        except BaseException:
+            # Whether the commit was reached is not known; asking again finds out.
+            for one in batch:
+                one.problem = LedgerError(
+                    f"{self.name} was interrupted; ask again with the same request"
+                )
+            raise
+        finally:
+            for one in batch:
+                one.done = True
+
+    def _run_one(self, connection: sqlite3.Connection, one: _Waiting) -> None:
+        connection.execute("SAVEPOINT one")
+        try:
+            with plain_errors(self.name):
+                one.result = one.action(connection)
+        except Exception as problem:
+            if not connection.in_transaction:
+                # SQLite gave up the whole transaction: a full disk, for instance.
+                raise
+            connection.execute("ROLLBACK TO one")
+            one.problem = problem
+        connection.execute("RELEASE one")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")

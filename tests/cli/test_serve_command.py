@@ -1,0 +1,90 @@
+"""``blowfish serve``: a workspace that opens again, and a server that answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.cli.serve_command import open_workspace
+from blowfish_fast.errors import InputError
+
+from ..server.serving import TABLE, make_database
+
+
+def opened(folder, **chosen):
+    plain = {"demo": False, "database": None, "tables": None, "epsilon": 2.0}
+    return open_workspace(folder, **{**plain, **chosen})
+
+
+def test_secrets_are_made_once_and_renewed_on_demand(tmp_path):
+    make_database(tmp_path / "people.duckdb")
+    tables = tmp_path / "tables.json"
+    tables.write_text(json.dumps([TABLE]))
+    chosen = {"database": str(tmp_path / "people.duckdb"), "tables": tables}
+    workspace, secrets = opened(tmp_path / "state", **chosen)
+    assert workspace.tables == ["people"]
+    assert list(secrets) == ["the curator"]
+    workspace.close()
+    workspace, none = opened(tmp_path / "state", **chosen)
+    assert none == {}
+    assert workspace.keys.identify(secrets["the curator"]).role == "curator"
+    workspace.close()
+    workspace, renewed = opened(tmp_path / "state", new_secret=True, **chosen)
+    assert workspace.keys.identify(secrets["the curator"]) is None
+    assert workspace.keys.identify(renewed["the curator"]).role == "curator"
+    workspace.close()
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "3"])
+def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
+    tables = tmp_path / "tables.json"
+    tables.write_text(content)
+    with pytest.raises(InputError, match=r"tables\.json"):
+        opened(tmp_path / "state", tables=tables)
+
+
+def test_a_server_needs_a_folder():
+    with pytest.raises(InputError, match="--folder"):
+        opened(None)
+
+
+def test_the_demo_starts_and_answers(tmp_path):
+    command = [
+        *(sys.executable, "-m", "blowfish_fast", "serve", "--demo"),
+        *("--port", "0", "--folder", str(tmp_path / "demo")),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        lines = [process.stdout.readline() for _ in range(3)]
+        secrets = dict(re.findall(r"secret of (.*): (\S+)", "".join(lines)))
+        url = re.search(r"http://\S+", lines[2])[0]
+        for _ in range(200):
+            try:
+                httpx.get(url, timeout=5)
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        with bf.connect(url, secrets["the analyst ann"]) as ann:
+            (table,) = ann.tables()
+            assert table["name"] == "salaries"
+            assert table["remaining"] == 1.0
+        with bf.connect(url, secrets["the curator"]) as curator:
+            question = {
+                "kind": "histogram",
+                "table": "salaries",
+                "attribute": "department",
+                "cost": {"epsilon": 1},
+            }
+            assert sum(curator.preview(question, epsilon=1)["truth"]) < 50_000
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        process.stdout.close()
