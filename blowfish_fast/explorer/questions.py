@@ -14,6 +14,7 @@ cost: an accuracy (alpha, beta), or an epsilon.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -81,14 +82,14 @@ class _Question(Model):
         return self
 
     @property
+    @abstractmethod
     def axes(self) -> list[str]:
         """The attributes whose bins are counted."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def widths(self) -> list[int]:
         """Cells of a bin, for each of them."""
-        raise NotImplementedError
 
 
 class _OneAxis(_Question):

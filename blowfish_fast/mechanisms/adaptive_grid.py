@@ -31,7 +31,7 @@ from ..strategies.grid_plan import (
     rough_total,
 )
 from ..strategies.node_tree import NodeTree, listed_edges
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 TOTAL_SHARE = Fraction(1, 100)
@@ -182,11 +182,7 @@ class AdaptiveGrid(Mechanism):
         counts = (np.arange(domain.size) * 3 // max(domain.size, 1) * 40).reshape(
             domain.shape
         )
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, fewest_parts=2)
         return mechanism, Histogram(domain, counts)
 

@@ -26,7 +26,7 @@ from ..partitions import DyadicRectangles, DyadicTree, Partition
 from ..policies import Policy
 from ..strategies import Cells, LinearStrategy, WeightedTree
 from ..strategies.tree_weights import level_tree, tuned_tree
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
@@ -217,9 +217,5 @@ class Dawa(Mechanism):
         """Return the mechanism for a few ranges, with a step in the counts."""
         steps = np.arange(domain.size) * 4 // max(domain.size, 1)
         counts = (steps % 2 * 9).reshape(domain.shape)
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)

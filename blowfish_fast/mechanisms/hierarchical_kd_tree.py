@@ -20,7 +20,7 @@ from ..histogram import Histogram
 from ..partitions.kd_cells import Boxes
 from ..policies import Policy
 from ..strategies import Cells
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 DEEPEST = 13
@@ -134,11 +134,7 @@ class HierarchicalKdTree(Mechanism):
         """Return the mechanism with two levels, with a step in the counts."""
         steps = np.arange(domain.size) * 4 // max(domain.size, 1)
         counts = (steps % 2 * 9).reshape(domain.shape)
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, height=2)
         return mechanism, Histogram(domain, counts)
 

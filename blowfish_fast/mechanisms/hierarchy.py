@@ -20,7 +20,7 @@ from ..policies import Policy
 from ..strategies import WeightedTree
 from ..strategies.hierarchy_plan import tree_depth
 from ..strategies.tree_weights import level_tree, tuned_tree
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 Weights = Literal["uniform", "geometric", "greedy"]
@@ -124,11 +124,7 @@ class Hierarchy(Mechanism):
         """Return a binary tree for a few ranges or boxes, with a step in the counts."""
         steps = np.arange(domain.size) * 3 // max(domain.size, 1)
         counts = (steps % 2 * 7).reshape(domain.shape)
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, fan_out=2)
         return mechanism, Histogram(domain, counts)
 

@@ -21,7 +21,7 @@ from ..policies import Policy
 from ..selections.medians import Medians
 from ..strategies.box_tree import BoxTree, pruned_cells
 from ..strategies.node_tree import listed_edges
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 Fit = Literal["prune"]
@@ -126,11 +126,7 @@ class HybridTree(Mechanism):
         counts = (np.arange(domain.size) * 3 // max(domain.size, 1) * 5).reshape(
             domain.shape
         )
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, levels=2)
         return mechanism, Histogram(domain, counts)
 

@@ -31,7 +31,7 @@ from ..partitions.kd_cells import (
 from ..policies import Policy
 from ..strategies import Cells
 from ..strategies.stacked_buckets import stacked
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 Inside = Literal["uniform", "least_squares", "shrink"]
@@ -217,11 +217,7 @@ class KdTree(Mechanism):
         """Return the mechanism for a few rectangles, with a step in the counts."""
         steps = np.arange(domain.size) * 4 // max(domain.size, 1)
         counts = (steps % 2 * 9).reshape(domain.shape)
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
 
 

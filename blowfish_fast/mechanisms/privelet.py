@@ -15,7 +15,7 @@ from ..handle import Handle
 from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies.haar import Haar
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import random_boxes
 from .base import Mechanism, Outcome
 
 
@@ -75,9 +75,5 @@ class Privelet(Mechanism):
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few ranges or boxes, with small counts."""
         counts = (np.arange(domain.size) * 3 % 11).reshape(domain.shape)
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)

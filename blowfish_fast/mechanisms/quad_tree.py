@@ -17,7 +17,7 @@ from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies.box_tree import BoxTree, pruned_cells
 from ..strategies.node_tree import listed_edges
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 Fit = Literal["prune"]
@@ -111,9 +111,5 @@ class QuadTree(Mechanism):
         counts = (np.arange(domain.size) * 2 // max(domain.size, 1) * 9).reshape(
             domain.shape
         )
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)

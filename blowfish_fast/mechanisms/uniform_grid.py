@@ -29,7 +29,7 @@ from ..strategies.grid_plan import (
     rough_total,
 )
 from ..strategies.node_tree import NodeTree, listed_edges
-from ..workloads import Ranges, Rectangles, Workload
+from ..workloads import Workload, random_boxes
 from .base import Mechanism, Outcome
 
 TOTAL_SHARE = Fraction(1, 100)
@@ -135,11 +135,7 @@ class UniformGrid(Mechanism):
         counts = (np.arange(domain.size) * 2 // max(domain.size, 1) * 30).reshape(
             domain.shape
         )
-        workload: Workload
-        if domain.ndim == 1:
-            workload = Ranges.random(domain, 8, rng=1)
-        else:
-            workload = Rectangles.random(domain, 8, rng=1)
+        workload = random_boxes(domain, 8, rng=1)
         return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
 
 

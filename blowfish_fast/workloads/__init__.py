@@ -7,7 +7,7 @@ from .identity import Identity, Total
 from .linear import Linear
 from .marginals import Marginals
 from .ranges import AllRanges, Prefixes, Ranges
-from .rectangles import Rectangles
+from .rectangles import Rectangles, random_boxes
 from .sums import Sum
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "Sum",
     "Total",
     "Workload",
+    "random_boxes",
 ]

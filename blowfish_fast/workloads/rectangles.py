@@ -14,6 +14,7 @@ from ..domain import Domain
 from ..errors import WorkloadError
 from .base import Pieces, RandomLike, Workload, query_count
 from .box_pieces import rectangle_pieces
+from .ranges import Ranges
 
 
 class Rectangles(Workload):
@@ -143,3 +144,9 @@ def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
     if not np.isfinite(array).all():
         raise WorkloadError(f"{name} must be finite numbers; found NaN or infinity")
     return np.ascontiguousarray(array)
+
+
+def random_boxes(domain: Domain, queries: int, rng: RandomLike) -> Workload:
+    """Return random ranges of one attribute, or random rectangles of several."""
+    kind = Ranges if domain.ndim == 1 else Rectangles
+    return kind.random(domain, queries, rng=rng)

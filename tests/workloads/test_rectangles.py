@@ -9,7 +9,7 @@ from blowfish_fast import Domain
 from blowfish_fast.buckets import Buckets
 from blowfish_fast.curves import curve
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.workloads import Rectangles
+from blowfish_fast.workloads import Rectangles, random_boxes
 from tests.reference.forms import dense_form, dense_projection
 
 
@@ -83,3 +83,11 @@ def test_shapes_that_do_not_fit_are_refused():
         Rectangles.of_shape(Domain((4, 4)), (5, 1), 3, rng=1)
     with pytest.raises(WorkloadError, match="one side"):
         Rectangles.of_shape(Domain((4, 4)), (5,), 3, rng=1)
+
+
+def test_random_boxes_are_ranges_on_a_line_and_rectangles_beyond():
+    on_a_line = random_boxes(Domain(9), 5, rng=1)
+    assert type(on_a_line).__name__ == "Ranges"
+    in_space = random_boxes(Domain((4, 5, 6)), 7, rng=1)
+    assert type(in_space).__name__ == "Rectangles"
+    assert (on_a_line.queries, in_space.queries) == (5, 7)
