@@ -247,6 +247,10 @@ def connect(url: str, token: str) -> Client:
     ----------
     url, token : str
         Where it is, and one's secret.
+
+    Examples
+    --------
+    >>> analyst = connect("http://127.0.0.1:8350", token="ann's secret")
     """
     return Client(url, token)
 

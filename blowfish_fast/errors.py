@@ -8,7 +8,18 @@ from __future__ import annotations
 
 
 class BlowfishError(Exception):
-    """The root of every deliberate error."""
+    """The root of every deliberate error.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> try:
+    ...     bf.Domain(0)
+    ... except bf.BlowfishError as problem:
+    ...     print(problem)
+    each attribute needs at least one cell; received shape 0. A domain of n
+    ordered values is Domain(n)
+    """
 
 
 class InputError(BlowfishError, ValueError):

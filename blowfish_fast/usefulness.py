@@ -151,6 +151,11 @@ def largest_sensitivity(
     """Return the largest sensitivity of a linear query that stays within `error`.
 
     The condition of the paper's Theorem 42 with ``bound="printed"``.
+
+    Examples
+    --------
+    >>> round(largest_sensitivity(1024, epsilon=1, delta=0.05, error=100), 2)
+    0.09
     """
     return _error(error) / cells_error(cells, epsilon=epsilon, delta=delta, bound=bound)
 

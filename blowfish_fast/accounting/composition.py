@@ -54,6 +54,11 @@ def sequential(costs: Iterable[Fraction]) -> Fraction:
     """Return what releases from the same data cost together: the sum.
 
     Each may be chosen after seeing the ones before it.
+
+    Examples
+    --------
+    >>> float(sequential([Fraction(1, 4), Fraction(1, 2)]))
+    0.75
     """
     return sum(costs, Fraction(0))
 
@@ -72,6 +77,13 @@ def parallel_by_ids(
         refused, unless no edge of the policy changes a known count, or
     scoped : bool
         states that every constraint counts people of one part only.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Full(bf.Domain(4))
+    >>> float(parallel_by_ids([Fraction(1, 4), Fraction(1, 2)], policy))
+    0.5
     """
     if not scoped and constraints_bind(policy):
         raise PolicyError(
@@ -120,6 +132,15 @@ def parallel_by_regions(
         Regions that an edge joins.
     bottom : iterable
         Regions with a cell that is joined to "absent".
+
+    Examples
+    --------
+    >>> half, third = Fraction(1, 2), Fraction(1, 3)
+    >>> float(parallel_by_regions([half, third], [half, third], crossings=[]))
+    0.5
+    >>> joined = parallel_by_regions([half, third], [half, third], crossings=[(0, 1)])
+    >>> str(joined)
+    '5/6'
     """
     moves = [presence[one] + presence[two] for one, two in crossings]
     return max([*inside, *(presence[one] for one in bottom), *moves], default=0.0)

@@ -27,6 +27,16 @@ class Preview:
         Whether the ledger would release it.
     reason : str
         Why not; empty if accepted.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Full(bf.Domain(4))
+    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> asked = bf.workloads.Identity(policy.domain)
+    >>> mechanism = bf.Laplace(policy, asked, epsilon=0.3)
+    >>> print(ledger.preview(mechanism))
+    laplace would cost eps = 0.3 of the 1 that remains; 0.7 would be left
     """
 
     mechanism: str
@@ -103,6 +113,18 @@ class Entry:
         Whose allotment was charged.
     note : dict or None
         Public data that was kept with the charge.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Full(bf.Domain(4))
+    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> asked = bf.workloads.Identity(policy.domain)
+    >>> mechanism = bf.Laplace(policy, asked, epsilon=0.3)
+    >>> release = ledger.release(mechanism, [4, 0, 2, 1], request="ages, March")
+    >>> entry = ledger.history()[0]
+    >>> entry.request, float(entry.epsilon), entry.mechanism
+    ('ages, March', 0.3, 'laplace')
     """
 
     number: int

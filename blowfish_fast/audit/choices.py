@@ -97,6 +97,19 @@ def audit_selector(
         Runs per side of the selector itself, where they cannot; 0 for none.
     steps : int
         Pairs that are tried in search of a worse one, beyond the chosen pairs.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> found = audit_selector(
+    ...     bf.partitions.LeastCost().priced(2.0),
+    ...     bf.policies.AddRemove(bf.Domain(3)),
+    ...     epsilon=Fraction(1),
+    ...     samples=2000,
+    ...     runs=0,
+    ... )
+    >>> all(one.passed for one in found)
+    True
     """
     case = Case(selector, policy, epsilon, {})
     pairs = chosen_pairs(policy, case.heights)

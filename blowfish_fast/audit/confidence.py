@@ -18,7 +18,14 @@ BOUND_ERRORS = 6.0
 
 
 class Evidence(NamedTuple):
-    """The strongest lower bound found on a log-likelihood ratio, and its event."""
+    """The strongest lower bound found on a log-likelihood ratio, and its event.
+
+    Examples
+    --------
+    >>> found = strongest_evidence(["yes"] * 4000, ["yes", "no"] * 2000)
+    >>> found.event, found.events
+    ('no', 2)
+    """
 
     log_ratio: float
     event: Hashable | None
@@ -33,6 +40,12 @@ def clopper_pearson(
     """Return an interval that holds the success probability with `confidence`.
 
     Exact for the binomial law: each side misses with at most half of the rest.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(successes=50, trials=100, confidence=0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.398, 0.602)
     """
     from scipy.stats import beta
 
@@ -53,6 +66,12 @@ def strongest_evidence(
 
     Both samples are split: the first quarter names the events, the rest is counted, so
     choosing them does not bias the bounds.
+
+    Examples
+    --------
+    >>> found = strongest_evidence(["yes"] * 4000, ["yes", "no"] * 2000)
+    >>> 0.5 < found.log_ratio
+    True
     """
     pilots, counted = [], []
     for sample in (list(first), list(second)):

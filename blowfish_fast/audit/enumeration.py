@@ -44,6 +44,20 @@ def audit_least_cost(
 
     `clamp` cuts noisy costs off at the price of a bucket, as public code does: a
     planted bug that the audit must catch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> found = audit_least_cost(
+    ...     bf.partitions.LeastCost().priced(2.0),
+    ...     bf.policies.AddRemove(bf.Domain(3)),
+    ...     (np.array([4, 0, 0]), np.array([3, 0, 0])),
+    ...     epsilon=1,
+    ...     samples=2000,
+    ... )
+    >>> found.passed
+    True
     """
     exact = as_epsilon(epsilon)
     sides = [
@@ -72,7 +86,23 @@ def least_cost_choices(
     rng: Randomness,
     clamp: bool = False,
 ) -> IntArray:
-    """Return the number of the partition chosen in each of `samples` runs."""
+    """Return the number of the partition chosen in each of `samples` runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> chosen = least_cost_choices(
+    ...     bf.partitions.LeastCost().priced(2.0),
+    ...     np.array([9, 0, 0]),
+    ...     policy=bf.policies.AddRemove(bf.Domain(3)),
+    ...     epsilon=Fraction(1),
+    ...     samples=100,
+    ...     rng=Randomness(1),
+    ... )
+    >>> chosen.shape
+    (100,)
+    """
     cells = counts.size
     if cells > MOST_CELLS:
         raise SizeError(

@@ -10,7 +10,13 @@ from ..policies import Policy
 
 
 def policy_families(domain: Domain) -> dict[str, Policy]:
-    """Return policies of every built-in family that fit a small `domain`."""
+    """Return policies of every built-in family that fit a small `domain`.
+
+    Examples
+    --------
+    >>> sorted(policy_families(Domain(4)))[:4]
+    ['add_remove', 'blocks', 'constrained', 'full']
+    """
     cells = domain.size
     ring = np.column_stack([np.arange(cells), (np.arange(cells) + 1) % cells])
     found: dict[str, Policy] = {

@@ -28,7 +28,13 @@ PLAIN = (np.ndarray, np.generic, bool, int, float, str, Fraction, type(None))
 
 
 class Breach(NamedTuple):
-    """An invariant that does not hold, and what was found instead."""
+    """An invariant that does not hold, and what was found instead.
+
+    Examples
+    --------
+    >>> print(Breach("noise goes on every row", "row 3 was published exactly"))
+    noise goes on every row: row 3 was published exactly
+    """
 
     invariant: str
     found: str
@@ -38,7 +44,15 @@ class Breach(NamedTuple):
 
 
 def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[Breach]:
-    """Run `mechanism` on `data` under watch and return every invariant it breaks."""
+    """Run `mechanism` on `data` under watch and return every invariant it breaks.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> audit_invariants(*bf.Laplace.example(line, bf.policies.Full(line), 1))
+    []
+    """
     breaches = audit_testimony(watch(mechanism, data, seed))
     breaches += [
         Breach("a release says whether its noise was secure", found)
@@ -62,6 +76,14 @@ def audit_disclosure(mechanism: Mechanism, *, seed: int = 0) -> list[Breach]:
     Give the mechanism a small epsilon, where noise is large. A row with noise of scale
     100 equals its true value once in 200 runs, so an array that equals the truth in
     every one of a few runs was published, not measured.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> mechanism, _ = bf.Laplace.example(line, bf.policies.Full(line), 0.01)
+    >>> audit_disclosure(mechanism)
+    []
     """
     generator = np.random.default_rng(seed)
     counts = generator.integers(10**5, 10**6, size=mechanism.domain.shape)

@@ -21,7 +21,18 @@ from ..randomness import Randomness
 
 
 class Price(NamedTuple):
-    """What the worst edge costs in one measurement, against what was charged."""
+    """What the worst edge costs in one measurement, against what was charged.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> mechanism, data = bf.Laplace.example(
+    ...     bf.Domain(4), bf.policies.Full(bf.Domain(4)), Fraction(1)
+    ... )
+    >>> price = audit_measurements(mechanism, data)[0]
+    >>> price.worst <= price.charged, price.edge
+    (True, (0, 1))
+    """
 
     subject: str
     charged: Fraction
@@ -40,6 +51,15 @@ def audit_measurements(
     """Price every measurement of one run, edge by edge; for small domains.
 
     The last entry holds the account as a whole against the mechanism's epsilon.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> mechanism, data = bf.Ordered.example(
+    ...     bf.Domain(4), bf.policies.Line(bf.Domain(4)), Fraction(1)
+    ... )
+    >>> all(price.passed for price in audit_measurements(mechanism, data))
+    True
     """
     account = Account(mechanism.epsilon)
     counts = mechanism._counts(data)
@@ -75,6 +95,15 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     found by trying them all where one draw reaches several rows. Infinite prices cannot
     be paid: a row published exactly that the edge moves raises, because no epsilon
     covers it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> mechanism, data = bf.Ordered.example(line, bf.policies.Line(line), Fraction(1))
+    >>> kept = mechanism.release(data, rng=1).measurements[0]
+    >>> [str(edge_cost(kept, 0, other)) for other in (1, 2, 3)]
+    ['1', '2', '3']
     """
     change = _rows_of(measurement, start) - _rows_of(measurement, end)
     scales = measurement.scales

@@ -61,6 +61,15 @@ def audit_noise(
         What this edge may cost.
     samples : int
         Draws per side.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(3)
+    >>> mechanism, data = bf.Laplace.example(line, bf.policies.Full(line), Fraction(1))
+    >>> kept = mechanism.release(data, rng=1).measurements[0]
+    >>> audit_noise("laplace", kept, (0, 1), epsilon=Fraction(1), samples=5000).passed
+    True
     """
     sides = [_rows_of(measurement, cell) for cell in edge]
     blank = np.zeros(measurement.scales.rates.size, dtype=np.int64)

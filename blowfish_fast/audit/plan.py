@@ -23,7 +23,13 @@ MOST_AUDITS = 4000
 
 
 class Plan(NamedTuple):
-    """How thoroughly to walk."""
+    """How thoroughly to walk.
+
+    Examples
+    --------
+    >>> QUICK.batch < LONG.batch, QUICK._replace(batch=1000).batch
+    (True, 1000)
+    """
 
     priced: tuple[Shape, ...] = (1, 2, 7, (3, 4))
     """Domains on which every edge is priced and invariants are checked."""

@@ -31,6 +31,15 @@ class ProgressFile:
         What is walked: verdicts of another plan do not count.
     version : str
         Of the package: verdicts of another version do not count.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from blowfish_fast.audit import QUICK
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = ProgressFile(Path(folder), QUICK, "0.1")
+    ...     print(kept.path.name, len(kept.found))
+    progress.jsonl 0
     """
 
     def __init__(self, folder: Path, plan: Plan, version: str) -> None:

@@ -39,7 +39,14 @@ ROUNDING = 1e-9
 
 
 class Observed(NamedTuple):
-    """The largest price seen on random pairs, against what was charged."""
+    """The largest price seen on random pairs, against what was charged.
+
+    Examples
+    --------
+    >>> seen = Observed(worst=0.4, charged=Fraction(1, 2), pairs=1000, where=None)
+    >>> seen.share
+    0.8
+    """
 
     worst: float
     charged: Fraction
@@ -65,7 +72,23 @@ def observe_measurement(
     pairs: int,
     generator: np.random.Generator,
 ) -> Observed:
-    """Price what random neighbours under `policy` change in the rows measured."""
+    """Price what random neighbours under `policy` change in the rows measured.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Line(bf.Domain(4))
+    >>> mechanism, data = bf.Ordered.example(policy.domain, policy, Fraction(1))
+    >>> seen = observe_measurement(
+    ...     mechanism.release(data, rng=1).measurements[0],
+    ...     policy,
+    ...     charged=Fraction(1),
+    ...     pairs=20,
+    ...     generator=np.random.default_rng(1),
+    ... )
+    >>> seen.pairs > 0, seen.share <= 1
+    (True, True)
+    """
     price = _row_price(measurement)
 
     def cost(pair: Pair) -> float:
@@ -86,7 +109,21 @@ def observe_choice(
     pairs: int,
     generator: np.random.Generator,
 ) -> Observed | None:
-    """Price what random neighbours change in a choice; None if nothing is declared."""
+    """Price what random neighbours change in a choice; None if nothing is declared.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> seen = observe_choice(
+    ...     bf.partitions.LeastCost().priced(3.0),
+    ...     bf.policies.AddRemove(bf.Domain(4)),
+    ...     charged=Fraction(1),
+    ...     pairs=20,
+    ...     generator=np.random.default_rng(1),
+    ... )
+    >>> seen.share <= 1
+    True
+    """
     drawn = drawn_pairs(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
         return None

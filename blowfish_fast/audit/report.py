@@ -54,7 +54,17 @@ GOALS = {
 
 @dataclass(frozen=True)
 class Report:
-    """All verdicts of one walk, and how it was made."""
+    """All verdicts of one walk, and how it was made.
+
+    Examples
+    --------
+    >>> from blowfish_fast.audit import QUICK, audit_everything
+    >>> plan = QUICK._replace(sampled=(), priced=(2,))
+    >>> verdicts = audit_everything(plan, mechanisms=["privelet"])
+    >>> report = Report(tuple(verdicts), plan, "quick", seconds=1.0, version="0.1")
+    >>> report.passed, report.subjects
+    (True, ['privelet'])
+    """
 
     verdicts: tuple[Verdict, ...]
     plan: Plan

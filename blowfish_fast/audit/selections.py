@@ -21,7 +21,14 @@ from .confidence import Evidence, strongest_evidence
 
 
 class Finding(NamedTuple):
-    """The result of one audit, with the statement it was held against."""
+    """The result of one audit, with the statement it was held against.
+
+    Examples
+    --------
+    >>> evidence = Evidence(0.7, "cut", 3)
+    >>> Finding("a choice", Fraction(1, 2), evidence, samples=1000).passed
+    False
+    """
 
     subject: str
     epsilon: Fraction
@@ -56,7 +63,22 @@ def audit_partition(
     seed: int = 0,
     confidence: float = 0.999,
 ) -> Finding:
-    """Compare the partitions chosen on two neighbouring vectors of counts."""
+    """Compare the partitions chosen on two neighbouring vectors of counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> found = audit_partition(
+    ...     bf.partitions.DyadicTree(),
+    ...     bf.policies.AddRemove(bf.Domain(4)),
+    ...     (np.array([9, 0, 0, 0]), np.array([8, 0, 0, 0])),
+    ...     epsilon=1,
+    ...     samples=200,
+    ... )
+    >>> found.passed
+    True
+    """
     exact = as_epsilon(epsilon)
 
     def chosen(counts: IntArray, number: int) -> Hashable:
@@ -78,7 +100,23 @@ def audit_release(
     seed: int = 0,
     confidence: float = 0.999,
 ) -> Finding:
-    """Compare an `event` of whole releases on two neighbouring vectors of counts."""
+    """Compare an `event` of whole releases on two neighbouring vectors of counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(2)
+    >>> mechanism, _ = bf.Laplace.example(line, bf.policies.AddRemove(line), 1)
+    >>> found = audit_release(
+    ...     mechanism,
+    ...     (np.array([3, 0]), np.array([2, 0])),
+    ...     event=lambda release: bool(release.estimate[0] > 2),
+    ...     samples=200,
+    ... )
+    >>> found.passed
+    True
+    """
 
     def observed(counts: IntArray, number: int) -> Hashable:
         return event(mechanism.release(counts, rng=number))

@@ -68,7 +68,16 @@ TELLING = {"offset": 0, "largest_count": 8}
 
 
 class Verdict(NamedTuple):
-    """What one check found, as plain data."""
+    """What one check found, as plain data.
+
+    Examples
+    --------
+    >>> from blowfish_fast.audit import QUICK, audit_everything
+    >>> plan = QUICK._replace(sampled=(), priced=(2,))
+    >>> found = audit_everything(plan, mechanisms=["efpa"])
+    >>> found[0].subject, found[0].passed
+    ('efpa', True)
+    """
 
     check: str
     subject: str

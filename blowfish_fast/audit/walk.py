@@ -91,6 +91,13 @@ def audit_everything(
         Called with tasks done, tasks in all and the name of the last one.
     kept : ProgressFile, optional
         What was found before is not looked for again; what is found now is added.
+
+    Examples
+    --------
+    >>> from blowfish_fast.audit import QUICK
+    >>> plan = QUICK._replace(sampled=(), priced=(2,))
+    >>> all(one.passed for one in audit_everything(plan, mechanisms=["ordered"]))
+    True
     """
     listed = tasks(plan, mechanisms)
     found = {} if kept is None else dict(kept.found)

@@ -55,6 +55,11 @@ class Settings:
         Folder with ``1d/*.npy`` and ``2d/*.npy``; None for generated stand-ins.
     quick : bool
         The short form: small domains, few configurations, seconds in all.
+
+    Examples
+    --------
+    >>> Settings(trials=10, seed=1, quick=True).data is None
+    True
     """
 
     trials: int
@@ -78,7 +83,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work of its own: a key that names it, and plain arguments."""
+    """A piece of work of its own: a key that names it, and plain arguments.
+
+    Examples
+    --------
+    >>> Task("adult/0.1", {"data": "adult", "epsilon": 0.1}).arguments["epsilon"]
+    0.1
+    """
 
     key: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -86,7 +97,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the paper's claim held, and by how much."""
+    """Whether the paper's claim held, and by how much.
+
+    Examples
+    --------
+    >>> print(Verdict("reproduced", "within 3 % of the printed values"))
+    reproduced: within 3 % of the printed values
+    """
 
     outcome: Outcome
     by: str
@@ -101,6 +118,12 @@ class Summary:
 
     `lines` hold one value per column; numbers are formatted when they are shown, None
     is an empty cell. `notes` are sentences that belong to the table.
+
+    Examples
+    --------
+    >>> verdict = Verdict("beaten", "by a factor of 1.4")
+    >>> Summary(("data", "error"), [("adult", 99.5)], verdict).columns
+    ('data', 'error')
     """
 
     columns: Sequence[str]
@@ -129,6 +152,14 @@ class Experiment(ABC):
         The paper's number of repetitions, used when none is asked for.
     size : tuple of float
         Width and height of the figure in inches.
+
+    Examples
+    --------
+    >>> from blowfish_fast.experiments import experiment_named
+    >>> experiment = experiment_named("dawa-table2")
+    >>> tasks = experiment.tasks(Settings(trials=1, seed=1, quick=True))
+    >>> experiment.name, len(tasks) > 0
+    ('dawa-table2', True)
     """
 
     name: str

@@ -19,7 +19,13 @@ ALL = "all"
 
 @cache
 def all_experiments() -> dict[str, Experiment]:
-    """Return every experiment by its name, ``fig9`` before ``fig10``."""
+    """Return every experiment by its name, ``fig9`` before ``fig10``.
+
+    Examples
+    --------
+    >>> [name for name in all_experiments() if name.startswith("dawa-table")]
+    ['dawa-table1', 'dawa-table2']
+    """
     package = __name__.rpartition(".")[0]
     folder = importlib.import_module(package).__path__
     found: dict[str, Experiment] = {}
@@ -34,7 +40,13 @@ def all_experiments() -> dict[str, Experiment]:
 
 
 def experiment_named(name: str) -> Experiment:
-    """Return one experiment, or refuse with the names there are."""
+    """Return one experiment, or refuse with the names there are.
+
+    Examples
+    --------
+    >>> experiment_named("dawa-table2").title
+    'DAWA (Li, Hay, Miklau, Wang 2014), Table 2'
+    """
     found = all_experiments()
     if name in found:
         return found[name]

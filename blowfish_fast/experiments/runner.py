@@ -39,7 +39,18 @@ SECONDS_BETWEEN_FILES = 2.0
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run left: rows, their summary, and the files."""
+    """What a run left: rows, their summary, and the files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> experiment = experiment_named("kdtree-fig3")
+    >>> settings = Settings(trials=1, seed=1, quick=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
+    ...     print(len(done.rows) > 0, done.settings.quick)
+    True True
+    """
 
     experiment: Experiment
     settings: Settings
@@ -99,6 +110,16 @@ def run_experiment(
         Discard what an earlier run has left in the folder.
     figure : bool
         Whether to draw; needs the extra ``plot``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> experiment = experiment_named("kdtree-fig3")
+    >>> settings = Settings(trials=1, seed=1, quick=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
+    ...     print(sorted(file.name for file in done.files))
+    ['kdtree-fig3.csv', 'kdtree-fig3.md']
     """
     if processes < 1:
         raise InputError(f"processes must be at least 1; received {processes}")

@@ -42,6 +42,26 @@ class Answer:
         Name under which the answer is replayed.
     replayed : bool
         Whether it had been answered before: it cost nothing now.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
+    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> from blowfish_fast.explorer import Explorer
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> explorer = Explorer(table, database, epsilon=1)
+    >>> question = {
+    ...     "kind": "histogram",
+    ...     "table": "visits",
+    ...     "attribute": "age",
+    ...     "cost": {"alpha": 20, "beta": 0.05},
+    ... }
+    >>> answer = explorer.ask(question)
+    >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
+    (0.95, False, ['axes', 'confidence', 'epsilon'])
     """
 
     question: dict[str, Any]

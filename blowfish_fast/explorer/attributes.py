@@ -77,6 +77,12 @@ class AttributeSpec(Model):
     extras_joined : {"all", "end"}
         Which values the extra cells are joined to under an ordered policy: all of
         them, or only those near the upper end of the order, which costs less.
+
+    Examples
+    --------
+    >>> age = AttributeSpec(name="age", cells={"start": 0, "stop": 100, "width": 10})
+    >>> age.outside, age.missing
+    (None, 'cell')
     """
 
     name: Name
@@ -150,6 +156,11 @@ class PolicySpec(Model):
         In cells, or in values with ``unit="value"``.
     blocks : list of list
         Levels, or numbers of cells, of each block; every one in exactly one.
+
+    Examples
+    --------
+    >>> PolicySpec(kind="threshold", theta=5, unit="value").kind
+    'threshold'
     """
 
     kind: Literal["full", "line", "threshold", "blocks"] = "full"

@@ -38,6 +38,14 @@ class TableSpec(Model):
         Policy of each attribute by name. Empty: any two records are joined (`full` on
         the product), which protects most. As soon as one is stated, policies are
         composed over attributes, and those not named may take any value.
+
+    Examples
+    --------
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> rule = {"kind": "threshold", "theta": 2}
+    >>> table = TableSpec(name="visits", attributes=[age], policies={"age": rule})
+    >>> table.policy().has_bottom, table.attributes[0].name
+    (False, 'age')
     """
 
     name: Name
@@ -91,7 +99,15 @@ class TableSpec(Model):
 
 
 class Catalog(Model):
-    """All tables, by name."""
+    """All tables, by name.
+
+    Examples
+    --------
+    >>> ward = {"name": "ward", "levels": ["A", "B"]}
+    >>> visits = {"name": "visits", "attributes": [ward]}
+    >>> [table.name for table in Catalog(tables=[visits]).tables]
+    ['visits']
+    """
 
     tables: list[TableSpec] = Field(default_factory=list)
 

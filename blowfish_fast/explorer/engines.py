@@ -46,6 +46,15 @@ class Engine:
         Connected; it is only ever read.
     name : str
         What messages call it; without secrets.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
+    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> Engine.connect(database).name
+    'duckdb'
     """
 
     def __init__(self, backend: Any, name: str = "the database") -> None:

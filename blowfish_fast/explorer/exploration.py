@@ -68,6 +68,25 @@ class Plan:
         Whether the answers are public: exact and for nothing.
     candidates : list of dict
         Every mechanism with the epsilon that it needs, or why it promises nothing.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
+    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> explorer = Explorer(table, database, epsilon=1)
+    >>> question = {
+    ...     "kind": "histogram",
+    ...     "table": "visits",
+    ...     "attribute": "age",
+    ...     "cost": {"alpha": 20, "beta": 0.05},
+    ... }
+    >>> plan = explorer.plan(question)
+    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
+    ('transformed', False, True)
     """
 
     layout: Layout
@@ -94,6 +113,27 @@ class Explorer:
         Where the budget is kept; None for experiments in memory.
     samples : int
         Draws that sharpen the translation of an accuracy; 0 for bounds alone.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
+    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> explorer = Explorer(table, database, epsilon=1)
+    >>> question = {
+    ...     "kind": "histogram",
+    ...     "table": "visits",
+    ...     "attribute": "age",
+    ...     "cost": {"alpha": 20, "beta": 0.05},
+    ... }
+    >>> answer = explorer.ask(question)
+    >>> answer.values.shape, answer.intervals.shape
+    ((10,), (10, 2))
+    >>> explorer.ask(question).replayed, explorer.ledger.spent == answer.epsilon
+    (True, True)
     """
 
     def __init__(

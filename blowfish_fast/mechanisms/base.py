@@ -38,6 +38,12 @@ class Outcome:
 
     `measurements` are all that were made, in their order. Where the linear estimate
     comes from some of them, `stacked` holds these as one, and the release keeps that.
+
+    Examples
+    --------
+    >>> outcome = Outcome(estimate=np.array([2.0, 1.0]), measurements=[])
+    >>> outcome.covers, outcome.published
+    ('noise', ())
     """
 
     estimate: FloatArray
@@ -64,6 +70,20 @@ class Mechanism(ABC):
         What will be asked; answers to other queries are possible too.
     epsilon : number
         Privacy parameter, spent in full by one release. Read as the decimal typed.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(8)
+    >>> mechanism = bf.Ordered(
+    ...     bf.policies.Line(line), bf.workloads.Prefixes(line), epsilon=0.5
+    ... )
+    >>> mechanism.expected_error().shape, mechanism.memory_needed() > 0
+    ((8,), True)
+    >>> float(mechanism.at_epsilon(1).epsilon)
+    1.0
+    >>> mechanism.release([3, 1, 0, 0, 2, 5, 1, 0], rng=1).private
+    False
     """
 
     name: ClassVar[str]

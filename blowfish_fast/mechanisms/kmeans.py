@@ -60,6 +60,18 @@ class KMeansRelease(Release):
     guarantee, private, details, covers
         As in `Release`; `covers` is "nothing". ``details["history"]`` holds the centres
         of every round, ``details["sizes"]`` the noisy sizes of the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> sides = [bf.Domain.from_edges(range(11), name=name) for name in "xy"]
+    >>> policy = bf.policies.Full(bf.Domain.product(*sides))
+    >>> points = np.array([[1.0, 1.0]] * 500 + [[9.0, 9.0]] * 500)
+    >>> mechanism = bf.KMeans(policy, clusters=2, epsilon=10, rounds=5)
+    >>> release = mechanism.release(points, rng=1)
+    >>> release.centers.shape, release.covers
+    ((2, 2), 'nothing')
     """
 
     centers: FloatArray

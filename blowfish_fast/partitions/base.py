@@ -21,6 +21,13 @@ class Partition(ABC):
     The recipe that uses a partition tells it what one more bucket will cost
     (`priced`); the partition weighs that against the error of taking its cells as
     equal.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> partition = bf.partitions.LeastCost()
+    >>> float(partition.default_share), partition.priced(3.0).bucket_cost
+    (0.25, 3.0)
     """
 
     name: ClassVar[str]
@@ -58,6 +65,15 @@ def record_distance(policy: Policy) -> int:
 
     A move is one removal and one addition, so what is private when a record is added
     or removed costs twice under a policy with moves; nothing moves at no cost.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> record_distance(bf.policies.AddRemove(line))
+    1
+    >>> record_distance(bf.policies.Line(line))
+    2
     """
     if policy.has_moves:
         return 2

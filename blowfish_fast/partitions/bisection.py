@@ -60,6 +60,16 @@ class Bisection(Partition):
     ----------
     .. [1] G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
        publishing through lossy compression. ICDM 2012.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(32)
+    >>> steps = [0] * 8 + [500] * 8 + [20] * 8 + [900] * 8
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=200, partition=Bisection(depth=2))
+    >>> mechanism.release(steps, rng=1).details["edges"].tolist()
+    [0, 8, 24, 25, 32]
     """
 
     name = "bisection"

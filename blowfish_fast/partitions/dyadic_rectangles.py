@@ -63,6 +63,17 @@ class DyadicRectangles(Partition):
     Error: none proved; measured beside `DyadicTree` and `LeastCost` in ``docs``.
     Complexity: O(n log(rows) log(columns)) time, O(n) memory.
     Source: this project; proof in ``docs/proofs/dyadic_rectangles.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> grid = bf.Domain((4, 4))
+    >>> policy, asked = bf.policies.AddRemove(grid), bf.workloads.Identity(grid)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=400, partition=DyadicRectangles())
+    >>> halves = np.repeat([[0, 0, 800, 800]], 4, axis=0)
+    >>> int(mechanism.release(halves, rng=1).details["buckets"])
+    4
     """
 
     name = "dyadic_rectangles"

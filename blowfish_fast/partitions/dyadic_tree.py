@@ -55,6 +55,15 @@ class DyadicTree(Partition):
     Error: none proved; measured beside `LeastCost` on real data in ``docs``.
     Complexity: O(n log n) time, O(n) memory.
     Source: this project; proof in ``docs/proofs/dyadic_tree.md``.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(64)
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=1, partition=DyadicTree())
+    >>> mechanism.release([0] * 32 + [500] * 32, rng=2).details["edges"].tolist()
+    [0, 16, 32, 48, 64]
     """
 
     name = "dyadic_tree"

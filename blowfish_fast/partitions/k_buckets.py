@@ -58,6 +58,16 @@ class KBuckets(Partition):
     ----------
     .. [1] J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially private
        histogram publication. The VLDB Journal 22(6), 2013.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(32)
+    >>> steps = [0] * 8 + [500] * 8 + [20] * 8 + [900] * 8
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=4000, partition=KBuckets(4))
+    >>> mechanism.release(steps, rng=1).details["edges"].tolist()
+    [0, 8, 16, 24, 32]
     """
 
     name = "k_buckets"

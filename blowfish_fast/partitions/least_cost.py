@@ -67,6 +67,16 @@ class LeastCost(Partition):
     ----------
     .. [1] C. Li, M. Hay, G. Miklau, Y. Wang. A data- and workload-aware algorithm for
        range queries under differential privacy. PVLDB 7(5), 2014.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(32)
+    >>> steps = [0] * 8 + [500] * 8 + [20] * 8 + [900] * 8
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=20, partition=LeastCost())
+    >>> mechanism.release(steps, rng=1).details["edges"].tolist()
+    [0, 8, 16, 24, 32]
     """
 
     name = "least_cost"

@@ -79,6 +79,16 @@ class Matching(Partition):
     References
     ----------
     .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(6)
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=60, partition=Matching())
+    >>> release = mechanism.release([7, 90, 40, 90, 7, 40], rng=1)
+    >>> release.details["buckets"]
+    4
     """
 
     name = "matching_pairs"

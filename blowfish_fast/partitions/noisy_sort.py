@@ -53,6 +53,16 @@ class NoisySort(Partition):
     References
     ----------
     .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(32)
+    >>> steps = [0] * 8 + [500] * 8 + [20] * 8 + [900] * 8
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=20, partition=NoisySort())
+    >>> mechanism.release(steps, rng=1).details["edges"].tolist()
+    [0, 8, 16, 24, 32]
     """
 
     name = "noisy_sort"

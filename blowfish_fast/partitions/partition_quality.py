@@ -18,6 +18,12 @@ def partition_cost(counts: Any, buckets: Buckets, *, epsilon: Any) -> float:
 
     The deviation of the cells from their bucket's mean, plus the mean absolute noise
     1/epsilon of each bucket.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> partition_cost([5, 7, 1, 1], Buckets(np.array([0, 2, 4])), epsilon=1)
+    4.0
     """
     from ..kernels.interval_partition import partition_cost as deviation
 
@@ -32,6 +38,11 @@ def cost_bound(cells: int, candidates: int, *, delta: float, epsilon: Any) -> fl
     With probability 1 - delta the excess is at most
     4 D n ln(candidates / delta) / epsilon, where D = 2 bounds the sensitivity of a
     bucket's cost and epsilon is the part spent on the partition.
+
+    Examples
+    --------
+    >>> round(cost_bound(1024, 11 * 1024, delta=0.05, epsilon=0.5))
+    201934
     """
     if cells < 1 or candidates < 1 or not 0 < delta < 1:
         raise InputError(

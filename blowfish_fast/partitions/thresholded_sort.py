@@ -52,6 +52,16 @@ class ThresholdedSort(Partition):
     ----------
     .. [1] X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
        publication under differential privacy. SDM 2014.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(32)
+    >>> steps = [0] * 8 + [500] * 8 + [20] * 8 + [900] * 8
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=20, partition=ThresholdedSort())
+    >>> mechanism.release(steps, rng=1).details["edges"].tolist()
+    [0, 8, 16, 24, 32]
     """
 
     name = "thresholded_sort"

@@ -44,6 +44,13 @@ class Components(NamedTuple):
     `labels` gives the component of each cell, or None when there is just one;
     `private` marks the components that hold the node "absent". The number of records
     in any other component is public, since no edge changes it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> blocks = bf.policies.Blocks(bf.Domain(4), [0, 0, 1, 1])
+    >>> blocks.components().labels.tolist(), blocks.components().private.tolist()
+    ([0, 0, 1, 1], [False, False])
     """
 
     labels: IntArray | None
@@ -60,6 +67,12 @@ class Furthest(NamedTuple):
 
     The neighbours of position i that come after it lie in ``i + 1 .. far[i]``; with
     `all_between` they are all of these. `far` never decreases then.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> bf.policies.Threshold(bf.Domain(5), theta=2).reach()
+    Furthest(far=array([2, 3, 4, 4, 4]), all_between=True)
     """
 
     far: IntArray
@@ -74,7 +87,17 @@ class Change(NamedTuple):
 
 
 class Policy(ABC):
-    """A graph of values that must stay indistinguishable, over a domain."""
+    """A graph of values that must stay indistinguishable, over a domain.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(6), theta=2)
+    >>> policy.edge_count, policy.max_degree, policy.distance(0, 5).tolist()
+    (9, 4, 3.0)
+    >>> policy.covers(bf.policies.Line(bf.Domain(6)))
+    True
+    """
 
     kind: ClassVar[str]
     has_constraints: ClassVar[bool] = False
@@ -347,7 +370,15 @@ class Policy(ABC):
 
 @malformed_as(PolicyError, "a policy is read from what its to_dict returned")
 def from_dict(data: dict[str, Any]) -> Policy:
-    """Rebuild a policy from ``Policy.to_dict``."""
+    """Rebuild a policy from ``Policy.to_dict``.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(6), theta=2)
+    >>> from_dict(policy.to_dict()) == policy
+    True
+    """
     kind = data.get("kind")
     if kind not in POLICIES:
         raise PolicyError(

@@ -49,7 +49,16 @@ class CellKinds(NamedTuple):
 
 
 class Constraints(ABC):
-    """Count queries over a domain whose answers are public."""
+    """Count queries over a domain whose answers are public.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> domain = bf.Domain(4)
+    >>> known = bf.CountConstraints(domain, [[True, True, False, False]])
+    >>> bf.policies.Full(domain).with_constraints(known).factor
+    2
+    """
 
     kind: ClassVar[str]
 

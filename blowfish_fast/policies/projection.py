@@ -202,6 +202,14 @@ class Projection(Graph):
         A policy without "absent".
     buckets : Buckets
         The bins.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.policies.Threshold(bf.Domain(6), theta=2)
+    >>> coarser = ages.project([0, 0, 1, 1, 2, 2])
+    >>> coarser.domain.size, coarser.distance(0, 2).tolist()
+    (3, 2.0)
     """
 
     kind = "projection"

@@ -49,6 +49,14 @@ class KeptFrequencies:
     Sensitivity: the norm of dropped coefficients of an orthonormal transform moves by
         at most 1 when a record is added or removed, by the root of 2 when it moves; the
         transform's rounding and that of costs are added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> choice = KeptFrequencies(np.array([1.0, 2.0, 3.0]))
+    >>> choice.costs(np.array([9, 1, 1, 1])).size
+    3
     """
 
     name = "kept_frequencies"

@@ -58,6 +58,20 @@ class Medians:
     Sensitivity: a record lies in one box of each level and changes the difference
         between its two sides by 1, whatever the cut. Each level takes an equal part
         of epsilon; costs are whole numbers, so the draws are exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fractions import Fraction
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.randomness import Randomness
+    >>> counts = np.array([[90, 10, 0, 0], [0, 0, 0, 0]])
+    >>> chosen = Medians(shape=(2, 4), levels=1).select(
+    ...     counts, policy=bf.policies.AddRemove(bf.Domain((2, 4))),
+    ...     epsilon=Fraction(9), rng=Randomness(1),
+    ... )
+    >>> chosen.parents.tolist()
+    [-1, 0, 0]
     """
 
     name = "medians"

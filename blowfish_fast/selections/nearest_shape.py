@@ -45,6 +45,16 @@ class NearestShape:
     Error: none proved.
     Complexity: O(n log n) time for each shape, O(n) memory beside the shapes.
     Source: this project; proof in ``docs/proofs/recommendation.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> choice = NearestShape(np.array([[10, 0, 0, 0], [3, 3, 2, 2]]))
+    >>> choice.costs(np.array([3, 2, 3, 2]))
+    array([39,  2])
+    >>> choice.sensitivity(bf.policies.Full(bf.Domain(4)))
+    8
     """
 
     name = "nearest_shape"

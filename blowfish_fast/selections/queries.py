@@ -52,6 +52,18 @@ class WorstQuery:
     Sensitivity: an edge (u, v) moves the answer of a query q by |q_u - q_v|: by 1 for
         queries that count records, also when a record moves. The error of each query
         moves no further, since the estimate is public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 2], [2, 4])
+    >>> guessed, asked_before = np.array([5.0, 5.0]), np.array([False, False])
+    >>> choice = WorstQuery(asked).against(guessed, asked_before)
+    >>> choice.reach(bf.policies.Full(bf.Domain(4)))
+    1
+    >>> choice.errors(np.array([9, 0, 1, 0]))
+    array([4, 4])
     """
 
     name = "worst_query"

@@ -34,6 +34,16 @@ class Answers(LinearStrategy):
         Whole-number coefficients: noise lives on the integers.
     reach : int
         How far one policy edge moves the answers in all, summed over queries.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 1], [4, 3])
+    >>> policy = bf.policies.Full(bf.Domain(4))
+    >>> mechanism = bf.Laplace(policy, asked, epsilon=1, on="queries")
+    >>> kept = mechanism.release([4, 0, 2, 1], rng=1).measurements[0]
+    >>> type(kept.strategy).__name__, kept.noisy.shape
+    ('Answers', (2,))
     """
 
     kind = "answers"

@@ -20,7 +20,21 @@ from ..workloads import Form
 
 
 class LinearStrategy(ABC):
-    """Integer rows of the counts, measured with noise in proportion to weights."""
+    """Integer rows of the counts, measured with noise in proportion to weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> strategy = bf.strategies.PrefixSums(4)
+    >>> strategy.rows(np.array([5, 0, 2, 1]))
+    array([5, 5, 7, 8])
+    >>> policy = bf.policies.Line(bf.Domain(4))
+    >>> strategy.exact_rows(policy)
+    array([False, False, False,  True])
+    >>> float(strategy.cost(policy, strategy.scales(policy, Fraction(1, 2))))
+    0.5
+    """
 
     kind: ClassVar[str]
 

@@ -41,6 +41,16 @@ class Cells(LinearStrategy):
     parts : (cells,) int64, optional
         Connected part of the policy that each cell belongs to, numbered from 0; None
         when there is just one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> Cells(3).rows(np.array([4, 0, 2]))
+    array([4, 0, 2, 6])
+    >>> parts = bf.policies.Blocks(bf.Domain(4), [0, 0, 1, 1])
+    >>> Cells.under(parts).rows(np.array([4, 0, 2, 5]))
+    array([4, 0, 2, 5, 4, 7])
     """
 
     kind = "cells"

@@ -59,6 +59,17 @@ class EdgeLines(LinearStrategy):
         For the edges that step along either axis: relative rate, in [0, 1], of the
         draws of whole blocks, then of the differences of halves of 1, 2, 4 ... edges.
         ``2 ** (size - 1)`` edges form a block.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain((8, 8)), theta=1)
+    >>> asked = bf.workloads.Rectangles.random(policy.domain, 50, rng=1)
+    >>> release = bf.Transformed(
+    ...     policy, asked, epsilon=1, partition=None, strategy="edge_lines"
+    ... ).release([[3] * 8] * 8, rng=1)
+    >>> release.measurements[0].strategy.kind
+    'edge_lines'
     """
 
     kind = "edge_lines"

@@ -45,6 +45,13 @@ class EdgeNoise(LinearStrategy):
         Number of cells.
     heads, tails : (edges,) int64
         The two ends of each edge; a tail of -1 is "absent".
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> strategy = EdgeNoise.under(bf.policies.Line(bf.Domain(4)))
+    >>> strategy.heads.tolist(), strategy.tails.tolist()
+    ([0, 1, 2], [1, 2, 3])
     """
 
     kind = "edge_noise"

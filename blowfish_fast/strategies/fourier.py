@@ -41,6 +41,13 @@ class Fourier(LinearStrategy):
         Number of cells.
     frequencies : int
         From 0 to `most_frequencies(cells)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> strategy = Fourier(cells=8, frequencies=2)
+    >>> strategy.rows(np.array([1, 1, 0, 0, 1, 1, 0, 0])).size
+    5
     """
 
     kind = "fourier"

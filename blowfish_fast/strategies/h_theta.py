@@ -35,6 +35,13 @@ class HTheta(OrderedHierarchy):
     ----------
     edges, fan_outs, border_weights, node_weights
         As for `OrderedHierarchy`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(10), theta=4)
+    >>> HTheta.under(policy).edges.tolist()
+    [0, 4, 8, 10]
     """
 
     kind = "h_theta"

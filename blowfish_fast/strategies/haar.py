@@ -41,6 +41,12 @@ class Haar(LinearStrategy):
     ----------
     shape : tuple of int
         Cells of each axis, any numbers; one axis for a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Haar((4,)).rows(np.array([4, 0, 2, 1]))
+    array([7, 1, 4, 1])
     """
 
     kind = "haar"

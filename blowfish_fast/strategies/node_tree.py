@@ -48,6 +48,13 @@ class NodeTree(LinearStrategy):
         ``kernels.parent_tree.leaf_first_numbers`` gives any tree this order.
     node_weights : (nodes,) float64
         Relative rate of each node, in [0, 1]; 0: the node is not measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> parents = np.array([3, 3, 4, 4, -1])
+    >>> NodeTree(parents, np.ones(5)).rows(np.array([4, 0, 2]))
+    array([4, 0, 2, 4, 6])
     """
 
     kind = "node_tree"

@@ -46,6 +46,16 @@ class OrderedHierarchy(LinearStrategy):
     border_weights, node_weights : (blocks,) float64
         Relative rate, in [0, 1], of the total up to the end of each block and of
         every node inside it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(9), theta=3)
+    >>> asked = bf.workloads.Prefixes(policy.domain)
+    >>> mechanism = bf.OrderedHierarchical(policy, asked, epsilon=1)
+    >>> release = mechanism.release([2] * 9, rng=1)
+    >>> release.measurements[0].strategy.edges.tolist()
+    [0, 3, 6, 9]
     """
 
     kind = "ordered_hierarchy"

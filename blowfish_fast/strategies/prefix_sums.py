@@ -30,7 +30,14 @@ UNKNOWN_SCALE = 2.0**100
 
 
 class PrefixSums(LinearStrategy):
-    """Running totals of `cells` cells."""
+    """Running totals of `cells` cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PrefixSums(4).rows(np.array([5, 0, 2, 1]))
+    array([5, 5, 7, 8])
+    """
 
     kind = "prefix_sums"
 

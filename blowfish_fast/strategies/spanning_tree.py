@@ -48,6 +48,13 @@ class SpanningTree(LinearStrategy):
     ----------
     parents : (cells,) int64
         The cell above each cell; -1 at the roots.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> star = bf.policies.Graph(bf.Domain(4), [(2, 0), (2, 1), (2, 3)])
+    >>> SpanningTree.under(star).parents.tolist()
+    [2, 2, -1, 2]
     """
 
     kind = "spanning_tree"

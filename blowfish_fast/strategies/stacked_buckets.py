@@ -64,6 +64,14 @@ class StackedBuckets(LinearStrategy):
         Where the cells of each bucket begin.
     uniform : bool
         Whether records are taken as spread evenly inside each bucket.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> parents, edges = np.array([2, 2, -1]), np.array([0, 1, 4])
+    >>> strategy = StackedBuckets(parents, edges, uniform=True)
+    >>> strategy.rows(np.array([9, 1, 2, 0]))
+    array([ 9,  1,  2,  0,  9,  3, 12])
     """
 
     kind = "stacked_buckets"

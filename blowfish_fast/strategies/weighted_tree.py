@@ -33,6 +33,12 @@ class WeightedTree(LinearStrategy):
         Children per node.
     node_weights : (nodes,) float64
         Relative rate of each node, in [0, 1], leaves first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> WeightedTree(4, 2, np.ones(7)).rows(np.array([4, 0, 2, 1]))
+    array([4, 0, 2, 1, 4, 3, 7])
     """
 
     kind = "weighted_tree"

@@ -31,7 +31,16 @@ Kind = Literal["all_ranges", "prefixes", "identity", "total"]
 
 
 class Implicit(NamedTuple):
-    """Every query of one kind over the cells between `edges`, bucket by bucket."""
+    """Every query of one kind over the cells between `edges`, bucket by bucket.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.buckets import Buckets
+    >>> bf.workloads.AllRanges(bf.Domain(4)).form(Buckets(np.array([0, 2, 4]))).kind
+    'all_ranges'
+    """
 
     kind: Kind
     edges: IntArray
@@ -41,6 +50,16 @@ class Fractions(NamedTuple):
     """Ranges of buckets, first to last; both end buckets are covered in part.
 
     A range inside one bucket has ``first == last`` and uses `first_fraction`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.buckets import Buckets
+    >>> asked = bf.workloads.Ranges(bf.Domain(4), [1], [4])
+    >>> form = asked.form(Buckets(np.array([0, 2, 4])))
+    >>> form.first.tolist(), form.first_fraction.tolist(), form.last_fraction.tolist()
+    ([0], [0.5], [1.0])
     """
 
     first: IntArray
@@ -54,6 +73,16 @@ class Pieces(NamedTuple):
 
     A piece is a run of buckets [start, end) on which the row has one value; pieces of
     a row are sorted and disjoint, and the row is 0 elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.buckets import Buckets
+    >>> asked = bf.workloads.Linear(bf.Domain(4), [[1, 1, 0, 2]])
+    >>> form = asked.form(Buckets(np.arange(5)))
+    >>> form.starts.tolist(), form.ends.tolist(), form.values.tolist()
+    ([0, 3], [2, 4], [1.0, 2.0])
     """
 
     pointers: IntArray
@@ -66,7 +95,15 @@ Form = Implicit | Fractions | Pieces
 
 
 class Workload(ABC):
-    """A list of linear queries over a domain."""
+    """A list of linear queries over a domain.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 2], [2, 4])
+    >>> asked.queries, asked.answer([5, 0, 2, 1]).tolist()
+    (2, [5, 3])
+    """
 
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
