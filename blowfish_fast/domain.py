@@ -102,7 +102,17 @@ class Attributes:
         return tuple(one.name for one in self.attributes)
 
     def axis(self, name: str | int) -> int:
-        """Return the axis of the attribute called `name`, or numbered so."""
+        """Return the axis of the attribute called `name`, or numbered so.
+
+        Examples
+        --------
+        >>> grid = Domain.product(
+        ...     Domain.from_edges(range(101), name="age"),
+        ...     Domain.from_levels(["F", "M"], name="sex"),
+        ... )
+        >>> grid.names, grid.axis("sex"), grid.ndim
+        (('age', 'sex'), 1, 2)
+        """
         if isinstance(name, int | np.integer) and not isinstance(name, bool):
             if 0 <= name < self.ndim:
                 return int(name)
@@ -156,6 +166,13 @@ class Attributes:
 
         `groups` maps names or numbers to edges that stay, or to a mapping from new
         levels to old ones. Axes that stay as they are have None for cell numbers.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges(range(0, 101, 10), name="age")
+        >>> coarse, labels = ages.coarsened({"age": [0, 20, 60, 100]})
+        >>> coarse.shape, labels[0].tolist()
+        ((3,), [0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
         """
         merged = list(self.attributes)
         labels: list[IntArray | None] = [None] * self.ndim
@@ -171,7 +188,14 @@ class Attributes:
     @classmethod
     @malformed_as(DomainError, "a domain is read from what its to_dict returned")
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild a domain from `to_dict`."""
+        """Rebuild a domain from `to_dict`.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges(range(0, 101, 10), name="age")
+        >>> Domain.from_dict(ages.to_dict()) == ages
+        True
+        """
         return cls._of(Attribute.from_dict(one) for one in data["attributes"])
 
     def __eq__(self, other: object) -> bool:

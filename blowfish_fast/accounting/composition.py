@@ -32,7 +32,13 @@ Cost = Fraction | float
 
 
 def units_charged(epsilon: Fraction) -> int:
-    """Return a cost in whole units, rounded up."""
+    """Return a cost in whole units, rounded up.
+
+    Examples
+    --------
+    >>> units_charged(Fraction(1, 3)), units_granted(Fraction(1, 3))
+    (333333334, 333333333)
+    """
     return math.ceil(epsilon * UNITS)
 
 

@@ -143,6 +143,16 @@ class Session:
         step : number, optional
             Values are rounded to multiples of it, so that sums are whole numbers of
             steps; a power of two, by default, far below the largest value.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+        >>> ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.Line(ages))
+        >>> session = bf.Session(ledger, [3, 8, 15, 20, 18, 14, 11, 8, 2, 1])
+        >>> years = session.noisy_sum("age", epsilon=0.5, rng=1)
+        >>> float(ledger.spent)
+        0.5
         """
         question = self._question(conditions, named)
         question.weigh(self.domain.axis(name), low, high, step)

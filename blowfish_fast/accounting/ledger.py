@@ -105,6 +105,20 @@ class Ledger:
     >>> release = ledger.release(laplace, [3, 0, 2, 5])
     >>> ledger.spent
     Fraction(3, 10)
+
+    Under a request's name the same answer comes back, free:
+
+    >>> release = ledger.release(laplace, [3, 0, 2, 5], request="March")
+    >>> again = ledger.replay("March")
+    >>> again.estimate.tolist() == release.estimate.tolist(), float(ledger.remaining)
+    (True, 0.4)
+    >>> ledger.allot("ann", 0.3)
+    >>> float(ledger.allotments()["ann"].remaining), ledger.frozen, ledger.about
+    (0.3, True, {})
+    >>> [float(entry.epsilon) for entry in ledger.history()], ledger.entry("May")
+    ([0.3, 0.3], None)
+    >>> ledger.verify(head=ledger.verify()) == ledger.verify()
+    True
     """
 
     def __init__(

@@ -253,6 +253,15 @@ class Mechanism(ABC):
         """Return the expected squared error summed over all queries, before any fit.
 
         Closed formulas serve `AllRanges` and the like at any size.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(8)
+        >>> asked = bf.workloads.AllRanges(line)
+        >>> mechanism = bf.Ordered(bf.policies.Line(line), asked, epsilon=0.5, fit=None)
+        >>> round(mechanism.expected_total_error())
+        439
         """
         measurement, asked = self._rehearsed(workload)
         form = asked.form(measurement.buckets)

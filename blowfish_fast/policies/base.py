@@ -190,7 +190,19 @@ class Policy(ABC):
         return steps.reshape(shape)
 
     def joins(self, first: Any, second: Any) -> BoolArray:
-        """Return whether an edge joins two cells (or a cell and "absent", -1)."""
+        """Return whether an edge joins two cells (or a cell and "absent", -1).
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.Threshold(bf.Domain(6), theta=2)
+        >>> policy.joins(0, [1, 2, 3]).tolist(), policy.longest_edge()
+        ([True, True, False], 2)
+        >>> policy.has_moves, policy.has_bottom, policy.bottom_cells().sum().item()
+        (True, False, 0)
+        >>> print(policy.neighbours)
+        one record moves to a cell at most 2 away
+        """
         joined: BoolArray = self.distance(first, second) == 1
         return joined
 
@@ -266,6 +278,13 @@ class Policy(ABC):
 
         Two bins are joined where some edge joins their cells. Edges inside a bin
         leave its count unchanged and vanish.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.policies.Threshold(bf.Domain(6), theta=2)
+        >>> ages.project([0, 0, 1, 1, 2, 2]).distance(0, 2).tolist()
+        2.0
         """
         buckets = labels if isinstance(labels, Buckets) else Buckets.from_labels(labels)
         if buckets.cells != self.domain.size:
@@ -326,7 +345,17 @@ class Policy(ABC):
         return self
 
     def with_constraints(self, constraints: Constraints) -> Policy:
-        """Return this policy towards someone who knows the counts of `constraints`."""
+        """Return this policy towards someone who knows the counts of `constraints`.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.Full(bf.Domain(4))
+        >>> known = bf.CountConstraints(policy.domain, [[True, True, False, False]])
+        >>> constrained = policy.with_constraints(known)
+        >>> constrained.has_constraints, constrained.unconstrained == policy
+        (True, True)
+        """
         from .constrained import Constrained
 
         return Constrained(self, constraints)

@@ -124,7 +124,17 @@ class Workload(ABC):
 
     @abstractmethod
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
-        """List the queries over `buckets`; uniform inside each bucket."""
+        """List the queries over `buckets`; uniform inside each bucket.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import blowfish_fast as bf
+        >>> from blowfish_fast.buckets import Buckets
+        >>> pairs = Buckets(np.array([0, 2, 4]))
+        >>> type(bf.workloads.Prefixes(bf.Domain(4)).explicit_form(pairs)).__name__
+        'Fractions'
+        """
 
     def form(self, buckets: Buckets) -> Form:
         """Return the queries over `buckets`, implicit where closed formulas exist."""
@@ -150,7 +160,15 @@ class Workload(ABC):
         return self._answer(array)
 
     def mean_cells(self) -> float:
-        """Return how many cells a query covers on average, at least 1; public."""
+        """Return how many cells a query covers on average, at least 1; public.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> asked = bf.workloads.Ranges(bf.Domain(8), [0, 2], [2, 6])
+        >>> asked.mean_cells()
+        3.0
+        """
         form = self.explicit_form(Buckets.single_cells(self.domain.size))
         covered = np.abs(row_moments(form, self.domain.size).total)
         return max(1.0, float(covered.mean())) if covered.size else 1.0
