@@ -68,6 +68,23 @@ class Release:
     ((10,), (10,))
     >>> release.intervals(asked, confidence=0.95).shape, release.private
     ((10, 2), False)
+    >>> release.standard_errors(asked).round(2)[:3]
+    array([1.36, 1.36, 1.36])
+
+    Running totals, synthetic records, tables and files:
+
+    >>> release.cdf().shape, release.cdf_intervals(confidence=0.9).shape
+    ((10,), (10, 2))
+    >>> low, high = release.quantile_intervals(0.5, confidence=0.9)
+    >>> bool(low <= release.quantiles(0.5) <= high)
+    True
+    >>> len(release.sample(1000, rng=1)["age"])
+    1000
+    >>> list(release.to_table().columns), release.to_arrow().num_rows
+    (['age_from', 'age_to', 'estimate', 'low', 'high'], 10)
+    >>> same = bf.Release.from_bytes(release.to_bytes())
+    >>> same.estimate.tolist() == release.estimate.tolist(), same.version
+    (True, '0...')
     >>> print(release.guarantee)
     With eps = 1: two people whose age values lie in neighbouring cells cannot be told
     apart beyond e^eps; d cells apart, e^(eps*d); the number of people is public...
@@ -115,18 +132,7 @@ class Release:
         return np.stack([centre - half, centre + half], axis=-1)
 
     def standard_errors(self, workload: Workload) -> FloatArray:
-        """Return the exact standard deviation of the noise in each linear answer.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> release.standard_errors(asked).round(2)[:3]
-        array([0.6, 0.6, 0.6])
-        """
+        """Return the exact standard deviation of the noise in each linear answer."""
         self._check(workload)
         return np.sqrt(self._spread(workload).variance)
 
@@ -134,16 +140,6 @@ class Release:
         """Return the part of all records at or before each cell, shape (cells,).
 
         Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> release.cdf().shape, release.cdf_intervals(confidence=0.9).shape
-        ((10,), (10, 2))
         """
         _ordered(self.domain, "cdf")
         return cdf_values(self.estimate)
@@ -171,17 +167,6 @@ class Release:
         All of them hold together with at least `confidence`: they come from one band
         around all running totals. With edges, values; otherwise the first and the last
         cell that may hold the quantile.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> low, high = release.quantile_intervals(0.5, confidence=0.9)
-        >>> bool(low <= release.quantiles(0.5) <= high)
-        True
         """
         linear, spread = self._running_totals("quantile_intervals")
         miss = 1.0 - as_confidence(confidence)
@@ -241,17 +226,6 @@ class Release:
         Table
             A column per attribute, with `to_pandas`, `to_polars`, `to_arrow`,
             `to_csv` and `to_parquet`. Values are uniform inside their cells.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> records = release.sample(1000, rng=1)
-        >>> len(records["age"])
-        1000
         """
         from .synthetic import sampled_records
 
@@ -262,16 +236,6 @@ class Release:
 
         ``confidence=None`` leaves the columns `low` and `high` out, and so does a
         release that covers nothing.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> list(release.to_table().columns)
-        ['age_from', 'age_to', 'estimate', 'low', 'high']
         """
         from .cell_values import cell_columns
         from .frames import Table
@@ -289,18 +253,7 @@ class Release:
         return self.to_table(confidence).to_pandas()
 
     def to_arrow(self, confidence: float | None = 0.95) -> Any:
-        """Return `to_table` as an arrow table.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> release.to_arrow().num_rows
-        10
-        """
+        """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
 
     def _running_totals(self, name: str) -> tuple[FloatArray, Spread]:
@@ -348,19 +301,7 @@ class Release:
         }
 
     def to_bytes(self) -> bytes:
-        """Return the release as the bytes of its file.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
-        >>> mechanism = bf.Ordered(policy, asked, epsilon=2)
-        >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
-        >>> same = bf.Release.from_bytes(release.to_bytes())
-        >>> same.estimate.tolist() == release.estimate.tolist(), same.version
-        (True, '0...')
-        """
+        """Return the release as the bytes of its file."""
         from .release_file import release_bytes
 
         parts = {one.name: getattr(self, one.name) for one in fields(self)}
