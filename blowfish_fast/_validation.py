@@ -78,8 +78,10 @@ def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
     return epsilon
 
 
-def as_share(value: Any, name: str) -> Fraction:
-    """Read a share of epsilon: strictly between 0 and 1."""
+def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction:
+    """Read a share of epsilon: strictly between 0 and 1; None for the default."""
+    if value is None and default is not None:
+        return default
     share = as_fraction(value, name)
     if not 0 < share < 1:
         raise EpsilonError(

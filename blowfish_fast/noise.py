@@ -109,8 +109,11 @@ def laplace_variance(width: FloatArray | float) -> FloatArray:
 
 
 def laplace_mean_size(width: float) -> float:
-    """Return E|Z| = 1 / sinh(1/b) of discrete Laplace noise; about b for large b."""
-    return 1.0 / math.sinh(min(1.0 / width, 700.0))
+    """Return E|Z| = 1 / sinh(1/b) of discrete Laplace noise; about b for large b.
+
+    Width 0 stands for no noise.
+    """
+    return 1.0 / math.sinh(min(1.0 / width, 700.0)) if width else 0.0
 
 
 class Spread(NamedTuple):

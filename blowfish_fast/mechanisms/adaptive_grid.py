@@ -15,12 +15,10 @@ import numpy as np
 from .._typing import IntArray
 from .._validation import as_integers, as_share
 from ..domain import Domain
-from ..errors import InputError
-from ..guarantee import Guarantee
+from ..errors import DataDependentError, InputError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..policies import Policy
-from ..release import Release
 from ..strategies.box_tree import Arranged, BoxTree
 from ..strategies.grid_plan import (
     Layer,
@@ -32,7 +30,7 @@ from ..strategies.grid_plan import (
 )
 from ..strategies.node_tree import NodeTree, listed_edges
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 TOTAL_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
@@ -124,6 +122,11 @@ class AdaptiveGrid(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         share = self.total_share * self.epsilon
         records, bought = rough_total(private, self.records, epsilon=share)
+        if private.rehearsing:
+            raise DataDependentError(
+                "the finer grids follow the noisy counts of the coarse one, so their "
+                "error cannot be predicted; that of UniformGrid with records=... can be"
+            )
         left = private.remaining
         parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
@@ -142,7 +145,7 @@ class AdaptiveGrid(Mechanism):
             "buckets": fine.placed.buckets.count,
             "records": records,
         }
-        return Outcome(both.estimate(), measurements, details)
+        return Outcome(both.estimate(), measurements, details, stacked=both)
 
     def _coarse_parts(self, private: Handle, records: float) -> IntArray:
         return parts_per_axis(
@@ -165,12 +168,6 @@ class AdaptiveGrid(Mechanism):
         )
         return _level(coarse.tree, boxes, parts)
 
-    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
-        single = Outcome(
-            outcome.estimate, [_single(outcome.measurements)], outcome.details
-        )
-        return super()._published(single, guarantee)
-
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0
 
@@ -179,12 +176,9 @@ class AdaptiveGrid(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return two parts per axis, refined, for a few ranges or boxes."""
-        counts = (np.arange(domain.size) * 3 // max(domain.size, 1) * 40).reshape(
-            domain.shape
-        )
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, fewest_parts=2)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, stepped(domain, 3, height=40)
 
 
 class _Level(NamedTuple):

@@ -14,10 +14,9 @@ from .._validation import as_share
 from ..domain import Domain
 from ..handle import Handle
 from ..histogram import Histogram
-from ..noise import laplace_mean_size
 from ..partitions import ThresholdedSort
 from ..policies import Policy
-from ..strategies import Cells
+from ..strategies.counted_buckets import bucket_counts, mean_noise
 from ..workloads import Identity, Workload
 from .base import Mechanism, Outcome
 
@@ -81,20 +80,15 @@ class Ahp(Mechanism):
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         self.partition = ThresholdedSort(threshold)
-        self.partition_share = (
-            self.partition.default_share
-            if partition_share is None
-            else as_share(partition_share, "partition_share")
+        self.partition_share = as_share(
+            partition_share, "partition_share", self.partition.default_share
         )
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
-        width = Cells(2).scales(private.policy, self.epsilon - share).widths[0]
-        price = laplace_mean_size(float(width)) if width else 0.0
+        price = mean_noise(private.policy, self.epsilon - share)
         clusters = private.select(self.partition.priced(price), epsilon=share)
-        clustered = private.on(clusters)
-        strategy = Cells.under(clustered.policy)
-        measurement = clustered.measure(strategy, epsilon=private.remaining)
+        measurement = bucket_counts(private, clusters)
         details = {"labels": clusters.labels, "buckets": clusters.count}
         return Outcome(measurement.estimate(), [measurement], details)
 

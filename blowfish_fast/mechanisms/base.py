@@ -53,6 +53,16 @@ class Outcome:
     covers: Covers = "noise"
     stacked: Measurement | None = None
 
+    @classmethod
+    def fitted(
+        cls, measurement: Measurement, details: dict[str, Any], fit: FloatArray | None
+    ) -> Self:
+        """Publish a fit of one measurement's estimate; None for the estimate itself."""
+        linear = measurement.estimate()
+        if fit is None:
+            return cls(linear, [measurement], details)
+        return cls(fit, [measurement], details, unfitted=linear)
+
     @property
     def published(self) -> tuple[Measurement, ...]:
         """What a release keeps: the stack, or every measurement."""
@@ -272,6 +282,32 @@ class Mechanism(ABC):
             f"{type(self).__name__}({self.policy!r}, {self.workload!r}, "
             f"epsilon={float(self.epsilon):g})"
         )
+
+
+def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:
+    """Return made-up counts that rise in equal steps, 0, height, 2 height ...
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> stepped(bf.Domain(6), 3, height=5).counts
+    array([ 0,  0,  5,  5, 10, 10])
+    """
+    counts = np.arange(domain.size) * steps // domain.size * height
+    return Histogram(domain, counts.reshape(domain.shape))
+
+
+def striped(domain: Domain, stripes: int, *, height: int) -> Histogram:
+    """Return made-up counts of equal stripes, 0 and height in turn.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> striped(bf.Domain(6), 3, height=5).counts
+    array([0, 0, 5, 5, 0, 0])
+    """
+    counts = np.arange(domain.size) * stripes // domain.size % 2 * height
+    return Histogram(domain, counts.reshape(domain.shape))
 
 
 @cache

@@ -21,13 +21,13 @@ from ..domain import Domain
 from ..errors import InputError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
-from ..noise import laplace_mean_size
 from ..partitions import DyadicRectangles, DyadicTree, Partition
 from ..policies import Policy
 from ..strategies import Cells, LinearStrategy, WeightedTree
+from ..strategies.counted_buckets import mean_noise
 from ..strategies.tree_weights import level_tree, tuned_tree
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, striped
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["non_negative", "shrink"]
@@ -139,10 +139,8 @@ class Dawa(Mechanism):
         self.fit = fit
         self.partition_share: Fraction | None = None
         if partition is not None:
-            self.partition_share = (
-                partition.default_share
-                if partition_share is None
-                else as_share(partition_share, "partition_share")
+            self.partition_share = as_share(
+                partition_share, "partition_share", partition.default_share
             )
 
     def _best_partition(self) -> Partition:
@@ -165,18 +163,13 @@ class Dawa(Mechanism):
         measurement = bucketed.measure(strategy, epsilon=private.remaining)
         if isinstance(strategy, WeightedTree):
             details["branching"] = strategy.branching
-        linear = measurement.estimate()
-        fitted = self._fitted(measurement, linear)
-        if fitted is None:
-            return Outcome(linear, [measurement], details)
-        return Outcome(fitted, [measurement], details, unfitted=linear)
+        return Outcome.fitted(measurement, details, self._fit(measurement))
 
     def _buckets(self, along: Handle) -> Buckets:
         if self.partition is None or self.partition_share is None:
             return Buckets.single_cells(self.domain.size)
         share = self.partition_share * self.epsilon
-        cells = Cells(2).scales(along.policy, self.epsilon - share).widths
-        price = laplace_mean_size(float(cells[0])) if cells[0] else 0.0
+        price = mean_noise(along.policy, self.epsilon - share)
         return along.select(self.partition.priced(price), epsilon=share)
 
     def _boxes(self, buckets: Buckets) -> IntArray | None:
@@ -198,9 +191,9 @@ class Dawa(Mechanism):
         form = self.workload.form(bucketed.buckets)
         return tuned_tree(form, leaves, root_exact=root_exact, sweeps=self.sweeps)
 
-    def _fitted(self, measurement: Measurement, linear: Any) -> Any:
+    def _fit(self, measurement: Measurement) -> Any:
         if self.fit == "non_negative":
-            return np.maximum(linear, 0.0)
+            return np.maximum(measurement.estimate(), 0.0)
         if self.fit == "shrink":
             from ..kernels.posterior_mean import shrink_towards_zero
 
@@ -215,7 +208,6 @@ class Dawa(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few ranges, with a step in the counts."""
-        steps = np.arange(domain.size) * 4 // max(domain.size, 1)
-        counts = (steps % 2 * 9).reshape(domain.shape)
         workload = random_boxes(domain, 8, rng=1)
-        return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
+        mechanism = cls(policy, workload, epsilon=epsilon)
+        return mechanism, striped(domain, 4, height=9)

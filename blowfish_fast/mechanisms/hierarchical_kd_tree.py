@@ -19,9 +19,9 @@ from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..partitions.kd_cells import Boxes
 from ..policies import Policy
-from ..strategies import Cells
+from ..strategies.counted_buckets import bucket_counts
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, striped
 
 DEEPEST = 13
 """Height that the paper found best on its 79 x 100 grid."""
@@ -124,19 +124,16 @@ class HierarchicalKdTree(Mechanism):
         from ..kernels.kd_split import box_order
 
         order, edges = box_order(boxes.lows, boxes.highs, self.domain.shape)
-        boxed = private.on(Buckets(edges, order))
-        return boxed.measure(Cells.under(boxed.policy), epsilon=epsilon)
+        return bucket_counts(private, Buckets(edges, order), epsilon=epsilon)
 
     @classmethod
     def example(
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism with two levels, with a step in the counts."""
-        steps = np.arange(domain.size) * 4 // max(domain.size, 1)
-        counts = (steps % 2 * 9).reshape(domain.shape)
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, height=2)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, striped(domain, 4, height=9)
 
 
 def _slabs(boxes: Boxes, axis: IntArray) -> tuple[Boxes, IntArray]:

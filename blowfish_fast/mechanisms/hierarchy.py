@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from .._validation import as_integers
 from ..curves import curve
 from ..domain import Domain
@@ -21,7 +19,7 @@ from ..strategies import WeightedTree
 from ..strategies.hierarchy_plan import tree_depth
 from ..strategies.tree_weights import level_tree, tuned_tree
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, striped
 
 Weights = Literal["uniform", "geometric", "greedy"]
 
@@ -122,11 +120,9 @@ class Hierarchy(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return a binary tree for a few ranges or boxes, with a step in the counts."""
-        steps = np.arange(domain.size) * 3 // max(domain.size, 1)
-        counts = (steps % 2 * 7).reshape(domain.shape)
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, fan_out=2)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, striped(domain, 3, height=7)
 
 
 def best_fan_out(cells: int) -> int:

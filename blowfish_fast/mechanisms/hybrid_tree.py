@@ -10,8 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from .._validation import as_integers, as_share
 from ..domain import Domain
 from ..errors import InputError
@@ -22,7 +20,7 @@ from ..selections.medians import Medians
 from ..strategies.box_tree import BoxTree, pruned_cells
 from ..strategies.node_tree import listed_edges
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 Fit = Literal["prune"]
 
@@ -109,11 +107,8 @@ class HybridTree(Mechanism):
             "highs": boxes.highs,
             "boxes": strategy.parents.size,
         }
-        linear = measurement.estimate()
-        if self.fit is None:
-            return Outcome(linear, [measurement], details)
-        fitted = pruned_cells(measurement)
-        return Outcome(fitted, [measurement], details, unfitted=linear)
+        pruned = None if self.fit is None else pruned_cells(measurement)
+        return Outcome.fitted(measurement, details, pruned)
 
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0
@@ -123,12 +118,9 @@ class HybridTree(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return two levels of medians for a few ranges or boxes, dense at one end."""
-        counts = (np.arange(domain.size) * 3 // max(domain.size, 1) * 5).reshape(
-            domain.shape
-        )
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, levels=2)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, stepped(domain, 3, height=5)
 
 
 def _levels(value: Any) -> int:

@@ -30,9 +30,10 @@ from ..partitions.kd_cells import (
 )
 from ..policies import Policy
 from ..strategies import Cells
+from ..strategies.counted_buckets import bucket_counts
 from ..strategies.stacked_buckets import stacked
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, striped
 
 Inside = Literal["uniform", "least_squares", "shrink"]
 
@@ -170,10 +171,7 @@ class KdTree(Mechanism):
         width = float(cells.scales.widths[: self.domain.size].max(initial=0.0))
         boxes = self._boxes(cells, width, private)
         buckets = box_buckets(boxes, self.domain.shape, strategy.parts)
-        bucketed = private.on(buckets)
-        fresh = bucketed.measure(
-            Cells.under(bucketed.policy), epsilon=private.remaining
-        )
+        fresh = bucket_counts(private, buckets)
         both = stacked(cells, fresh, uniform=self.inside == "uniform")
         linear = both.estimate()
         details = {
@@ -215,10 +213,9 @@ class KdTree(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few rectangles, with a step in the counts."""
-        steps = np.arange(domain.size) * 4 // max(domain.size, 1)
-        counts = (steps % 2 * 9).reshape(domain.shape)
         workload = random_boxes(domain, 8, rng=1)
-        return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
+        mechanism = cls(policy, workload, epsilon=epsilon)
+        return mechanism, striped(domain, 4, height=9)
 
 
 def _depth(depth: Any) -> int:
@@ -237,7 +234,7 @@ def _shrunk(
     sizes = np.diff(edges)
     means = np.repeat(np.add.reduceat(along, edges[:-1]) / sizes, sizes)
     deviations = np.add.reduceat(np.abs(along - means), edges[:-1])
-    noise = sizes * (laplace_mean_size(width) if width else 0.0)
+    noise = sizes * laplace_mean_size(width)
     signal = 1.0 - np.minimum(noise / np.maximum(deviations, 1e-300), 1.0)
     shrunk: FloatArray = means + np.repeat(signal, sizes) * (along - means)
     if order is None:

@@ -17,10 +17,10 @@ from ..domain import Domain
 from ..errors import InputError, SizeError
 from ..handle import Handle
 from ..histogram import Histogram
-from ..noise import laplace_mean_size
 from ..partitions.matching_pairs import MOST_CELLS
 from ..policies import Policy
 from ..strategies import Cells, LinearStrategy
+from ..strategies.counted_buckets import mean_noise
 from ..strategies.strategy_choice import best_choice
 from ..workloads import Identity, Workload
 from .base import Mechanism, Outcome
@@ -105,16 +105,13 @@ class Matching(Mechanism):
                 "other partitions"
             )
         self.partition = partition
-        self.partition_share: Fraction = (
-            partition.default_share
-            if partition_share is None
-            else as_share(partition_share, "partition_share")
+        self.partition_share = as_share(
+            partition_share, "partition_share", partition.default_share
         )
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
-        cells = Cells(2).scales(private.policy, self.epsilon - share).widths
-        price = laplace_mean_size(float(cells[0])) if cells[0] else 0.0
+        price = mean_noise(private.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
         bucketed = private.on(buckets)
         strategy = self._strategy(bucketed, private.remaining)

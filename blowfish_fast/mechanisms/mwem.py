@@ -23,9 +23,10 @@ from ..histogram import Histogram
 from ..policies import Policy
 from ..selections import WorstQuery
 from ..selections.queries import Runs
-from ..strategies import Answers, Cells
+from ..strategies import Answers
+from ..strategies.counted_buckets import bucket_counts
 from ..workloads import Identity, Linear, Workload
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, striped
 
 TOTAL_SHARE = Fraction(1, 20)
 """Part of epsilon that buys the number of records where it is private."""
@@ -148,9 +149,9 @@ class Mwem(Mechanism):
         policy = private.policy
         if not policy.components().private.any():
             return _Total(float(private.public_totals.sum()), math.inf), []
-        whole = private.on(Buckets(np.array([0, self.domain.size])))
         share = TOTAL_SHARE if policy.has_moves else FIRST_TOTAL_SHARE
-        bought = whole.measure(Cells.under(whole.policy), epsilon=share * self.epsilon)
+        whole = Buckets(np.array([0, self.domain.size]))
+        bought = bucket_counts(private, whole, epsilon=share * self.epsilon)
         variance = float(bought.scales.variances[0])
         return _Total.measured(float(bought.noisy[0]), variance), [bought]
 
@@ -164,11 +165,8 @@ class Mwem(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return three rounds over all cells, with a step in the counts."""
-        counts = (np.arange(domain.size) * 3 // max(domain.size, 1) % 2 * 9).reshape(
-            domain.shape
-        )
         mechanism = cls(policy, Identity(domain), epsilon=epsilon, rounds=3)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, striped(domain, 3, height=9)
 
 
 class _Total(NamedTuple):
@@ -271,14 +269,14 @@ def _measured(
     """Measure one query and, where it is free, what lies outside, on a few buckets."""
     size = private.policy.domain.size
     edges = np.unique(np.concatenate([[0], runs.starts, runs.ends, [size]]))
-    bucketed = private.on(Buckets(edges))
+    buckets = Buckets(edges)
+    bucketed = private.on(buckets)
     rows = [runs]
     if not bucketed.policy.has_moves and (runs.values == 1).all():
         # A record that comes or goes is in one row only: all rows for the price of one.
         if runs.starts.size == 1:
             rows = [_one_run(start, end) for start, end in pairwise(edges.tolist())]
-            cells = Cells.under(bucketed.policy)
-            return rows, bucketed.measure(cells, epsilon=epsilon)
+            return rows, bucket_counts(private, buckets, epsilon=epsilon)
         rows += _outside(runs, size)
     matrix = np.zeros((len(rows), edges.size - 1))
     for row, own in zip(matrix, rows, strict=True):

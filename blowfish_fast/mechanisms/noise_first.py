@@ -19,7 +19,7 @@ from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies import Cells
 from ..workloads import Ranges, Workload
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 
 class NoiseFirst(Mechanism):
@@ -116,6 +116,5 @@ class NoiseFirst(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few ranges, with a step in the counts."""
-        counts = np.arange(domain.size) * 2 // max(domain.size, 1) * 9
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, stepped(domain, 2, height=9)

@@ -19,7 +19,7 @@ from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies.hierarchy_plan import planned_hierarchy
 from ..workloads import Ranges, Workload
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 
 class OrderedHierarchical(Mechanism):
@@ -125,9 +125,8 @@ class OrderedHierarchical(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few ranges, with a step in the counts."""
-        counts = np.arange(domain.size) * 2 // max(domain.size, 1) * 5
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, stepped(domain, 2, height=5)
 
 
 def _fan_out(value: Any) -> int:

@@ -9,19 +9,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Self
 
-import numpy as np
-
 from .._validation import as_share
 from ..domain import Domain
 from ..errors import DomainError
 from ..handle import Handle
 from ..histogram import Histogram
-from ..noise import laplace_mean_size
 from ..partitions import Bisection
 from ..policies import Policy
-from ..strategies import Cells
+from ..strategies.counted_buckets import bucket_counts, mean_noise
 from ..workloads import Ranges, Workload
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 STOP_SHARE = Fraction(1, 4)
 """Part of the partition's epsilon that decides how many cuts are kept."""
@@ -94,20 +91,15 @@ class Php(Mechanism):
                 f"{self.domain.ndim}. Use Dawa on several"
             )
         self.partition = Bisection(depth, stop_share=STOP_SHARE)
-        self.partition_share = (
-            self.partition.default_share
-            if partition_share is None
-            else as_share(partition_share, "partition_share")
+        self.partition_share = as_share(
+            partition_share, "partition_share", self.partition.default_share
         )
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
-        width = Cells(2).scales(private.policy, self.epsilon - share).widths[0]
-        price = PRICE * laplace_mean_size(float(width)) if width else 0.0
+        price = PRICE * mean_noise(private.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
-        bucketed = private.on(buckets)
-        strategy = Cells.under(bucketed.policy)
-        measurement = bucketed.measure(strategy, epsilon=private.remaining)
+        measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
         return Outcome(measurement.estimate(), [measurement], details)
 
@@ -116,6 +108,5 @@ class Php(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few ranges, with a step in the counts."""
-        counts = np.arange(domain.size) * 2 // max(domain.size, 1) * 9
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, stepped(domain, 2, height=9)

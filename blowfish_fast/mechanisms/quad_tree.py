@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from ..domain import Domain
 from ..errors import InputError
 from ..handle import Handle
@@ -18,7 +16,7 @@ from ..policies import Policy
 from ..strategies.box_tree import BoxTree, pruned_cells
 from ..strategies.node_tree import listed_edges
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 Fit = Literal["prune"]
 
@@ -94,11 +92,8 @@ class QuadTree(Mechanism):
             "levels": (max(self.domain.shape) - 1).bit_length(),
             "boxes": strategy.parents.size,
         }
-        linear = measurement.estimate()
-        if self.fit is None:
-            return Outcome(linear, [measurement], details)
-        fitted = pruned_cells(measurement)
-        return Outcome(fitted, [measurement], details, unfitted=linear)
+        pruned = None if self.fit is None else pruned_cells(measurement)
+        return Outcome.fitted(measurement, details, pruned)
 
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0
@@ -108,8 +103,6 @@ class QuadTree(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for a few ranges or boxes, dense in one half."""
-        counts = (np.arange(domain.size) * 2 // max(domain.size, 1) * 9).reshape(
-            domain.shape
-        )
         workload = random_boxes(domain, 8, rng=1)
-        return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
+        mechanism = cls(policy, workload, epsilon=epsilon)
+        return mechanism, stepped(domain, 2, height=9)

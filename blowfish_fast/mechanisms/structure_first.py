@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
 from .._validation import as_integers, as_share
 from ..domain import Domain
 from ..errors import DomainError
@@ -17,9 +15,9 @@ from ..handle import Handle
 from ..histogram import Histogram
 from ..partitions import KBuckets
 from ..policies import Policy
-from ..strategies import Cells
+from ..strategies.counted_buckets import bucket_counts
 from ..workloads import Ranges, Workload
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 
 class StructureFirst(Mechanism):
@@ -97,18 +95,14 @@ class StructureFirst(Mechanism):
 
         # Refuses, before anything is charged, counts whose squares would overflow.
         squares_grid(self.domain.size, self.partition.largest_count)
-        self.partition_share = (
-            self.partition.default_share
-            if partition_share is None
-            else as_share(partition_share, "partition_share")
+        self.partition_share = as_share(
+            partition_share, "partition_share", self.partition.default_share
         )
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
         buckets = private.select(self.partition, epsilon=share)
-        bucketed = private.on(buckets)
-        strategy = Cells.under(bucketed.policy)
-        measurement = bucketed.measure(strategy, epsilon=private.remaining)
+        measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
         return Outcome(measurement.estimate(), [measurement], details)
 
@@ -117,7 +111,6 @@ class StructureFirst(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return three buckets for a few ranges, with a step in the counts."""
-        counts = np.arange(domain.size) * 2 // max(domain.size, 1) * 9
         ranges = Ranges.random(domain, 8, rng=1)
         mechanism = cls(policy, ranges, epsilon=epsilon, buckets=3, largest_count=9)
-        return mechanism, Histogram(domain, counts)
+        return mechanism, stepped(domain, 2, height=9)

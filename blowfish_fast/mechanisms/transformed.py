@@ -21,10 +21,10 @@ from ..domain import Domain
 from ..errors import InputError, PolicyError, SizeError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
-from ..noise import laplace_mean_size
 from ..partitions import DyadicTree, LeastCost, Partition
 from ..policies import Policy
 from ..strategies import Cells, Explicit, LinearStrategy, PrefixSums
+from ..strategies.counted_buckets import mean_noise
 from ..strategies.edge_lines import grid_shape
 from ..strategies.prefix_fits import (
     SINGLE_CELLS,
@@ -42,7 +42,7 @@ from ..strategies.strategy_choice import (
     predicted_variance,
 )
 from ..workloads import Identity, Workload
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, striped
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
@@ -179,10 +179,10 @@ class Transformed(Mechanism):
             )
         self.partition_share: Fraction | None = None
         if self.partition is not None:
-            self.partition_share = (
-                SHARES.get(self.partition.name, self.partition.default_share)
-                if partition_share is None
-                else as_share(partition_share, "partition_share")
+            self.partition_share = as_share(
+                partition_share,
+                "partition_share",
+                SHARES.get(self.partition.name, self.partition.default_share),
             )
 
     def _checked_partition(self, partition: Any, whole: bool) -> Partition | None:
@@ -304,8 +304,7 @@ class Transformed(Mechanism):
         between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
         if between and _is_line(self.policy):
             return mean_difference_size(1.0 / float(epsilon))
-        width = float(Cells(2).scales(along.policy, epsilon).widths[0])
-        return laplace_mean_size(width) if width else 0.0
+        return mean_noise(along.policy, epsilon)
 
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray
@@ -340,12 +339,10 @@ class Transformed(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism with buckets for all cells, and a step in the counts."""
-        steps = np.arange(domain.size) * 4 // max(domain.size, 1)
-        counts = (steps % 2 * 9).reshape(domain.shape)
         mechanism = cls(
             policy, Identity(domain), epsilon=epsilon, partition=LeastCost()
         )
-        return mechanism, Histogram(domain, counts)
+        return mechanism, striped(domain, 4, height=9)
 
 
 def _checked_strategy(strategy: Any, policy: Policy) -> Any:

@@ -14,11 +14,9 @@ import numpy as np
 from .._validation import as_share
 from ..domain import Domain
 from ..errors import InputError
-from ..guarantee import Guarantee
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..policies import Policy
-from ..release import Release
 from ..strategies.box_tree import BoxTree
 from ..strategies.grid_plan import (
     Layer,
@@ -30,7 +28,7 @@ from ..strategies.grid_plan import (
 )
 from ..strategies.node_tree import NodeTree, listed_edges
 from ..workloads import Workload, random_boxes
-from .base import Mechanism, Outcome
+from .base import Mechanism, Outcome, stepped
 
 TOTAL_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
@@ -115,14 +113,9 @@ class UniformGrid(Mechanism):
         along = private.on(placed.buckets)
         measurement = along.measure(strategy, epsilon=private.remaining)
         measurements = [measurement] if bought is None else [bought, measurement]
+        both = _single(measurements)
         details = {"parts": parts[0], "records": records}
-        return Outcome(_single(measurements).estimate(), measurements, details)
-
-    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
-        single = Outcome(
-            outcome.estimate, [_single(outcome.measurements)], outcome.details
-        )
-        return super()._published(single, guarantee)
+        return Outcome(both.estimate(), measurements, details, stacked=both)
 
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0
@@ -132,11 +125,9 @@ class UniformGrid(Mechanism):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return a fine grid for a few ranges or boxes, with a step in the counts."""
-        counts = (np.arange(domain.size) * 2 // max(domain.size, 1) * 30).reshape(
-            domain.shape
-        )
         workload = random_boxes(domain, 8, rng=1)
-        return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)
+        mechanism = cls(policy, workload, epsilon=epsilon)
+        return mechanism, stepped(domain, 2, height=30)
 
 
 def _single(measurements: list[Measurement]) -> Measurement:

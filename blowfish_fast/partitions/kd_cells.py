@@ -101,7 +101,7 @@ def uniform_boxes(
     """
     from ..kernels.kd_split import median_boxes
 
-    mean = laplace_mean_size(width) if width else 0.0
+    mean = laplace_mean_size(width)
     variance = float(laplace_variance(width)) if width else 0.0
     level, slack = mean, SIGNIFICANT * math.sqrt(max(variance - mean**2, 0.0))
     if uniformity is not None:

@@ -1,0 +1,37 @@
+"""Counts of buckets: what one costs in noise, and how they are measured.
+
+Serves the recipes that choose buckets first and count them with what remains.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ..buckets import Buckets
+from ..handle import Handle, Measurement
+from ..noise import laplace_mean_size
+from ..policies import Policy
+from .cells import Cells
+
+
+def mean_noise(policy: Policy, epsilon: Fraction) -> float:
+    """Return the mean absolute noise on a count: what one more bucket costs.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> round(mean_noise(bf.policies.Full(bf.Domain(9)), Fraction(1, 10)), 2)
+    19.99
+    """
+    return laplace_mean_size(float(Cells(2).scales(policy, epsilon).widths[0]))
+
+
+def bucket_counts(
+    private: Handle, buckets: Buckets, *, epsilon: Fraction | None = None
+) -> Measurement:
+    """Measure the number of records in each bucket, with all that remains or less."""
+    bucketed = private.on(buckets)
+    return bucketed.measure(
+        Cells.under(bucketed.policy),
+        epsilon=private.remaining if epsilon is None else epsilon,
+    )
