@@ -78,6 +78,11 @@ def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
     return epsilon
 
 
+def is_whole(value: Any) -> bool:
+    """Return whether `value` is a whole number, of Python or of numpy."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction:
     """Read a share of epsilon: strictly between 0 and 1; None for the default."""
     if value is None and default is not None:

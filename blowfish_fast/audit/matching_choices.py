@@ -18,9 +18,8 @@ import numpy as np
 
 from .._typing import IntArray
 from ..errors import SizeError
-from ..partitions.base import record_distance
+from ..partitions.base import connected_parts, record_distance
 from ..partitions.matching_pairs import Matching, pair_deviations
-from ..partitions.noisy_sort import connected_parts
 from ..policies import Policy
 from ..randomness import Randomness
 from .witness import Draw, Note, WatchedRandomness

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
+
 from .._typing import IntArray
 from ..buckets import Buckets
 from ..policies import Policy
@@ -78,3 +80,13 @@ def record_distance(policy: Policy) -> int:
     if policy.has_moves:
         return 2
     return 1 if policy.has_bottom else 0
+
+
+def connected_parts(policy: Policy) -> IntArray:
+    """Return the connected part of the policy that each cell belongs to.
+
+    Buckets inside parts keep the number of records of each part exact where it is
+    public, and cells that no edge touches to themselves.
+    """
+    labels = policy.components().labels
+    return np.zeros(policy.domain.size, np.int64) if labels is None else labels

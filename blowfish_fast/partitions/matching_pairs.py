@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .._typing import IntArray
+from .._validation import is_whole
 from ..buckets import Buckets
 from ..errors import InputError, SizeError
 from ..policies import Policy
-from .base import Partition, record_distance
-from .noisy_sort import connected_parts, is_whole
+from .base import Partition, connected_parts, record_distance
 
 if TYPE_CHECKING:
     from ..randomness import Randomness

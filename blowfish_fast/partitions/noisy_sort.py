@@ -9,17 +9,17 @@ Pieces: grouping from ``kernels.sorted_groups``.
 from __future__ import annotations
 
 from fractions import Fraction
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from .._typing import IntArray
+from .._validation import is_whole
 from ..buckets import Buckets
 from ..errors import InputError, SizeError
 from ..noise import WEIGHT_BITS, Scales, scales_within
 from ..policies import ABSENT, Policy
-from .base import Partition, record_distance
+from .base import Partition, connected_parts, record_distance
 
 if TYPE_CHECKING:
     from ..randomness import Randomness
@@ -158,21 +158,6 @@ class NoisySort(Partition):
         named = np.empty_like(order)
         named[order] = np.repeat(np.minimum.reduceat(order, edges[:-1]), np.diff(edges))
         return Buckets.from_labels(np.unique(named, return_inverse=True)[1])
-
-
-def is_whole(value: Any) -> bool:
-    """Return whether `value` is a whole number, of Python or of numpy."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def connected_parts(policy: Policy) -> IntArray:
-    """Return the connected part of the policy that each cell belongs to.
-
-    Buckets inside parts keep the number of records of each part exact where it is
-    public, and cells that no edge touches to themselves.
-    """
-    labels = policy.components().labels
-    return np.zeros(policy.domain.size, np.int64) if labels is None else labels
 
 
 class CellNoise(NamedTuple):

@@ -20,8 +20,8 @@ from .._typing import IntArray
 from ..buckets import Buckets
 from ..errors import InputError
 from ..policies import Policy
-from .base import Partition, record_distance
-from .noisy_sort import CellNoise, NoisySort, connected_parts, on_cells
+from .base import Partition, connected_parts, record_distance
+from .noisy_sort import CellNoise, NoisySort, on_cells
 
 if TYPE_CHECKING:
     from ..randomness import Randomness

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from .base import ByCost
 from .coefficients import KeptFrequencies
 from .medians import Medians
 from .nearest_shape import NearestShape
 from .queries import WorstQuery
 
-__all__ = ["KeptFrequencies", "Medians", "NearestShape", "WorstQuery"]
+__all__ = ["ByCost", "KeptFrequencies", "Medians", "NearestShape", "WorstQuery"]

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
 from ..errors import InputError
 from ..policies import Policy
-
-if TYPE_CHECKING:
-    from ..randomness import Randomness
+from .base import ByCost
 
 COST_BITS = 6
 """Costs are whole numbers of 2^-6."""
@@ -34,7 +31,7 @@ ROOT_OF_TWO = Fraction(141422, 100000)
 """A little more than the square root of 2."""
 
 
-class KeptFrequencies:
+class KeptFrequencies(ByCost):
     """Choose how many low frequencies to keep.
 
     Parameters
@@ -75,10 +72,6 @@ class KeptFrequencies:
         steps: int = math.ceil(2**COST_BITS * (norm + slack))
         return steps
 
-    def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs."""
-        return epsilon / (2 * self.sensitivity(policy))
-
     def costs(self, counts: IntArray) -> IntArray:
         """Return the cost of keeping frequencies 0 to i, for each candidate i.
 
@@ -103,20 +96,3 @@ class KeptFrequencies:
             np.ldexp(np.minimum(error, highest), COST_BITS)
         ).astype(np.int64)
         return costs
-
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
-    ) -> int:
-        """Return the highest frequency to keep."""
-        from ..kernels.cost_choice import choose_by_cost
-
-        costs = self.costs(counts)
-        if self.sensitivity(policy) == 0:
-            return int(costs.argmin())
-        rate = self.rate(policy, epsilon)
-        return int(choose_by_cost(rng.stream(), 0, costs[None], rate)[0])

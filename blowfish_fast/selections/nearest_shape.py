@@ -10,24 +10,19 @@ where they lie plays no part. Pieces: draws from ``kernels.cost_choice``.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from .._typing import IntArray
 from ..errors import InputError
 from ..policies import Policy
-
-if TYPE_CHECKING:
-    from ..randomness import Randomness
+from .base import ByCost
 
 ROOM_BITS = 60
 ONE_RECORD = 4
 """How far one record moves a cost: 2 for its cell, 1 for each step beside it."""
 
 
-class NearestShape:
+class NearestShape(ByCost):
     """Choose the public histogram that is nearest to the counts, wherever they lie.
 
     Parameters
@@ -78,10 +73,6 @@ class NearestShape:
             return 2 * ONE_RECORD
         return ONE_RECORD if policy.has_bottom else 0
 
-    def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs."""
-        return epsilon / (2 * self.sensitivity(policy))
-
     def costs(self, counts: IntArray) -> IntArray:
         """Return how far the counts are from each shape: whole numbers."""
         if counts.size != self.shapes.shape[1]:
@@ -101,20 +92,3 @@ class NearestShape:
         """Return sorted counts, and sorted differences between neighbours."""
         cut = np.minimum(counts.reshape(-1), self.cap)
         return np.sort(cut), np.sort(np.abs(np.diff(cut)))
-
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
-    ) -> int:
-        """Return the number of a shape."""
-        from ..kernels.cost_choice import choose_by_cost
-
-        costs = self.costs(counts)
-        if self.sensitivity(policy) == 0:
-            return int(costs.argmin())
-        rate = self.rate(policy, epsilon)
-        return int(choose_by_cost(rng.stream(), 0, costs[None], rate)[0])

@@ -21,7 +21,8 @@ from .._typing import AnyArray, BoolArray, FloatArray, IntArray
 from ..errors import DomainError, IntervalError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import Policy
-from ..workloads import Form, Fractions, Implicit, Pieces
+from ..workloads import Form, Implicit
+from ..workloads.base import as_pieces
 from .base import LinearStrategy
 from .prefix_sums import UNKNOWN_SCALE
 
@@ -154,7 +155,7 @@ class Fourier(LinearStrategy):
             raise IntervalError("list the queries first: use explicit_form")
         from scipy import sparse
 
-        pieces = _range_pieces(form) if isinstance(form, Fractions) else form
+        pieces = as_pieces(form)
         queries = pieces.pointers.size - 1
         adding = sparse.csr_array(
             (pieces.values, np.arange(pieces.values.size), pieces.pointers),
@@ -327,15 +328,3 @@ def _moment(sums: FloatArray, kind: str) -> float:
     if kind == "prefixes":
         return squares
     return sums.size * squares - float(sums.sum()) ** 2
-
-
-def _range_pieces(form: Fractions) -> Pieces:
-    """Write each range as runs of buckets; single cells are covered in full."""
-    one = form.first == form.last
-    starts = np.stack([form.first, form.first + 1, form.last], axis=1)
-    ends = np.stack([form.first + 1, form.last, form.last + 1], axis=1)
-    between = np.ones(form.first.size)
-    values = np.stack([form.first_fraction, between, form.last_fraction], axis=1)
-    kept = np.stack([~one | one, form.last > form.first + 1, ~one], axis=1)
-    pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
-    return Pieces(pointers, starts[kept], ends[kept], values[kept])

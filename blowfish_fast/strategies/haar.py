@@ -27,8 +27,8 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import DomainError, IntervalError
 from ..noise import WEIGHT_BITS, Scales, Spread
 from ..policies import Policy
-from ..workloads import Form, Fractions, Implicit, Pieces
-from ..workloads.base import form_matrix
+from ..workloads import Form, Implicit, Pieces
+from ..workloads.base import as_pieces, form_matrix
 from .base import LinearStrategy
 from .haar_moves import worst_grid_move
 from .prefix_sums import UNKNOWN_SCALE
@@ -121,7 +121,7 @@ class Haar(LinearStrategy):
         from ..kernels.haar_spread import haar_spread_boxes, most_rows
 
         variances, widths = _noise_of(scales)
-        pieces = _range_pieces(form) if isinstance(form, Fractions) else form
+        pieces = as_pieces(form)
         pointers, lows, highs, values = runs_to_boxes(*pieces, self.shape)
         boxes = np.diff(pointers)
         many = boxes * most_rows(self.shape) > 2 * self.cells * len(self.shape)
@@ -215,19 +215,6 @@ def _axis_weights(cells: int) -> FloatArray:
         for child in (2 * nodes, 2 * nodes + 1):
             left[child] = left[nodes] - weights[nodes]
     return weights
-
-
-def _range_pieces(form: Fractions) -> Pieces:
-    """Write each range as one run, and its end buckets apart if covered in part."""
-    one = form.first == form.last
-    last_fraction = np.where(one, form.first_fraction, form.last_fraction)
-    cut = form.first_fraction != 1.0, last_fraction != 1.0
-    starts = np.stack([form.first, form.first + cut[0], form.last], axis=1)
-    ends = np.stack([form.first + 1, form.last + 1 - cut[1], form.last + 1], axis=1)
-    values = np.stack([form.first_fraction, np.ones(one.size), last_fraction], axis=1)
-    kept = np.stack([cut[0], starts[:, 1] < ends[:, 1], cut[1] & ~one], axis=1)
-    pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
-    return Pieces(pointers, starts[kept], ends[kept], values[kept])
 
 
 def _noise_of(scales: Scales) -> tuple[FloatArray, FloatArray]:

@@ -20,8 +20,8 @@ from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import DomainError, InputError, IntervalError, SizeError
 from ..noise import Scales, Spread, integer_weights
 from ..policies import ABSENT, AddRemove, Full, Policy
-from ..workloads import Form, Fractions, Implicit
-from ..workloads.base import _range_pieces
+from ..workloads import Form, Implicit
+from ..workloads.base import as_pieces
 from .base import LinearStrategy
 
 MOST_EDGES = 2**21
@@ -178,7 +178,7 @@ class NodeTree(LinearStrategy):
 
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        pieces = _range_pieces(form) if isinstance(form, Fractions) else form
+        pieces = as_pieces(form)
         variances, widths = scales.variances, scales.widths
         return Spread(*parent_tree_spread(variances, widths, self.tree, *pieces))
 

@@ -29,7 +29,7 @@ from ..handle import Measurement
 from ..noise import Scales, Spread
 from ..policies import Policy
 from ..workloads import Form, Implicit, Pieces
-from ..workloads.base import _range_pieces, row_moments
+from ..workloads.base import as_pieces, row_moments
 from .base import LinearStrategy
 from .cells import Cells
 from .node_tree import NodeTree
@@ -186,7 +186,7 @@ class StackedBuckets(LinearStrategy):
 
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        pieces = form if isinstance(form, Pieces) else _range_pieces(form)
+        pieces = as_pieces(form)
         averaged = Pieces(*intervals_to_pieces(*pieces, self.edges))
         combined = self.combined(scales)
         even = Spread(

@@ -92,6 +92,7 @@ class Pieces(NamedTuple):
 
 
 Form = Implicit | Fractions | Pieces
+"""What `Workload.form` returns: queries over buckets, in the form that costs least."""
 
 
 class Workload(ABC):
@@ -191,8 +192,50 @@ class Workload(ABC):
     def __len__(self) -> int:
         return self.queries
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON: kind, domain and what the queries are.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> bf.workloads.Ranges(bf.Domain(9), [0, 3], [3, 9]).to_dict()["starts"]
+        [0, 3]
+        """
+        plain: dict[str, Any] = {
+            "kind": type(self).__name__,
+            "domain": self.domain.to_dict(),
+            "queries": self.queries,
+        }
+        for name, value in vars(self).items():
+            # What is kept because it was asked for once is no part of the workload.
+            if name != "domain" and not hasattr(type(self), name):
+                plain[name] = _plain(value)
+        return plain
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.queries:,} queries)"
+
+    def _repr_html_(self) -> str:
+        """Say in a notebook what is asked, and of which cells."""
+        from ..html_views import panel
+
+        words = (type(self).__doc__ or "").partition("\n\n")[0]
+        rows = [("queries", f"{self.queries:,}"), ("asked of", repr(self.domain))]
+        return panel(type(self).__name__, rows, sentence=" ".join(words.split()))
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays as lists, a sparse matrix as its places and values."""
+    if hasattr(value, "tocoo"):
+        entries = value.tocoo()
+        rows, columns = entries.coords
+        return {
+            "shape": list(entries.shape),
+            "rows": rows.tolist(),
+            "columns": columns.tolist(),
+            "values": entries.data.tolist(),
+        }
+    return np.asarray(value).tolist()
 
 
 def prefix_sums(counts: AnyArray) -> AnyArray:
@@ -260,7 +303,7 @@ def form_matrix(form: Fractions | Pieces, buckets: int, *, most: int) -> Any:
     """Return the rows of a form as a sparse matrix; None above `most` coefficients."""
     from scipy import sparse
 
-    pieces = form if isinstance(form, Pieces) else _range_pieces(form)
+    pieces = as_pieces(form)
     lengths = pieces.ends - pieces.starts
     if int(lengths.sum()) > most:
         return None
@@ -279,16 +322,25 @@ def form_matrix(form: Fractions | Pieces, buckets: int, *, most: int) -> Any:
     return matrix
 
 
-def _range_pieces(form: Fractions) -> Pieces:
-    """Write each range as its first bucket, those between, and its last."""
+def as_pieces(form: Fractions | Pieces) -> Pieces:
+    """Write each range as one run, and its end buckets apart if covered in part.
+
+    Examples
+    --------
+    >>> one = np.array([1])
+    >>> form = Fractions(0 * one, np.array([0.5]), 3 * one, np.array([1.0]))
+    >>> as_pieces(form).starts.tolist(), as_pieces(form).ends.tolist()
+    ([0, 1], [1, 4])
+    """
+    if isinstance(form, Pieces):
+        return form
     one = form.first == form.last
-    queries = form.first.size
-    starts = np.stack([form.first, form.first + 1, form.last], axis=1)
-    ends = np.stack([form.first + 1, form.last, form.last + 1], axis=1)
-    values = np.stack(
-        [form.first_fraction, np.ones(queries), form.last_fraction], axis=1
-    )
-    kept = np.stack([np.full(queries, True), form.last > form.first + 1, ~one], axis=1)
+    last_fraction = np.where(one, form.first_fraction, form.last_fraction)
+    cut = form.first_fraction != 1.0, last_fraction != 1.0
+    starts = np.stack([form.first, form.first + cut[0], form.last], axis=1)
+    ends = np.stack([form.first + 1, form.last + 1 - cut[1], form.last + 1], axis=1)
+    values = np.stack([form.first_fraction, np.ones(one.size), last_fraction], axis=1)
+    kept = np.stack([cut[0], starts[:, 1] < ends[:, 1], cut[1] & ~one], axis=1)
     pointers = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
     return Pieces(pointers, starts[kept], ends[kept], values[kept])
 

@@ -1,0 +1,49 @@
+"""What a bucket costs, and the counts of buckets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from blowfish_fast import Domain
+from blowfish_fast.buckets import Buckets
+from blowfish_fast.handle import Account, Handle
+from blowfish_fast.noise import laplace_mean_size
+from blowfish_fast.policies import AddRemove, Blocks, Full, Graph
+from blowfish_fast.randomness import Randomness
+from blowfish_fast.strategies.counted_buckets import bucket_counts, mean_noise
+
+
+@pytest.mark.parametrize(("policy", "moved"), [(AddRemove, 1), (Full, 2)])
+def test_a_move_changes_two_counts(policy, moved):
+    found = mean_noise(policy(Domain(9)), Fraction(1, 10))
+    assert found == pytest.approx(laplace_mean_size(10.0 * moved), rel=1e-6)
+
+
+def test_nothing_secret_costs_no_noise():
+    nothing = Graph(Domain(3), np.empty((0, 2), dtype=np.int64))
+    assert mean_noise(nothing, Fraction(1)) == 0.0
+
+
+def _private(policy, counts):
+    return Handle(np.array(counts), policy, Account(Fraction(2)), Randomness(1))
+
+
+def test_all_that_remains_is_spent_unless_less_is_asked():
+    handle = _private(AddRemove(Domain(4)), [5, 1, 0, 9])
+    buckets = Buckets(np.array([0, 1, 4]))
+    first = bucket_counts(handle, buckets, epsilon=Fraction(1, 2))
+    assert handle.remaining == Fraction(3, 2)
+    assert first.noisy[:2].shape == (2,)
+    bucket_counts(handle, buckets)
+    assert handle.remaining == 0
+
+
+def test_public_totals_of_districts_stay_exact():
+    handle = _private(Blocks(Domain(4), [0, 0, 1, 1]), [5, 1, 0, 9])
+    measured = bucket_counts(handle, Buckets(np.array([0, 1, 2, 4])))
+    estimate = measured.estimate()
+    assert estimate[:2].sum() == pytest.approx(6)
+    assert estimate[2:].sum() == pytest.approx(9)
