@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -74,17 +74,20 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes, kind: int) -> None
 
 
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file so that a crash leaves the old one or the new one."""
+    """Write a file so that a crash leaves the old one or the new one.
+
+    A release is made to be handed on, so it gets the rights of any new file.
+    """
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 

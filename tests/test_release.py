@@ -207,3 +207,11 @@ def test_cells_without_a_place_on_the_axis_have_no_quantiles():
             refused(0.5)
     with pytest.raises(bf.BlowfishError, match="edges"):
         bf.policies.Threshold(ages, theta=5, unit="value")
+
+
+def test_a_saved_release_can_be_read_like_any_new_file(release, tmp_path):
+    release.save(tmp_path / "release.blowfish")
+    (tmp_path / "plain").touch()
+    modes = [one.stat().st_mode for one in tmp_path.iterdir()]
+    assert len(modes) == 2
+    assert modes[0] == modes[1]

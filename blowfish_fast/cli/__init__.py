@@ -4,19 +4,12 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run the ``blowfish`` command; deliberate errors end without a traceback."""
+    """Run the ``blowfish`` command and end with its exit code; see ``endings``."""
     import sys
 
-    from ..errors import BlowfishError
-    from .application import application
+    from .endings import ended
 
-    try:
-        application()
-    except BlowfishError as problem:
-        from rich.console import Console
-
-        Console(stderr=True).print(f"[bold red]refused:[/] {problem}", highlight=False)
-        sys.exit(2)
+    sys.exit(ended(sys.argv[1:]))
 
 
 __all__ = ["main"]

@@ -7,8 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..accounting.ledger import Ledger
@@ -19,10 +17,13 @@ from ..audit.trust_table import note_figures
 from ..audit.walk import audit_everything, usable_workers
 from ..errors import InputError
 from ..mechanisms.base import _version
-from .printing import console, show
+from .printing import console, counting, remark, remarks, show, steps_bar
 
 FEWEST_SAMPLES = 1000
 ENDS = (COLUMNS[0], COLUMNS[-1])
+WIDE = 120
+LEFT_OUT = ("stops", "random pairs", "power at 5 %")
+"""Columns that a narrow screen has no room for."""
 
 
 def chosen_plan(quick: bool, samples: int | None) -> Plan:
@@ -62,28 +63,20 @@ def run_audit(
     plan = chosen_plan(quick, samples)
     kept = None if out is None else ProgressFile(out, plan, _version())
     start = time.perf_counter()
-    quiet = as_json or as_table or not console.is_terminal
-    with Progress(
-        TextColumn("auditing"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[last]}"),
-        console=console,
-        disable=quiet,
-        transient=True,
-    ) as bar:
-        shown = bar.add_task("audit", total=None, last="")
-        verdicts = audit_everything(
-            plan,
-            mechanisms=mechanisms or None,
-            open_ledger=Ledger,
-            workers=workers or usable_workers(),
-            kept=kept,
-            progress=lambda done, total, last: bar.update(
-                shown, completed=done, total=total, last=last
-            ),
-        )
+    try:
+        with steps_bar() as bar:
+            verdicts = audit_everything(
+                plan,
+                mechanisms=mechanisms or None,
+                open_ledger=Ledger,
+                workers=workers or usable_workers(),
+                kept=kept,
+                progress=counting(bar, "auditing"),
+            )
+    except KeyboardInterrupt as stop:
+        if out is not None:
+            stop.add_note(f"what was found is kept in {out}; the same command goes on")
+        raise
     report = Report(
         tuple(verdicts),
         plan,
@@ -104,25 +97,35 @@ def run_audit(
     else:
         _show_report(report)
     # Apart from the report, which may be read by a program.
-    errors = Console(stderr=True)
     for violation in report.violations:
-        errors.print(
+        remarks.print(
             f"[bold red]violation:[/] {violation.subject} under {violation.family} on "
             f"{violation.domain}, {violation.check}: {violation.note}",
             highlight=False,
         )
     if written:
-        names = ", ".join(str(one) for one in written)
-        errors.print(f"written: {names}", highlight=False)
+        remark(f"written: {', '.join(str(one) for one in written)}")
     return report.passed
 
 
 def _show_report(report: Report) -> None:
-    table = Table(title="Audit", title_justify="left")
-    for name in COLUMNS:
-        table.add_column(name, justify="left" if name in ENDS else "right")
+    """Print the summary; a narrow screen leaves out what the sentences below tell."""
+    shown = [
+        at
+        for at, name in enumerate(COLUMNS)
+        if console.width >= WIDE or name not in LEFT_OUT
+    ]
+    table = Table(title="Audit", title_justify="left", box=None, header_style="bold")
+    for at in shown:
+        name = COLUMNS[at]
+        table.add_column(
+            name,
+            justify="left" if name in ENDS else "right",
+            no_wrap=name == COLUMNS[0],
+        )
     for row in report.rows():
-        table.add_row(*row, style=None if row[-1].endswith("passed") else "bold red")
+        broken = not row[-1].endswith("passed")
+        table.add_row(*(row[at] for at in shown), style="bold red" if broken else None)
     console.print(table)
     for line in report.statements():
-        console.print(line, highlight=False)
+        show(line)

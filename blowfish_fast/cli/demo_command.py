@@ -17,7 +17,7 @@ from ..mechanisms.laplace import Laplace
 from ..policies import AddRemove
 from ..release import Release
 from ..workloads import Rectangles
-from .printing import console, show, show_pairs
+from .printing import show, show_pairs, waiting
 
 RECORDS = 2_000_000
 
@@ -54,17 +54,20 @@ def run_demo(
     policy = AddRemove(grid)
     dawa = Dawa(policy, rectangles, epsilon=epsilon)
     data = Histogram(grid, counts)
-    with console.status("compiling kernels (the first run only)", spinner="dots"):
+    with waiting("demo") as step:
+        step("compiling kernels, on the first run only")
         _compile(epsilon)
-    with console.status("releasing"):
+        step("releasing")
         start = time.perf_counter()
         release = dawa.release(data)
         seconds = time.perf_counter() - start
-    truth = rectangles.answer(counts)
-    laplace = Laplace(policy, rectangles, epsilon=epsilon).release(data)
-    error = _mean_error(release, rectangles, truth)
-    plain = _mean_error(laplace, rectangles, truth)
-    picture = _draw(counts, release, out)
+        step("measuring its error")
+        truth = rectangles.answer(counts)
+        laplace = Laplace(policy, rectangles, epsilon=epsilon).release(data)
+        error = _mean_error(release, rectangles, truth)
+        plain = _mean_error(laplace, rectangles, truth)
+        step("drawing")
+        picture = _draw(counts, release, out)
     if as_json:
         show(
             {

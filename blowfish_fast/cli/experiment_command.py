@@ -8,13 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from ..errors import InputError
 from ..experiments.base import Experiment
@@ -23,11 +16,10 @@ from ..experiments.datasets import check_data
 from ..experiments.result_files import run_line, shown, verdict_line
 from ..experiments.results_page import write_page
 from ..experiments.runner import Finished, run_experiment, settings_for
-from ..experiments.runner import Progress as Report
-from .printing import console, show
+from .endings import INTERRUPTED
+from .printing import console, counting, remark, show, steps_bar
 
 PAGE = "page"
-INTERRUPTED = 130
 
 
 def run_experiments(
@@ -59,52 +51,28 @@ def run_experiments(
     ]
     with_figure = find_spec("matplotlib") is not None
     results = []
-    with _progress(hidden=as_json) as bar:
-        for one, settings in zip(chosen, asked, strict=True):
-            try:
+    for one, settings in zip(chosen, asked, strict=True):
+        try:
+            with steps_bar() as bar:
                 finished = run_experiment(
                     one,
                     settings,
                     out,
                     processes=processes,
-                    progress=_reporter(bar, one.name),
+                    progress=counting(bar, one.name),
                     anew=anew,
                     figure=with_figure,
                 )
-            except KeyboardInterrupt:
-                bar.stop()
-                _say_interrupted(one, out)
-                sys.exit(INTERRUPTED)
-            results.append(finished)
-            if not as_json:
-                _show_result(bar.console, finished)
+        except KeyboardInterrupt:
+            _say_interrupted(one, out)
+            sys.exit(INTERRUPTED)
+        results.append(finished)
+        if not as_json:
+            _show_result(console, finished)
     if as_json:
         show({"results": [_plain(one) for one in results]})
     elif not with_figure:
-        console.print("no figures: install blowfish_fast[plot] to get them")
-
-
-def _progress(*, hidden: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[last]}"),
-        console=console,
-        disable=hidden or not console.is_terminal,
-        transient=True,
-    )
-
-
-def _reporter(bar: Progress, name: str) -> Report:
-    """Return what moves the bar of one experiment."""
-    task = bar.add_task(name, total=None, last="")
-    return lambda done, total, last: bar.update(
-        task, completed=done, total=total, last=last
-    )
+        remark("no figures: install blowfish_fast[plot] to get them")
 
 
 def _show_result(to: Console, finished: Finished) -> None:
@@ -151,10 +119,9 @@ def _plain(finished: Finished) -> dict[str, Any]:
 
 
 def _say_interrupted(one: Experiment, out: Path) -> None:
-    Console(stderr=True).print(
+    remark(
         f"interrupted; finished tasks are kept in {out / one.name}.csv. The same "
-        "command goes on from there",
-        highlight=False,
+        "command goes on from there"
     )
 
 

@@ -1,39 +1,195 @@
-"""Output of the commands: JSON for programs, tables for people."""
+"""Output of the commands: JSON for programs, tables for people.
+
+Results go to the output, and nothing else does: ``blowfish ... --json`` is one JSON
+text there. Progress, remarks and errors go to the error output.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
-console = Console()
+Report = Callable[[str], None]
+"""Takes the name of the step that begins."""
+Count = Callable[[int, int, str], None]
+"""Takes steps done, steps in all, and the name of the last."""
+
+NUMBER = r"-?[\d,]*\.?\d+(e[-+]?\d+)?"
+LONGEST_NAME = 32
+"""Characters of a step's name beside a bar, so that both fit on a screen."""
+
+
+class Screen(Console):
+    """A console that leaves a closed pipe to whoever ends the command."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Pass the error on; rich alone would end with the code of a failed check."""
+        raise BrokenPipeError
+
+
+console = Screen()
+remarks = Screen(stderr=True)
 
 
 def show(value: Any) -> None:
-    """Print a mapping as JSON, anything else as it is."""
-    if isinstance(value, dict):
-        console.print_json(json.dumps(value))
+    """Print a mapping as JSON, anything else as a sentence."""
+    if not isinstance(value, dict):
+        _print(console, str(value))
+        return
+    text = json_text(plain(value))
+    if console.is_terminal:
+        console.print(JSONHighlighter()(Text(text)), soft_wrap=True)
     else:
-        console.print(value, highlight=False)
+        sys.stdout.write(text + "\n")
+
+
+def remark(text: str, *, word: str = "") -> None:
+    """Print a sentence beside the result, on the error output; `word` stands out."""
+    _print(remarks, text, word)
+
+
+def _print(to: Console, text: str, word: str = "") -> None:
+    """Print a sentence; only a screen has an end where lines are broken."""
+    line = Text.assemble((f"{word}: ", "bold red") if word else "", text)
+    to.print(line, highlight=False, soft_wrap=not to.is_terminal)
+
+
+def json_text(value: Any, margin: str = "") -> str:
+    """Return JSON for programs and eyes: lists of plain values stay on one line."""
+    inner = margin + "  "
+    if isinstance(value, dict) and value:
+        items = [
+            f"{json_text(name)}: {json_text(value[name], inner)}" for name in value
+        ]
+        ends = "{}"
+    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        items = [json_text(one, inner) for one in value]
+        ends = "[]"
+    else:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    listed = ",\n".join(inner + one for one in items)
+    return f"{ends[0]}\n{listed}\n{margin}{ends[1]}"
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold; numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Fraction | Path):
+        return str(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
     """Print two columns: what, and how much."""
-    table = Table(title=title, show_header=False, title_justify="left", box=None)
+    table = Table(title=Text(title), show_header=False, title_justify="left", box=None)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(name, value)
+        table.add_row(Text(name), Text(value))
     console.print(table)
 
 
-def show_table(names: list[str], rows: list[list[str]]) -> None:
-    """Print rows under their names."""
-    table = Table(box=None, header_style="bold")
-    for name in names:
-        table.add_column(name, overflow="fold")
+def show_table(
+    names: list[str], rows: list[list[str]], *, title: str | None = None
+) -> None:
+    """Print rows under their names; columns of numbers end at the right."""
+    heading = None if title is None else Text(title)
+    table = Table(title=heading, title_justify="left", box=None, header_style="bold")
+    for at, name in enumerate(names):
+        texts = [row[at] for row in rows]
+        numbers = bool(texts) and all(_reads_as_number(one) for one in texts)
+        table.add_column(
+            Text(name), justify="right" if numbers else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console.print(table)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[Report]:
+    """Show a spinner and the step at hand while something works, on a terminal."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=remarks,
+        disable=not remarks.is_terminal,
+        transient=True,
+        # Results belong to the output, even while a bar is shown.
+        redirect_stdout=False,
+    ) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda step: bar.update(task, description=f"{text}: {step}")
+
+
+def steps_bar() -> Progress:
+    """Return a bar for counted steps, for a terminal only; see `counting`."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[last]}"),
+        console=remarks,
+        disable=not remarks.is_terminal,
+        transient=True,
+        # Results belong to the output, even while a bar is shown.
+        redirect_stdout=False,
+    )
+
+
+def counting(bar: Progress, name: str) -> Count:
+    """Return what moves a bar of its own name."""
+    task = bar.add_task(name, total=None, last="")
+    return lambda done, total, last: bar.update(
+        task,
+        completed=done,
+        total=total,
+        last=last if len(last) <= LONGEST_NAME else last[: LONGEST_NAME - 3] + "...",
+    )
+
+
+def counted(number: int, thing: str) -> str:
+    """Return "1 charge" or "2 charges"."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def significant(value: float) -> str:
+    """Return a number with four digits, as a table of errors shows it."""
+    decimals = 0 if value >= 1000 else 1 if value >= 100 else 2 if value >= 10 else 3
+    return f"{value:,.{decimals}f}" if value >= 1 or value == 0 else f"{value:.3g}"
+
+
+def _reads_as_number(text: str) -> bool:
+    return not text or re.fullmatch(NUMBER, text) is not None

@@ -1,91 +1,33 @@
 """``blowfish recommend``: which mechanism to use, and why.
 
-Words become public facts: ``--cells 64x64``, ``--policy threshold:10``,
+Words become public facts (``words``): ``--cells 64x64``, ``--policy threshold:10``,
 ``--workload ranges:2000``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..accounting.ledger import Ledger
-from ..domain import Domain
 from ..errors import InputError
-from ..policies import POLICIES, Policy, Threshold
 from ..recommendation import Advice, Recommendation, recommend
 from ..release import Release
-from ..workloads import (
-    AllRanges,
-    Identity,
-    Prefixes,
-    Ranges,
-    Rectangles,
-    Total,
-    Workload,
-)
-from .printing import console, show
+from .printing import console, counting, show, steps_bar
+from .words import parsed_domain, parsed_policy, parsed_workload
 
-SEED_OF_QUERIES = 1
-PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
-PLAIN_WORKLOADS: dict[str, type[Workload]] = {
-    "all_ranges": AllRanges,
-    "identity": Identity,
-    "prefixes": Prefixes,
-    "total": Total,
-}
-
-
-def parsed_domain(words: str) -> Domain:
-    """Return the domain of ``4096`` or ``64x64`` cells."""
-    try:
-        sides = tuple(int(side) for side in words.lower().split("x"))
-    except ValueError:
-        raise InputError(
-            f"cells are one number or several with x between, 4096 or 64x64; received "
-            f"{words!r}"
-        ) from None
-    return Domain(sides[0] if len(sides) == 1 else sides)
-
-
-def parsed_policy(words: str, domain: Domain) -> Policy:
-    """Return the policy of ``full`` or ``threshold:10``."""
-    name, _, setting = words.partition(":")
-    if name == "threshold" and setting.isdigit():
-        return Threshold(domain, theta=int(setting))
-    if name in PLAIN_POLICIES and not setting:
-        made: Any = POLICIES[name]
-        policy: Policy = made(domain)
-        return policy
-    raise InputError(
-        f"the policy is one of {', '.join(PLAIN_POLICIES)} or threshold:THETA; "
-        f"received {words!r}"
-    )
-
-
-def parsed_workload(words: str, domain: Domain) -> Workload:
-    """Return the workload of ``identity`` or ``ranges:2000`` (random, one seed)."""
-    name, _, setting = words.partition(":")
-    if name in ("ranges", "rectangles") and (setting.isdigit() or not setting):
-        kind = Ranges if name == "ranges" else Rectangles
-        return kind.random(domain, int(setting or 2000), rng=SEED_OF_QUERIES)
-    if name in PLAIN_WORKLOADS and not setting:
-        made: Any = PLAIN_WORKLOADS[name]
-        workload: Workload = made(domain)
-        return workload
-    raise InputError(
-        f"the workload is one of {', '.join(PLAIN_WORKLOADS)}, ranges:NUMBER or "
-        f"rectangles:NUMBER; received {words!r}"
-    )
+IN_PYTHON = "`choosing(share=...)`"
+IN_WORDS = "--spend SHARE, with --counts and --out,"
+"""How the choice is made from the data, in the library and here."""
 
 
 def run_recommend(
     *,
-    cells: str,
+    cells: str | Sequence[str],
     policy: str,
     workload: str,
     epsilon: str,
@@ -107,25 +49,14 @@ def run_recommend(
     domain = parsed_domain(cells)
     stated = parsed_policy(policy, domain)
     asked = parsed_workload(workload, domain)
-    with Progress(
-        TextColumn("trying {task.fields[name]}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=as_json or not console.is_terminal,
-        transient=True,
-    ) as bar:
-        task = bar.add_task("recommend", total=None, name="")
+    with steps_bar() as bar:
         advice = recommend(
             stated,
             asked,
             epsilon=epsilon,
             records=records,
             trials=trials,
-            progress=lambda done, total, name: bar.update(
-                task, completed=done, total=total, name=name
-            ),
+            progress=counting(bar, "trying"),
         )
     release = None
     if counts is not None and out is not None:
@@ -135,11 +66,10 @@ def run_recommend(
         return
     _show_table(advice, top)
     if release is not None:
-        console.print(
+        show(
             f"released by {release.details['chosen_mechanism']}, since the data "
-            f"resembles {release.details['resembles']!r}: {release.guarantee}. Written "
-            f"to {out}",
-            highlight=False,
+            f"resembles {release.details['resembles']!r}: {release.guarantee} Written "
+            f"to {out}"
         )
 
 
@@ -193,9 +123,9 @@ def _show_table(advice: Recommendation, top: int) -> None:
     console.print(table)
     hidden = [one.name for one in advice if one.kind == "refused"]
     if hidden:
-        console.print(f"not admitted here: {', '.join(hidden)}", highlight=False)
+        show(f"not admitted here: {', '.join(hidden)}")
     for sentence in advice.because:
-        console.print(sentence, highlight=False)
+        show(sentence.replace(IN_PYTHON, IN_WORDS))
 
 
 def _row(one: Advice, best: float) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ def run_server(
     port: int,
     https: bool,
     new_secret: bool,
+    as_json: bool = False,
 ) -> None:
     """Open a workspace, print new secrets once, and serve until interrupted."""
     for module in ("fastapi", "uvicorn", "ibis", "jinja2", "plotly"):
@@ -39,8 +40,6 @@ def run_server(
         epsilon=epsilon,
         new_secret=new_secret,
     )
-    for name, secret in secrets.items():
-        sys.stdout.write(f"secret of {name}: {secret}\n")
     config = uvicorn.Config(
         make_app(workspace, secure_cookies=https),
         host=host,
@@ -52,7 +51,13 @@ def run_server(
     # Bound here, so that port 0 can be told by its number.
     listening = config.bind_socket()
     where = f"http://{host}:{listening.getsockname()[1]}"
-    sys.stdout.write(f"open {where} in a browser; stop with Ctrl-C\n")
+    if as_json:
+        named = {name.split()[-1]: secret for name, secret in secrets.items()}
+        sys.stdout.write(json.dumps({"address": where, "secrets": named}) + "\n")
+    else:
+        for name, secret in secrets.items():
+            sys.stdout.write(f"secret of {name}: {secret}\n")
+        sys.stdout.write(f"open {where} in a browser; stop with Ctrl-C\n")
     sys.stdout.flush()
     # Questions wait for disks and databases in threads; let them take turns quickly.
     sys.setswitchinterval(0.001)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 
-from rich.progress import track
-
 from ..domain import Domain
 from ..errors import BlowfishError
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.registry import MECHANISMS
 from ..policies import AddRemove, Full, Line, Policy
 from ..workloads import AllRanges, Identity, Prefixes, Ranges, Rectangles, Workload
-from .printing import console
+from .printing import console, counting, show, steps_bar
 
 
-def run_warmup() -> None:
+def run_warmup(*, as_json: bool) -> None:
     """Release small examples of everything and ask them for intervals."""
     start = time.perf_counter()
     line, grid = Domain(64), Domain((16, 16))
@@ -27,13 +25,18 @@ def run_warmup() -> None:
         Full(grid),
     ]
     cases = [(name, policy) for name in MECHANISMS for policy in policies]
-    for name, policy in track(cases, description="compiling", transient=True):
-        _run(name, policy)
-    for implicit in (AllRanges(line), Prefixes(line), Identity(line)):
-        Laplace(AddRemove(line), implicit, epsilon=1).expected_total_error()
-    console.print(
-        f"kernels are ready ({time.perf_counter() - start:.1f} s)", highlight=False
-    )
+    with steps_bar() as bar:
+        report = counting(bar, "compiling")
+        for done, (name, policy) in enumerate(cases):
+            report(done, len(cases), f"{name} under {type(policy).__name__}")
+            _run(name, policy)
+        for implicit in (AllRanges(line), Prefixes(line), Identity(line)):
+            Laplace(AddRemove(line), implicit, epsilon=1).expected_total_error()
+    seconds = time.perf_counter() - start
+    if as_json:
+        show({"ready": True, "mechanisms": list(MECHANISMS), "seconds": seconds})
+    else:
+        console.print(f"kernels are ready ({seconds:.1f} s)", highlight=False)
 
 
 def _run(name: str, policy: Policy) -> None:

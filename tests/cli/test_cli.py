@@ -30,7 +30,7 @@ def test_the_demo_speaks_json(tmp_path):
         *("--out", str(tmp_path / "map.png")),
     ]
     done = RUN.invoke(application, arguments)
-    found = json.loads(done.output[done.output.index("{") :])
+    found = json.loads(done.stdout)
     assert found["cells"] == 1024
     assert found["epsilon"] == "1/10"
     assert found["mean_error"] > 0
@@ -40,13 +40,19 @@ def test_the_version_is_printed():
     done = RUN.invoke(application, ["version"])
     assert done.exit_code == 0
     assert done.output.strip()[0].isdigit()
-    assert json.loads(RUN.invoke(application, ["version", "--json"]).output)["version"]
+    found = json.loads(RUN.invoke(application, ["version", "--json"]).output)
+    assert found["version"] == done.output.strip()
+    assert found["python"].startswith(f"{sys.version_info.major}.")
+    assert {"numpy", "numba", "scipy"} <= set(found["packages"])
 
 
 def test_warmup_says_that_kernels_are_ready():
     done = RUN.invoke(application, ["warmup"])
     assert done.exit_code == 0, done.output
     assert "kernels are ready" in done.output
+    found = json.loads(RUN.invoke(application, ["warmup", "--json"]).stdout)
+    assert found["ready"]
+    assert "dawa" in found["mechanisms"]
 
 
 @pytest.mark.parametrize(

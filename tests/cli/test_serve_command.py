@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.cli.serve_command import open_workspace
+from blowfish_fast.cli.serve_command import open_workspace, run_server
 from blowfish_fast.errors import InputError
 
 from ..server.serving import TABLE, make_database
@@ -54,6 +54,18 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
 def test_a_server_needs_a_folder():
     with pytest.raises(InputError, match="--folder"):
         opened(None)
+
+
+def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, sockets: sockets[0].close())
+    # The server's way with threads would outlive this test.
+    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    chosen = {"database": None, "tables": None, "epsilon": 2.0, "host": "127.0.0.1"}
+    chosen |= {"port": 0, "https": False, "new_secret": False, "as_json": True}
+    run_server(tmp_path / "demo", demo=True, **chosen)
+    found = json.loads(capsys.readouterr().out)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", found["address"])
+    assert set(found["secrets"]) == {"curator", "ann"}
 
 
 def test_the_demo_starts_and_answers(tmp_path):

@@ -1,0 +1,180 @@
+"""Where counts come from: a file, a database, or people made up on the spot.
+
+    counts.npy               counts of every cell, of the domain's shape
+    people.csv, .parquet     records, read chunk by chunk        (``record_files``)
+    people.duckdb, URL       one GROUP BY in the database        (``database_source``)
+    demo                     made-up people                      (``demo_people``)
+
+A source is checked by its schema alone, which is all that a dry run does. It is read
+once, and what it hands over is a `Histogram`, which never prints its counts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from .._typing import AnyArray
+from ..binning import Rule
+from ..domain import Domain
+from ..errors import InputError
+from ..histogram import Histogram
+from .array_files import numbers_from_file
+from .csv_chunks import Part
+from .database_source import DatabaseTable, names_a_database
+from .demo_people import made_up_people
+from .record_files import CSV, PARQUET, RecordsFile, counted
+
+FORMS = (
+    "a .csv, .parquet or .npy file, a .duckdb file, an address such as "
+    'postgres://..., or "demo" for made-up people'
+)
+
+
+class Source(Protocol):
+    """Something that can be counted over a domain."""
+
+    @property
+    def description(self) -> str:
+        """What messages call it."""
+        ...
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what cannot be counted over `domain`, by its schema alone."""
+        ...
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Count the records of every cell of `domain`, extra cells included."""
+        ...
+
+
+def opened_source(
+    words: str,
+    *,
+    table: str | None = None,
+    count_column: str | None = None,
+    named: bool = True,
+) -> Source:
+    """Return the source that words stand for; nothing is counted yet.
+
+    Parameters
+    ----------
+    words : str
+        A path, an address, or "demo".
+    table : str, optional
+        Table of a database.
+    count_column : str, optional
+        Column that says how many records a line stands for.
+    named : bool
+        Whether the domain names columns; a CSV file then holds records, and counts
+        otherwise.
+    """
+    if names_a_database(words):
+        return DatabaseTable(words, table, count_column)
+    if table is not None:
+        raise InputError(
+            f"--data-table names a table of a database, and {words!r} is none; leave "
+            "it out"
+        )
+    if words == "demo":
+        return MadeUp(count_column)
+    path = Path(words)
+    suffix = path.suffix.lower()
+    if suffix == ".npy" or (suffix in CSV and not named):
+        if count_column is not None:
+            raise InputError(
+                f"{words} holds counts already; --count-column is for records"
+            )
+        return CountsFile(path)
+    if suffix in CSV + PARQUET:
+        return RecordsFile(path, count_column)
+    raise InputError(f"the data is {FORMS}; received {words!r}")
+
+
+class CountsFile:
+    """Counts of every cell: an array as numpy saves it, or numbers in a CSV file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():
+            raise InputError(f"there is no file {path}; check the path of the data")
+
+    @property
+    def description(self) -> str:
+        """What messages call it."""
+        return f"{self.path} (counts)"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse an array of another shape; an array's head alone is read."""
+        if self.path.suffix.lower() == ".npy":
+            self._check_shape(self._array(), domain)
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Return the counts over `domain`; stray values have no meaning here."""
+        if any(one != Rule("refuse", "refuse") for one in rules):
+            raise InputError(
+                "counts hold neither missing values nor values outside; leave "
+                "--missing and --outside out"
+            )
+        array = self._array()
+        self._check_shape(array, domain)
+        done(1.0)
+        return Histogram(domain, np.asarray(array).reshape(domain.shape))
+
+    def _array(self) -> AnyArray:
+        if self.path.suffix.lower() != ".npy":
+            return numbers_from_file(self.path, "counts", private=True)
+        try:
+            array: AnyArray = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            raise InputError(
+                f"{self.path} is no array that can be read; save counts with numpy.save"
+            ) from None
+        return array
+
+    def _check_shape(self, array: AnyArray, domain: Domain) -> None:
+        flat = array.size == domain.size and max(array.shape) == array.size
+        if array.shape != domain.shape and not (flat and domain.ndim == 1):
+            raise InputError(
+                f"counts must have the shape of the domain, {domain.shape}; "
+                f"{self.path} has shape {array.shape}"
+            )
+        if array.dtype.kind not in "biuf":
+            raise InputError(
+                f"counts must be numbers; {self.path} holds dtype {array.dtype}"
+            )
+
+
+class MadeUp:
+    """People who do not exist, for trying things out."""
+
+    def __init__(self, count_column: str | None = None) -> None:
+        self.count_column = count_column
+
+    @property
+    def description(self) -> str:
+        """What messages call it."""
+        return "made-up people (demo)"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse attributes that the made-up table does not have."""
+        columns = [*made_up_people()]
+        asked = [*domain.names, *([self.count_column] if self.count_column else [])]
+        lacking = [one for one in asked if one not in columns]
+        if lacking:
+            raise InputError(
+                f"the made-up table has no column {lacking[0]!r}; it has "
+                f"{', '.join(columns)}"
+            )
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Count the made-up people."""
+        self.check(domain)
+        columns = made_up_people()
+        chunk = {str(name): columns[str(name)] for name in domain.names}
+        if self.count_column is not None:
+            chunk[self.count_column] = columns[self.count_column]
+        done(1.0)
+        return counted(iter([chunk]), domain, rules, self.count_column)

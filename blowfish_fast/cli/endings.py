@@ -1,0 +1,125 @@
+"""How a command ends: a code for programs, a line for people, never a traceback.
+
+0    done
+1    a check found something: audit, trust, ledger verify
+2    refused: words, input or files that break a rule
+3    the budget does not suffice; nothing was drawn
+4    an optional package is missing
+5    a fault of blowfish_fast itself
+130  interrupted by Ctrl-C
+141  whoever read the output stopped reading
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import BlowfishError, BudgetError, MissingExtraError
+
+DONE = 0
+FOUND = 1
+REFUSED = 2
+EXHAUSTED = 3
+MISSING = 4
+FAULT = 5
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+TRACEBACK = "BLOWFISH_TRACEBACK"
+"""Environment variable: set to 1, every error also prints where it arose."""
+
+
+def ended(words: Sequence[str]) -> int:
+    """Run the command that the words name, and return its exit code."""
+    as_json = "--json" in words
+    try:
+        from .application import application
+
+        # For programs, wrong words are told as JSON here; for people, in typer's box.
+        code = application(
+            args=list(words), prog_name="blowfish", standalone_mode=not as_json
+        )
+        sys.stdout.flush()
+    except SystemExit as end:
+        # typer turns a closed pipe into the code of a failed check.
+        if isinstance(end.__context__, BrokenPipeError):
+            _discard_output()
+            return PIPE_CLOSED
+        return _flushed(end.code if isinstance(end.code, int) else DONE)
+    except KeyboardInterrupt as stop:
+        say_interrupted(stop)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        return PIPE_CLOSED
+    except Exception as problem:
+        return told(problem, as_json=as_json)
+    return code if isinstance(code, int) else DONE
+
+
+def told(problem: Exception, *, as_json: bool) -> int:
+    """Tell on the error output what went wrong; return the code that says which."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(problem)
+    word, message, code = _verdict(problem)
+    message = " ".join([message, *getattr(problem, "__notes__", [])])
+    if as_json:
+        kind = type(problem).__name__
+        line = json.dumps({"error": message, "kind": kind, "code": code})
+        sys.stderr.write(line + "\n")
+        return code
+    from .printing import remark
+
+    remark(message, word=word)
+    return code
+
+
+def say_interrupted(stop: KeyboardInterrupt) -> None:
+    """Tell that Ctrl-C was heard, with what was noted on the way up."""
+    message = ". ".join(["interrupted", *getattr(stop, "__notes__", [])])
+    sys.stderr.write(message + "\n")
+
+
+def _verdict(problem: Any) -> tuple[str, str, int]:
+    """Return a word, a message and a code for an error."""
+    if isinstance(problem, BudgetError):
+        return "refused", str(problem), EXHAUSTED
+    if isinstance(problem, MissingExtraError):
+        return "missing", str(problem), MISSING
+    if isinstance(problem, BlowfishError):
+        return "refused", str(problem), REFUSED
+    if hasattr(problem, "format_message"):
+        return "refused", problem.format_message(), REFUSED
+    if isinstance(problem, OSError):
+        where = "" if problem.filename is None else f"{problem.filename}: "
+        return "refused", f"{where}{problem.strerror or problem}", REFUSED
+    if isinstance(problem, MemoryError):
+        few = "there is not enough memory for this; use fewer, larger cells"
+        return "refused", few, REFUSED
+    return (
+        "fault",
+        f"{type(problem).__name__}: {problem}. This is a fault of blowfish_fast, not "
+        f"of your input; {TRACEBACK}=1 shows where it arose. Please report it with "
+        "what `blowfish version --json` prints",
+        FAULT,
+    )
+
+
+def _flushed(code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return PIPE_CLOSED
+    return code
+
+
+def _discard_output() -> None:
+    """Point the output nowhere, so that the interpreter's last flush is quiet."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
