@@ -76,6 +76,32 @@ class Attribute:
         """Return the cell of `OUTSIDE` or `MISSING`; None if there is none."""
         return self.regular + self.extras.index(kind) if kind in self.extras else None
 
+    def described(self) -> str:
+        """Say in a few words what the cells stand for; as long for any number of them.
+
+        Examples
+        --------
+        >>> Attribute(2, "sex", levels=("F", "M")).described()
+        'F, M'
+        >>> Attribute(2, "age", cuts=(0.0, 18.0, 120.0)).described()
+        '0 to 120, cut at 18'
+        """
+        if self.levels is not None:
+            words = _few([str(one) for one in self.levels[: min(self.regular, 7)]])
+        elif self.cuts is None:
+            words = f"numbers 0 to {self.regular - 1:,}"
+        else:
+            ends = (*self.cuts[:8], self.cuts[-1])
+            shown = (
+                [f"{one:g}" for one in ends]
+                if self.unit is None
+                else [str(one) for one in as_dates(ends, self.unit)]
+            )
+            inner = shown[1 : min(self.regular, 8)]
+            words = f"{shown[0]} to {shown[-1]}"
+            words += f", cut at {_few(inner)}" if inner else ""
+        return "; ".join([words, *self.extras])
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         plain: dict[str, Any] = {
@@ -117,6 +143,11 @@ class Attribute:
         if found.cuts is not None:
             _check_cuts(np.array(found.cuts, dtype=np.float64))
         return found
+
+
+def _few(words: list[str]) -> str:
+    """Join words, at most six; more of them end in dots."""
+    return ", ".join(words[:6]) + (", ..." if len(words) > 6 else "")
 
 
 def from_cuts(edges: Iterable[Any], name: str | None) -> Attribute:

@@ -14,7 +14,7 @@ left depends on how many there were.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -145,7 +145,7 @@ def _by_edges(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
         values = read(attribute, column)
         closed = attribute.unit is None
         cells, strays = cells_between_edges(values, guide, targets, closed=closed)
-        _check(attribute, rule, outside=bool(strays[0]), missing=bool(strays[1]))
+        refuse_strays(attribute, rule, outside=bool(strays[0]), missing=bool(strays[1]))
         return cells
 
     return place
@@ -163,7 +163,7 @@ def _by_number(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]
         values = _numbers(attribute, plain)
         blank = np.isnan(values)
         low, high = values < 0, values >= attribute.regular
-        _check(
+        refuse_strays(
             attribute,
             rule,
             outside=bool(low.any() or high.any()),
@@ -172,10 +172,7 @@ def _by_number(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]
         inside = ~(blank | low | high)
         cells = np.where(inside, values, 0.0).astype(np.int64)
         if (inside & (cells != values)).any():
-            raise InputError(
-                "an attribute without edges expects cell numbers; give the domain "
-                "edges with Domain.from_edges to bin real values"
-            )
+            refuse_fractions()
         return np.select([low, high, blank], [below, above, missing], cells)
 
     return place
@@ -191,7 +188,7 @@ def _by_level(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
 
     def place(column: Column) -> IntArray:
         codes = _codes(number, column)
-        _check(
+        refuse_strays(
             attribute,
             rule,
             outside=bool((codes == -1).any()),
@@ -297,7 +294,17 @@ def _dates(attribute: Attribute, column: Column) -> AnyArray:
     return np.where(np.isnat(moments), np.nan, whole.astype(np.float64))
 
 
-def _check(attribute: Attribute, rule: Rule, *, outside: bool, missing: bool) -> None:
+def refuse_fractions() -> NoReturn:
+    """Refuse values between cell numbers."""
+    raise InputError(
+        "an attribute without edges expects cell numbers; give the domain edges with "
+        "Domain.from_edges to bin real values"
+    )
+
+
+def refuse_strays(
+    attribute: Attribute, rule: Rule, *, outside: bool, missing: bool
+) -> None:
     """Refuse stray values where that was asked, without saying how many there are."""
     if missing and rule.missing == "refuse":
         raise CountsError(

@@ -91,11 +91,7 @@ class SparseHistogram:
 
         Memory grows with the number of different cells that hold records.
         """
-        if not isinstance(domain, Attributes):
-            raise DomainError(
-                f"the first argument must be a WideDomain or a Domain; received "
-                f"{domain!r}. Write WideDomain.product(ages, towns, ...)"
-            )
+        _check_domain(domain)
         extended, rules = domain_with_rules(domain, outside, missing)
         done, waiting = _Listed.none(), [_Listed.none()]
         held = 0
@@ -107,8 +103,41 @@ class SparseHistogram:
                 done, waiting, held = _merged([done, *waiting]), [], 0
         return cls._own(extended, _merged([done, *waiting]))
 
+    @classmethod
+    def from_ibis(
+        cls,
+        domain: Attributes,
+        table: Any,
+        *,
+        columns: Mapping[Any, str] | None = None,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> SparseHistogram:
+        """Count the records of a table where it is, as `Histogram.from_ibis` does.
+
+        Memory grows with the number of cells that hold records: 16 bytes each when
+        done, at most 64 while they are put in order.
+        """
+        _check_domain(domain)
+        from .table_counts import counted_cells
+
+        extended, rules = domain_with_rules(domain, outside, missing)
+        parts = [
+            _Listed(batch.cells, batch.records)
+            for batch in counted_cells(extended, rules, table, columns)
+        ]
+        return cls._own(extended, _merged([_Listed.none(), *parts]))
+
     def dense(self) -> Histogram:
-        """Return the histogram of every cell; refused where it would not fit."""
+        """Return the histogram of every cell; refused where it would not fit.
+
+        Examples
+        --------
+        >>> line = Domain(2**20, names=["cell"])
+        >>> data = SparseHistogram.from_records(line, {"cell": [5, 9, 9]})
+        >>> data.keys.tolist(), data.counts.tolist(), data.dense().counts.size
+        ([5, 9], [1, 2], 1048576)
+        """
         if self.domain.size > LARGEST_DOMAIN:
             raise SizeError(
                 f"this domain has {self.domain.size:,} cells; at most 2^28 = "
@@ -150,6 +179,14 @@ class SparseHistogram:
         -------
         (m,) float64
             True answers, hence private: for experiments, never for publication.
+
+        Examples
+        --------
+        >>> sides = [Domain(1000, names=[name]) for name in "xy"]
+        >>> points = {"x": [5, 9, 9], "y": [1, 2, 800]}
+        >>> data = SparseHistogram.from_records(WideDomain.product(*sides), points)
+        >>> data.rectangle_counts([[0, 0]], [[10, 10]]).tolist()
+        [2.0]
         """
         low, high = (np.asarray(one, dtype=np.float64) for one in (lows, highs))
         wanted = (low.shape[:1] or (0,)) + (self.domain.ndim,)
@@ -187,6 +224,14 @@ class SparseHistogram:
         fitting = narrowed(domain)
         sparse = SparseHistogram._own(fitting, listed)
         return sparse.dense() if isinstance(fitting, Domain) else sparse
+
+
+def _check_domain(domain: Any) -> None:
+    if not isinstance(domain, Attributes):
+        raise DomainError(
+            f"the first argument must be a WideDomain or a Domain; received "
+            f"{domain!r}. Write WideDomain.product(ages, towns, ...)"
+        )
 
 
 class _Listed(NamedTuple):

@@ -18,6 +18,8 @@ def test_the_example_runs(path, tmp_path):
     if path.stem == "partition_table":
         np.save(tmp_path / "steps.npy", np.repeat([3, 40, 0, 9], 16))
         arguments = [str(tmp_path), "--trials", "1", "--workloads", "1"]
+    if path.stem == "scale_simulation":
+        arguments = ["--quick"]
     done = subprocess.run(
         [sys.executable, str(path), *arguments],
         capture_output=True,

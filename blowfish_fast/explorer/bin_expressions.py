@@ -2,28 +2,26 @@
 
     x  ->  cell  ->  bin of this attribute  ->  number of the coarse cell  ->  GROUP BY
 
-Every engine must put a record into the same cell as numpy would. Equal widths are
-divided and then corrected by comparing with the two edges, which are computed from the
-same doubles everywhere; other edges are found by nested comparisons.
+Every engine must put a record into the same cell as numpy would; ``cell_expressions``
+sees to that.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from .._optional import require
-from ..axes import MICROSECONDS, MISSING, OUTSIDE
-from ..errors import CatalogError
-from .attributes import AttributeSpec
+from ..axes import MISSING, OUTSIDE
+from ..cell_expressions import (
+    as_level,
+    as_number,
+    clamped_cell,
+    comparable_edges,
+    compared_levels,
+    double,
+    ibis_module,
+    is_missing,
+)
 from .layout import AxisBins, Layout
-
-MOST_COMPARED = 2**12
-"""Edges of unequal cells, or levels, that are written into a query."""
-
-SHORTEST_UNIT = 1_000_000
-"""Dates are compared to the second, in microseconds."""
 
 
 def coarse_number(table: Any, layout: Layout) -> Any:
@@ -44,17 +42,9 @@ def bin_number(column: Any, axis: AxisBins) -> Any:
 
 
 def _category(column: Any, axis: AxisBins) -> Any:
-    ibis = _ibis()
+    ibis = ibis_module()
     (attribute,) = axis.spec.domain().attributes
-    assert attribute.levels is not None
-    levels = attribute.levels[: attribute.regular]
-    if len(levels) > MOST_COMPARED:
-        raise CatalogError(
-            f"{axis.spec.name!r} has {len(levels):,} levels; at most 2^12 = "
-            f"{MOST_COMPARED:,} are compared in the database"
-        )
-    if column.type().is_boolean():
-        column = column.cast("int64")
+    levels, column = compared_levels(attribute), as_level(column)
     # Levels of one bin share a branch.
     members: dict[int, list[Any]] = {}
     for cell, level in enumerate(levels):
@@ -70,86 +60,31 @@ def _category(column: Any, axis: AxisBins) -> Any:
 
 
 def _ordered(column: Any, axis: AxisBins) -> Any:
-    ibis = _ibis()
+    ibis = ibis_module()
     spec = axis.spec
     (attribute,) = spec.domain().attributes
     assert attribute.cuts is not None
-    value, cuts = _number(column, spec), np.asarray(attribute.cuts)
-    if attribute.unit is not None:
-        cuts = cuts * (MICROSECONDS[attribute.unit] / SHORTEST_UNIT)
+    value, cuts = as_number(column, attribute), comparable_edges(attribute)
     last_edge_inside = attribute.unit is None
     # What is no number has no cell; it is told apart below, or counts as the start.
-    safe = _is_missing(column).ifelse(_double(cuts[0]), value)
-    number = _binned(_cell(safe, cuts, spec), axis)
+    safe = is_missing(column).ifelse(double(cuts[0]), value)
+    number = _binned(clamped_cell(safe, cuts, attribute.name), axis)
     branches = []
     missing = attribute.extra_cell(MISSING)
     if missing is not None:
-        branches.append((_is_missing(column), int(axis.labels[missing])))
+        branches.append((is_missing(column), int(axis.labels[missing])))
     outside = attribute.extra_cell(OUTSIDE)
     if outside is not None:
-        last = _double(cuts[-1])
+        last = double(cuts[-1])
         above = value > last if last_edge_inside else value >= last
-        below = value < _double(cuts[0])
+        below = value < double(cuts[0])
         branches.append((below | above, int(axis.labels[outside])))
     return ibis.cases(*branches, else_=number).cast("int64") if branches else number
 
 
-def _number(column: Any, spec: AttributeSpec) -> Any:
-    """Return the value as a double; dates in seconds since 1970."""
-    if spec.kind == "date":
-        return column.cast("timestamp").epoch_seconds().cast("float64")
-    return column.cast("float64")
-
-
-def _is_missing(column: Any) -> Any:
-    absent = column.isnull()
-    return absent | column.isnan() if column.type().is_floating() else absent
-
-
-def _double(number: float) -> Any:
-    """Return a literal that no engine takes for a decimal, which would be slow."""
-    return _ibis().literal(float(number), "float64")
-
-
-def _cell(value: Any, cuts: Any, spec: AttributeSpec) -> Any:
-    """Return the cell, values outside clamped to the ends."""
-    ibis = _ibis()
-    cells = cuts.size - 1
-    width = float(cuts[1] - cuts[0])
-    start = float(cuts[0])
-    if (start + np.arange(cuts.size) * width == cuts).all():
-        # Clamped before it becomes an integer: values may be infinite.
-        scaled = (value - _double(start)) / _double(width)
-        near = ibis.least(ibis.greatest(scaled, _double(-1.0)), _double(cells))
-        near = near.floor().cast("float64")
-        late = value >= (near + _double(1.0)) * _double(width) + _double(start)
-        early = value < near * _double(width) + _double(start)
-        one, none = _double(1.0), _double(0.0)
-        exact = near + late.ifelse(one, none) - early.ifelse(one, none)
-        within = ibis.least(ibis.greatest(exact, _double(0.0)), _double(cells - 1))
-        return within.cast("int64")
-    if cells > MOST_COMPARED:
-        raise CatalogError(
-            f"{spec.name!r} has {cells:,} cells of unequal width; at most 2^12 = "
-            f"{MOST_COMPARED:,} are compared in the database. Use cells of one width"
-        )
-    return _bisected(value, cuts, 0, cells)
-
-
-def _bisected(value: Any, cuts: Any, low: int, high: int) -> Any:
-    """Return the cell in [low, high) by nested comparisons: log2 of them per record."""
-    ibis = _ibis()
-    if high - low == 1:
-        return ibis.literal(low, "int64")
-    middle = (low + high) // 2
-    return (value < _double(cuts[middle])).ifelse(
-        _bisected(value, cuts, low, middle), _bisected(value, cuts, middle, high)
-    )
-
-
 def _binned(cell: Any, axis: AxisBins) -> Any:
     """Return the bin of a cell."""
-    ibis = _ibis()
+    ibis = ibis_module()
     first, end, width, rest = axis.stretch
     number = ((cell - first) / width).floor() if width > 1 else cell - first
     (attribute,) = axis.spec.domain().attributes
@@ -157,7 +92,3 @@ def _binned(cell: Any, axis: AxisBins) -> Any:
         return number.cast("int64")
     beyond = (cell < first) | (cell >= end)
     return ibis.cases((beyond, rest), else_=number.cast("int64"))
-
-
-def _ibis() -> Any:
-    return require("ibis", extra="sql", purpose="asking a database")

@@ -6,9 +6,7 @@ part of their own in .ci/run, which installs them first.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-import os
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from blowfish_fast.errors import CatalogError, EngineError
 from blowfish_fast.explorer import Engine, Explorer, TableSpec, read_question
 from blowfish_fast.explorer.layout import lay_out
 
-from .engines_at_hand import ENGINES, INSTALL, NEEDS
 from .people import SIZE, TABLE, cells_by_definition, columns
 
 # What the databases and their drivers warn of is theirs.
@@ -51,24 +48,6 @@ QUESTIONS = [
         "filters": [{"attribute": "rooms", "values": [1, 3]}],
     },
 ]
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        "duckdb",
-        pytest.param("postgres", marks=pytest.mark.engines),
-        pytest.param("spark", marks=pytest.mark.engines),
-    ],
-)
-def engine(request, tmp_path_factory):
-    absent = [one for one in NEEDS[request.param] if not importlib.util.find_spec(one)]
-    if absent and os.environ.get("BLOWFISH_NOTHING_SKIPPED"):
-        pytest.fail(f"{', '.join(absent)} should have been installed")
-    if absent:
-        pytest.skip(f"needs {', '.join(absent)}: {INSTALL[request.param]}")
-    with ENGINES[request.param](tmp_path_factory.mktemp(request.param)) as made:
-        yield made
 
 
 def expected_counts(layout):
