@@ -1,0 +1,71 @@
+"""The foreign lines of the migration pages, run against the packages they are about.
+
+A page shows how something is done elsewhere in blocks that begin with the package's
+name, and states results as comments; our own lines are doctests of the page:
+
+    # OpenDP
+    noisy.map(d_in=1)  # 0.5        the line must give what its comment says
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGES = Path(__file__).parent.parent / "docs" / "migration"
+FOREIGN = {"opendp": "# OpenDP", "diffprivlib": "# diffprivlib"}
+
+
+def blocks(package: str) -> list[str]:
+    """Return the blocks of a page that begin with the package's name."""
+    text = (PAGES / f"{package}.md").read_text()
+    found = re.findall(r"^```text\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for block in found if block.startswith(FOREIGN[package])]
+
+
+def stated(line: str) -> tuple[str, Any] | None:
+    """Return an expression and the value its comment states; None without one."""
+    code, _, comment = line.partition("  # ")
+    if not comment or line.startswith((" ", "#")):
+        return None
+    return code, ast.literal_eval(comment)
+
+
+def run(block: str, names: dict[str, Any]) -> int:
+    """Run a block; compare every stated value, and return how many there were."""
+    lines = block.splitlines()
+    last, compared = 0, 0
+    for number, line in enumerate(lines):
+        promise = stated(line)
+        if promise is None:
+            continue
+        exec("\n".join(lines[last:number]), names)
+        code, value = promise
+        assert eval(code, names) == value, line
+        last, compared = number + 1, compared + 1
+    exec("\n".join(lines[last:]), names)
+    return compared
+
+
+@pytest.mark.parametrize("package", sorted(FOREIGN))
+def test_foreign_lines_give_what_their_comments_say(package: str) -> None:
+    pytest.importorskip(package, exc_type=ImportError)
+    names: dict[str, Any] = {}
+    compared = [run(block, names) for block in blocks(package)]
+    assert sum(compared) >= 3
+
+
+@pytest.mark.parametrize("package", sorted(FOREIGN))
+def test_every_page_shows_foreign_and_own_lines(package: str) -> None:
+    assert len(blocks(package)) >= 3
+    assert "```python\n>>> " in (PAGES / f"{package}.md").read_text()
+
+
+def test_a_wrong_comment_is_noticed() -> None:
+    assert run("# a package\ntotal = 1 + 1\ntotal  # 2\n", {}) == 1
+    with pytest.raises(AssertionError, match="total"):
+        run("# a package\ntotal = 1 + 1\ntotal  # 3\n", {})
