@@ -77,6 +77,8 @@ class Plan(NamedTuple):
 
 
 LONG = Plan()
+"""The plan of ``blowfish audit``: every subject and family, up to an hour."""
+
 QUICK = Plan(
     families=("add_remove", "full", "line"),
     seeds=1,
@@ -90,6 +92,7 @@ QUICK = Plan(
     timing=0,
     epsilons=(Fraction(1),),
 )
+"""The plan of ``blowfish audit --quick``: about a minute."""
 
 
 class Task(NamedTuple):

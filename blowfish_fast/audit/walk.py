@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import as_completed
 from typing import Any
 
 from ..domain import Domain
 from ..errors import BlowfishError
 from ..mechanisms.registry import MECHANISMS
+from ..worker_pool import worker_processes
 from .families import policy_families
 from .plan import Plan, Task, tasks
 from .progress_file import ProgressFile
@@ -115,7 +115,7 @@ def audit_everything(
         for task in waiting:
             add(task, examine(task, plan, open_ledger))
     else:
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        with worker_processes(workers) as pool:
             running = {
                 pool.submit(examine, task, plan, open_ledger): task for task in waiting
             }

@@ -74,7 +74,8 @@ def _as_plain(
 def _show(release: Release, table: Table, about: str) -> None:
     shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
     texts = [_texts(plain(column)) for column in shown.values()]
-    show_table(list(shown), [list(row) for row in zip(*texts, strict=True)])
+    names = [name.replace("_", " ") for name in shown]
+    show_table(names, [list(row) for row in zip(*texts, strict=True)])
     if len(table) > MOST_LINES:
         more = len(table) - MOST_LINES
         show(f"... and {more:,} more: --out FILE.csv has them all")

@@ -100,7 +100,7 @@ def _arrow_csv(
     }
     size = max(path.stat().st_size, 1)
     try:
-        with path.open("rb") as file:
+        with _QuoteCounter(path) as file:
             reader = pyarrow.csv.open_csv(
                 file,
                 read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
@@ -116,6 +116,7 @@ def _arrow_csv(
                     one.name: _from_texts(batch.column(one.name), one) for one in wanted
                 }
                 done(min(1.0, file.tell() / size))
+            _refuse_open_quote(path, delimiter, file.quotes)
     except pyarrow.ArrowInvalid as problem:
         raise InputError(_unreadable(path, wanted, str(problem))) from None
 
@@ -149,8 +150,8 @@ def _plain_csv(
     places = [header.index(one.name) for one in wanted]
     size = max(path.stat().st_size, 1)
     try:
-        with path.open("rb") as raw:
-            lines = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+        with _QuoteCounter(path) as raw:
+            lines = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8-sig", newline="")
             rows = csv.reader(lines, delimiter=delimiter)
             next(rows, None)
             block: list[list[str]] = []
@@ -166,10 +167,48 @@ def _plain_csv(
                     block = []
             if block:
                 yield _converted(block, wanted, path)
+            _refuse_open_quote(path, delimiter, raw.quotes)
     except UnicodeDecodeError:
         raise InputError(_not_utf8(path)) from None
     except csv.Error:
         raise InputError(_unreadable(path, wanted, "")) from None
+
+
+class _QuoteCounter(io.FileIO):
+    """A file that counts the quotation marks read from it."""
+
+    quotes = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        found = super().read(-1 if size is None else size) or b""
+        self.quotes += found.count(b'"')
+        return found
+
+    def readinto(self, buffer: Any) -> int:
+        number = super().readinto(buffer) or 0
+        self.quotes += bytes(memoryview(buffer)[:number]).count(b'"')
+        return number
+
+
+def _refuse_open_quote(path: Path, delimiter: str, quotes: int) -> None:
+    """Refuse a file whose last quotation mark is never closed.
+
+    Both readers take all lines after such a mark as one text, so the people on them
+    would be lost without a word. Marks come in pairs; only where one is odd, as in
+    ``5" pipe``, is the file read once more to see whether it ends inside a text.
+    """
+    if quotes % 2 == 0:
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for _ in csv.reader(file, delimiter=delimiter, strict=True):
+                pass
+    except csv.Error:
+        raise InputError(
+            f"{path}: every quotation mark that opens a value must be closed; one is "
+            "not, and the lines after it would be lost. Close it, or double a mark "
+            "that belongs to a value. Nothing was charged"
+        ) from None
 
 
 def _converted(

@@ -100,6 +100,7 @@ name = "best"                    # by predicted error; or ordered, dawa, laplace
 epsilon = 0.5                    # or accuracy: alpha = 100 and beta = 0.05
 ledger = "{DEMO_NAME}.ledger"
 total = 2.0                      # of a ledger that does not exist yet
+request = "incomes"              # asked again under this name, it costs nothing
 
 [output]
 release = "{DEMO_NAME}.blowfish"

@@ -122,14 +122,20 @@ def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
 def show_table(
     names: list[str], rows: list[list[str]], *, title: str | None = None
 ) -> None:
-    """Print rows under their names; columns of numbers end at the right."""
+    """Print rows under their names; numbers end at the right and are never cut."""
     heading = None if title is None else Text(title)
     table = Table(title=heading, title_justify="left", box=None, header_style="bold")
-    for at, name in enumerate(names):
-        texts = [row[at] for row in rows]
+    columns = [[row[at] for row in rows] for at in range(len(names))]
+    wide = [
+        max(len(one) for one in (name, *texts)) + 2
+        for name, texts in zip(names, columns, strict=True)
+    ]
+    for name, texts in zip(names, columns, strict=True):
         numbers = bool(texts) and all(_reads_as_number(one) for one in texts)
+        # On a narrow screen names are broken between words, so that numbers are not.
+        broken = name if sum(wide) <= console.width else name.replace(" ", "\n")
         table.add_column(
-            Text(name), justify="right" if numbers else "left", overflow="fold"
+            Text(broken), justify="right" if numbers else "left", overflow="fold"
         )
     for row in rows:
         table.add_row(*map(Text, row))

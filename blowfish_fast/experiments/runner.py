@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..mechanisms.base import _version
+from ..worker_pool import worker_processes
 from .base import Experiment, Row, Settings, Summary, Task
 from .collection import experiment_named
 from .datasets import check_data, fingerprint
@@ -169,25 +167,14 @@ def _worked(
         for task in tasks:
             yield task.key, work(experiment.name, task, settings)
         return
-    pool = ProcessPoolExecutor(
-        min(processes, len(tasks)), get_context("spawn"), initializer=_be_quiet
-    )
     waiting: dict[Future[list[Row]], str] = {}
-    try:
+    with worker_processes(min(processes, len(tasks))) as pool:
         for task in tasks:
             waiting[pool.submit(work, experiment.name, task, settings)] = task.key
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 yield waiting.pop(future), future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _be_quiet() -> None:
-    """Leave interruptions to the parent, which knows what is finished."""
-    with suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _journal_path(experiment: Experiment, out: Path) -> Path:

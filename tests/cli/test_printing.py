@@ -62,6 +62,15 @@ def test_columns_of_numbers_end_at_the_right(capsys):
     assert capsys.readouterr().out.splitlines()[2] == " a         5 "
 
 
+def test_names_are_broken_so_that_numbers_are_not(capsys, monkeypatch):
+    monkeypatch.setattr(printing, "console", printing.Screen(width=60))
+    numbers = ["1,234,567.8"] * 4
+    printing.show_table(["a long name of it"] * 4, [numbers])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].split() == numbers
+    assert lines[0].split() == ["a"] * 4
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
