@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import c_entries as c_entries
     from .all_intervals import interval_costs, least_cost_partition_all
     from .box_buckets import boxes_to_pieces, bucket_boxes
     from .box_division import cells_of_boxes, divide_boxes
@@ -150,6 +151,8 @@ _HOMES = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
+        if name == "c_entries":
+            return importlib.import_module(f"{__name__}.c_entries")
         if name in _HOMES:
             module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
             value = getattr(module, name)

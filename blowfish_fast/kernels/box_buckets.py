@@ -77,7 +77,10 @@ def bucket_boxes(
     [[[0, 0], [2, 2]], [[0, 2], [2, 3]]]
     """
     cells = int(np.prod(shape))
-    covered = order.shape == (cells,) and cells > 0 and edges.size > 1
+    order = np.ascontiguousarray(order, dtype=np.int64)
+    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    covered = order.shape == (cells,) and cells > 0
+    covered = covered and edges.ndim == 1 and edges.size > 1
     if (
         not covered
         or (edges[0], edges[-1]) != (0, cells)
@@ -218,6 +221,7 @@ def boxes_to_pieces(
     """
     lows = np.ascontiguousarray(lows, dtype=np.float64)
     highs = np.ascontiguousarray(highs, dtype=np.float64)
+    boxes = np.ascontiguousarray(boxes, dtype=np.int64)
     if boxes.ndim != 3 or boxes.shape[1] != 2 or 0 in boxes.shape:
         raise InputError(
             "boxes have a low and a high corner each, (buckets, 2, axes); they have "

@@ -92,6 +92,7 @@ def choose_by_cost(
     >>> choose_by_cost(middle, 0, np.array([[7, 5, 9]]), Fraction(3))
     array([1])
     """
+    costs = np.asarray(costs, dtype=np.int64)
     if costs.ndim != 2 or costs.shape[1] == 0:
         raise InputError(
             f"costs need rows and candidates, but have shape {costs.shape}"
@@ -103,7 +104,7 @@ def choose_by_cost(
     gaps = np.minimum(np.where(absent, least, costs) - least, furthest)
     weights = -gaps * number
     if prior is not None:
-        weights += prior_weights(prior, bits)
+        weights += prior_weights(np.asarray(prior, dtype=np.float64), bits)
     return choose(words, start, np.where(absent, ABSENT, weights), bits)
 
 

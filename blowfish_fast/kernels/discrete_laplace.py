@@ -277,6 +277,12 @@ def laplace(
     -------
     (n,) int64
         Each draw is an exact function of the words, the same on every machine.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 61, dtype=np.uint64)
+    >>> laplace(words, 0, np.array([3, 30]), np.array([1, 1]))
+    array([ 6, 62])
     """
     return _fill(words, start, numerators, denominators, size, out, _SIGNED)
 
@@ -292,6 +298,12 @@ def geometric(
     """Draw exact geometric noise, P(G >= k) = exp(-k / scale).
 
     Parameters and result are those of `laplace`; no draw is negative.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 61, dtype=np.uint64)
+    >>> geometric(words, 0, np.array([3, 30]), np.array([1, 1]))
+    array([ 6, 62])
     """
     return _fill(words, start, numerators, denominators, size, out, _ONE_SIDED)
 
@@ -308,6 +320,14 @@ def subtract_geometric(
         As for `laplace`.
     scale
         Taken as the exact binary fraction that the double is.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 61, dtype=np.uint64)
+    >>> costs = np.array([50, 60])
+    >>> subtract_geometric(costs, words, 0, 2.5)
+    >>> costs
+    array([45, 55])
     """
     if not math.isfinite(scale):
         raise InputError(f"a noise scale must be finite; received {scale}")

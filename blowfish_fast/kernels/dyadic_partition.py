@@ -182,6 +182,11 @@ def sampling_slack(
     Fraction
         ``8 * levels * total_error``: at 2**20 cells 4e-8, and with the bounds at
         hand (a bucket's penalty worth 1/8 nat, say) 7e-12.
+
+    Examples
+    --------
+    >>> float(sampling_slack(2**20)) < 1e-7
+    True
     """
     levels = (cells - 1).bit_length()
     if rate is None or penalty is None:
@@ -353,6 +358,7 @@ def sample_dyadic_partition(
     >>> sample_dyadic_partition(x, words, rate=4, penalty=1)
     array([0, 4, 5, 6, 7])
     """
+    x = np.asarray(x)
     costs = dyadic_quantile_costs(x, *quantile)
     weights = tree_weights(
         x.size,

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from blowfish_fast._typing import FloatArray, IntArray
+from blowfish_fast._typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.graph_distance import check_graph
@@ -79,6 +79,7 @@ def breadth_first_tree(
     >>> breadth_first_tree(pointers, neighbours, np.array([1, 0, 2]))
     array([ 1, -1,  1])
     """
+    pointers, neighbours, starts = _whole(pointers, neighbours, starts)
     check_graph(pointers, neighbours)
     nodes = pointers.size - 1
     once = starts.ndim == 1 and starts.size == nodes
@@ -158,6 +159,8 @@ def subtree_totals(values: Values, parents: IntArray, order: IntArray) -> Values
     >>> subtree_totals(np.array([1, 2, 3, 4]), parents, top_down_order(parents))
     array([ 1, 10,  7,  4])
     """
+    values = np.asarray(values)
+    parents, order = _whole(parents, order)
     _check(values, parents, order)
     totals = values.copy()
     _gather(totals, parents, order)
@@ -179,6 +182,8 @@ def without_children(totals: Values, parents: IntArray) -> Values:
     >>> without_children(np.array([1, 10, 7, 4]), np.array([1, -1, 1, 2]))
     array([1, 2, 3, 4])
     """
+    totals = np.asarray(totals)
+    (parents,) = _whole(parents)
     _check(totals, parents, parents)
     values = totals.copy()
     _separate(values, totals, parents)
@@ -283,6 +288,7 @@ def lowest_common(
     >>> lowest_common(parents, order, np.array([0, 3]), np.array([3, 2]))
     array([1, 2])
     """
+    parents, order, first, second = _whole(parents, order, first, second)
     _check(parents, parents, order)
     if first.ndim != 1 or first.shape != second.shape:
         raise InputError(
@@ -350,6 +356,11 @@ def path_crossings(
         ends += np.bincount(np.where(side < 0, nodes, side), minlength=nodes + 1)
     ends -= 2 * np.bincount(np.where(tops < 0, nodes, tops), minlength=nodes + 1)
     return subtree_totals(ends[:-1].copy(), parents, order)
+
+
+def _whole(*arrays: AnyArray) -> list[IntArray]:
+    """Read arrays or lists of node numbers."""
+    return [np.ascontiguousarray(one, dtype=np.int64) for one in arrays]
 
 
 def _check(values: IntArray | FloatArray, parents: IntArray, order: IntArray) -> None:

@@ -335,6 +335,14 @@ def greedy_scaling_fractions(
     Scaling
         Node weights and the predicted error, without the part of the total if that is
         known. No queries: all weight on the leaves.
+
+    Examples
+    --------
+    One range over the second half of leaf 0 and all of leaf 1:
+
+    >>> end = np.array([0]), np.array([0.5]), np.array([1]), np.array([1.0])
+    >>> greedy_scaling_fractions(*end, None, 2, 2)
+    Scaling(weights=array([1., 1., 0.]), objective=1.25)
     """
     sizes, offsets = tree_levels(leaves, branching)
     ranges = sorted_ranges(first, first_fraction, last, last_fraction, weights, leaves)

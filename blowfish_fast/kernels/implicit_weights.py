@@ -276,7 +276,7 @@ def greedy_scaling_implicit(
     ):
         raise WorkloadError(
             "edges must be a vector that rises strictly from 0, one more than there "
-            f"are buckets; got shape {edges.shape}, {edges[:4]}..."
+            f"are buckets; got shape {edges.shape}, {edges.reshape(-1)[:4]}..."
         )
     sizes, offsets = tree_levels(edges.size - 1, branching)
     shares, objective = _implicit_shares(

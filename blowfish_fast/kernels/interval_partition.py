@@ -143,6 +143,8 @@ def least_cost_partition(
     array([ 0,  2,  3,  7,  8, 10])
     """
     x = np.asarray(x)
+    penalties = np.asarray(penalties, dtype=np.float64)
+    scales = None if scales is None else np.asarray(scales, dtype=np.float64)
     levels = x.size.bit_length()
     if x.ndim != 1 or x.size == 0 or threads < 1:
         raise InputError(
@@ -250,14 +252,17 @@ def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
     x = np.asarray(x)
     boundaries = np.asarray(boundaries, dtype=np.int64)
     if (
-        boundaries.size < 2
+        x.ndim != 1
+        or boundaries.ndim != 1
+        or boundaries.size < 2
         or boundaries[0] != 0
         or boundaries[-1] != x.size
         or (np.diff(boundaries) <= 0).any()
     ):
         raise InputError(
             f"boundaries must increase from 0 to the {x.size} cells: got "
-            f"{boundaries.tolist()[:8]} ... Pass those of a partition of these cells."
+            f"{boundaries.reshape(-1).tolist()[:8]} ... Pass those of a partition of "
+            "these cells."
         )
     values, exponent = fixed_point(x, x.size)
     whole = np.empty(boundaries.size - 1, dtype=np.int64)

@@ -137,8 +137,19 @@ def pulled_masses(
     >>> pulled.round(3)
     array([8., 2.])
     """
+    masses, values, targets = (
+        np.ascontiguousarray(one, dtype=np.float64) for one in (masses, values, targets)
+    )
+    pointers, starts, ends = (
+        np.ascontiguousarray(one, dtype=np.int64) for one in (pointers, starts, ends)
+    )
     runs, queries = starts.size, targets.size
-    fit = starts.shape == ends.shape == values.shape and pointers.size == queries + 1
+    flat = pointers.ndim == starts.ndim == targets.ndim == masses.ndim == 1
+    fit = (
+        flat
+        and starts.shape == ends.shape == values.shape
+        and pointers.size == queries + 1
+    )
     if not fit or pointers[0] != 0 or pointers[-1] != runs:
         raise InputError("each query owns a stretch of the runs, each run two ends")
     if (np.diff(pointers) < 0).any():
@@ -155,11 +166,11 @@ def pulled_masses(
         try:
             _pull(
                 pulled,
-                np.ascontiguousarray(pointers, dtype=np.int64),
-                np.ascontiguousarray(starts, dtype=np.int64),
-                np.ascontiguousarray(ends, dtype=np.int64),
-                np.ascontiguousarray(values, dtype=np.float64),
-                np.ascontiguousarray(targets, dtype=np.float64),
+                pointers,
+                starts,
+                ends,
+                values,
+                targets,
                 float(total),
                 float(step),
                 int(passes),

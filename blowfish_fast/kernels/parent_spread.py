@@ -236,6 +236,16 @@ def parent_tree_spread(
         The answer is off by a sum of a_i Z_i with Z_i of scale b_i: its variance, the
         sum of (a_i b_i)^2 and the largest of their magnitudes. A query visits
         the children of the nodes that hold one of its borders inside.
+
+    Examples
+    --------
+    Two leaves below a root that was not measured; the query adds them up.
+
+    >>> from blowfish_fast.kernels.parent_tree import tree_of_parents
+    >>> tree = tree_of_parents(np.array([2, 2, -1]))
+    >>> query = np.array([0, 1]), np.array([0]), np.array([2]), np.array([1.0])
+    >>> parent_tree_spread(np.array([8.0, 8.0, np.inf]), np.full(3, 2.0), tree, *query)
+    (array([16.]), array([8.]), array([2.]))
     """
     variances = values_of_nodes(variances, tree, "variances")
     scales = values_of_nodes(scales, tree, "scales")

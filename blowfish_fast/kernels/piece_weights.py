@@ -372,6 +372,15 @@ def greedy_scaling_pieces(
     -------
     Scaling
         Node weights and the predicted error.
+
+    Examples
+    --------
+    One query that counts leaf 0 twice and takes leaf 2 off:
+
+    >>> pieces = np.array([0, 2]), np.array([0, 2]), np.array([1, 3])
+    >>> scaling = greedy_scaling_pieces(*pieces, np.array([2.0, -1.0]), None, 3, 3)
+    >>> scaling.weights, round(scaling.objective, 9)
+    (array([1., 1., 1., 0.]), 5.0)
     """
     sizes, offsets = tree_levels(leaves, branching)
     # Copies what is read-only: each kernel compiles for one kind of array.

@@ -253,6 +253,7 @@ def sample_rectangles(
     >>> sample_rectangles(counts, words, rate=9, penalty=1)
     (array([0, 4, 8]), array([0, 1, 4, 5, 2, 3, 6, 7]))
     """
+    counts = np.asarray(counts)
     costs = dyadic_rectangle_costs(counts, *quantile, threads=threads)
     shape = (int(counts.shape[0]), int(counts.shape[1]))
     steps = np.arange(counts.size) if walk is None else walk

@@ -279,6 +279,7 @@ def _flat_table(
     table: AnyArray, lows: AnyArray, highs: AnyArray
 ) -> tuple[AnyArray, IntArray, IntArray]:
     """Check that rectangles fit a table; return it flat, with its sides and strides."""
+    table = np.asarray(table)
     if lows.shape != highs.shape or lows.ndim != 2 or lows.shape[1] != table.ndim:
         raise InputError(
             f"lows and highs must have shape (m, {table.ndim}), one column per axis of "

@@ -452,6 +452,15 @@ def tree_spread_pieces(
     -------
     variance, square, largest : (queries,) float64
         As for `tree_spread_ranges`.
+
+    Examples
+    --------
+    Two leaves measured alone, and a query that takes the first off the second:
+
+    >>> alone = np.array([8.0, 8.0, np.inf])
+    >>> query = np.array([0, 2]), np.array([0, 1]), np.array([1, 2])
+    >>> tree_spread_pieces(alone, np.full(3, 2.0), 2, 2, *query, np.array([-1.0, 1.0]))
+    (array([16.]), array([8.]), array([2.]))
     """
     rows, offsets = _rows_of_tree(variances, scales, leaves, branching)
     pointers, starts, ends = checked_pieces(pointers, starts, ends, leaves)

@@ -1,0 +1,23 @@
+"""Adapters: mechanisms in the clothes of OpenDP, scikit-learn, DPBench and ektelo.
+
+None of these packages is needed, but for `as_opendp`, which builds their object.
+"""
+
+from __future__ import annotations
+
+from .benchmark_engine import Engine
+from .estimator import NotFittedError, RepeatedFitWarning
+from .opendp_style import Measurement, as_measurement, as_opendp
+from .private_histogram import PrivateHistogram
+from .private_kmeans import PrivateKMeans
+
+__all__ = [
+    "Engine",
+    "Measurement",
+    "NotFittedError",
+    "PrivateHistogram",
+    "PrivateKMeans",
+    "RepeatedFitWarning",
+    "as_measurement",
+    "as_opendp",
+]

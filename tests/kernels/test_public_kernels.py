@@ -1,0 +1,210 @@
+"""The stable interface of ``blowfish_fast.kernels``, promised in ``docs/backend.md``.
+
+A signature that changes fails here. If the change is meant, and announced as the page
+says, write the table anew:
+
+    python -m tests.kernels.public_calls > tests/kernels/public_signatures.json
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blowfish_fast import kernels
+from blowfish_fast.errors import BlowfishError
+
+from .public_calls import calls, plain_signatures, signatures
+
+pytestmark = pytest.mark.kernel
+
+HERE = Path(__file__).parent
+CALLS = calls()
+NAMES = sorted(CALLS)
+
+IN_PLACE = {"subtract_geometric": 0}
+"""Kernels that say they change an argument, and its place."""
+
+KEEPS = {"tree_of_parents"}
+"""Kernels whose result holds an argument, as documented, in place of a copy."""
+
+FOLLOWS_ITS_INPUT = {
+    "rectangle_sums", "subtree_totals", "summed_area_table", "without_children",
+}  # fmt: skip
+"""Whole numbers in, whole numbers out; floats in, floats out."""
+
+LOGARITHMS_OF_FLOATS = {"shrink_towards_zero"}
+"""Iterations on floats: rounding the input to 32 bits shows in the result."""
+
+INTEGERS_ONLY = {"geometric", "laplace"}
+"""Whole numbers stored as floats are refused: scales are exact ratios."""
+
+
+def _arrays(values):
+    return [one for one in values if isinstance(one, np.ndarray)]
+
+
+def _flat(result):
+    if isinstance(result, tuple):
+        return [part for one in result for part in _flat(one)]
+    return [result]
+
+
+def _kind(value):
+    if isinstance(value, np.ndarray):
+        return value.dtype.name
+    return "None" if value is None else type(value).__name__
+
+
+def _run(name, arguments=None):
+    call = CALLS[name]
+    given = copy.deepcopy(call.arguments) if arguments is None else arguments
+    result = getattr(kernels, name)(*given, **call.options)
+    # What is changed in place is what is compared.
+    return given[IN_PLACE[name]] if name in IN_PLACE else result
+
+
+def _same(first, second):
+    return all(
+        np.array_equal(one, two)
+        for one, two in zip(_flat(first), _flat(second), strict=True)
+    )
+
+
+def _varied(name, change):
+    return [
+        change(one) if isinstance(one, np.ndarray) else one
+        for one in copy.deepcopy(CALLS[name].arguments)
+    ]
+
+
+def test_every_public_kernel_has_a_call_and_a_frozen_signature():
+    frozen = json.loads((HERE / "public_signatures.json").read_text())
+    assert set(kernels.__all__) == set(CALLS)
+    assert signatures() == frozen
+
+
+def test_the_page_lists_every_kernel_as_it_is():
+    page = (HERE.parent.parent / "docs" / "backend.md").read_text()
+    listed = dict(re.findall(r"^\*\*`(\w+)(\(.*\))`\*\*", page, flags=re.MULTILINE))
+    assert listed == plain_signatures()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kernel_has_an_example_that_runs_as_a_doctest(name):
+    assert ">>>" in getattr(kernels, name).__doc__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_fresh_contiguous_and_of_the_stated_kinds(name):
+    arguments = copy.deepcopy(CALLS[name].arguments)
+    result = getattr(kernels, name)(*arguments, **CALLS[name].options)
+    assert " ".join(_kind(one) for one in _flat(result)) == CALLS[name].returns
+    for one in _arrays(_flat(result)):
+        assert one.flags.c_contiguous
+        assert one.flags.writeable
+        if name not in KEEPS:
+            assert not any(np.shares_memory(one, given) for given in _arrays(arguments))
+    unchanged = [
+        np.array_equal(one, two)
+        for one, two in zip(arguments, CALLS[name].arguments, strict=True)
+        if isinstance(one, np.ndarray)
+    ]
+    if name in IN_PLACE:
+        unchanged.pop(IN_PLACE[name])
+    assert all(unchanged)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_words_give_the_same_result(name):
+    assert _same(_run(name), _run(name))
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(IN_PLACE)))
+def test_read_only_and_strided_arrays_are_accepted(name):
+    def read_only(array):
+        array.flags.writeable = False
+        return array
+
+    def strided(array):
+        room = np.zeros((2 * len(array), *array.shape[1:]), dtype=array.dtype)
+        room[::2] = array
+        return room[::2]
+
+    for change in (read_only, strided):
+        assert _same(_run(name, _varied(name, change)), _run(name))
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(IN_PLACE)))
+def test_lists_and_other_dtypes_are_accepted(name):
+    def narrow(array):
+        small = {"int64": np.int32, "float64": np.float32}
+        return array.astype(small.get(array.dtype.name, array.dtype))
+
+    def exchanged(array):
+        if array.dtype == np.int64:
+            return array.astype(np.float64)
+        whole = array.dtype == np.float64 and (array == np.rint(array)).all()
+        return array.astype(np.int64) if whole else array
+
+    changes = [np.ndarray.tolist]
+    if name not in LOGARITHMS_OF_FLOATS:
+        changes.append(narrow)
+    if name not in INTEGERS_ONLY:
+        changes.append(exchanged)
+    expected = _run(name)
+    for change in changes:
+        result = _run(name, _varied(name, change))
+        assert _same(result, expected)
+        if name not in FOLLOWS_ITS_INPUT:
+            assert [_kind(one) for one in _flat(result)] == [
+                _kind(one) for one in _flat(expected)
+            ]
+
+
+def _broken(array):
+    yield "short", array[:-1]
+    yield "long", np.concatenate([array, array])
+    yield "empty", array[:0]
+    yield "axis", array[None]
+    yield "scalar", array.reshape(-1)[0]
+    if array.dtype == np.int64:
+        yield "beyond", array + 1000
+        yield "before", array - 1000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_shapes_and_places_are_refused_or_harmless(name):
+    # Without the compiler a place out of bounds is an IndexError, which fails here;
+    # with it, what was accepted must give the same result twice.
+    refused = 0
+    for place, array in enumerate(CALLS[name].arguments):
+        if not isinstance(array, np.ndarray):
+            continue
+        for _, wrong in _broken(array):
+            results = []
+            for _ in range(2):
+                arguments = copy.deepcopy(list(CALLS[name].arguments))
+                arguments[place] = copy.copy(wrong)
+                try:
+                    results.append(_run(name, arguments))
+                except BlowfishError:
+                    refused += 1
+            assert len(results) in (0, 2)
+            assert len(results) == 0 or _same(*results)
+    several = len(_arrays(CALLS[name].arguments)) > 1
+    assert refused > 0 or not several
+
+
+def test_kernels_may_run_in_several_threads_at_once():
+    expected = {name: _run(name) for name in NAMES}
+    jobs = [name for name in NAMES for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for name, result in zip(jobs, pool.map(_run, jobs), strict=True):
+            assert _same(result, expected[name]), name
