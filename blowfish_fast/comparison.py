@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ._optional import require
 from ._validation import as_epsilon
 from .buckets import Buckets
 from .curves import curve
@@ -136,8 +137,29 @@ class Comparison:
                 lines.append(f"{one.name:{width}}   {why}{_short(one.reason)}")
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return heading and rows as plain data, for JSON."""
+        return {"heading": self.heading, "rows": self.rows}
+
+    def to_pandas(self) -> Any:
+        """Return `rows` as a pandas data frame."""
+        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
+        return pandas.DataFrame(self.rows)
+
     def __repr__(self) -> str:
         return f"Comparison({len(self)} strategies, best: {self.best.name})"
+
+    def _repr_html_(self) -> str:
+        from .html_views import panel, table
+
+        lines = [
+            (one.name, f"{one.mean:,.6g}", f"{self._times_best(one):,.2f}")
+            if one.admissible
+            else (one.name, "", _short(one.reason))
+            for one in self.predictions
+        ]
+        heads = ("strategy", "mean squared error", "x best")
+        return panel(self.heading, drawing=table(heads, lines))
 
 
 def compare(

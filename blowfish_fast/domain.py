@@ -35,6 +35,8 @@ __all__ = ["MISSING", "OUTSIDE", "Attribute", "Domain", "WideDomain"]
 
 LARGEST_DOMAIN = 2**28
 WIDEST_DOMAIN = 2**62
+MOST_SHOWN = 12
+"""Attributes listed in a notebook."""
 
 
 class Attributes:
@@ -212,6 +214,21 @@ class Attributes:
             for one in self.attributes
         ]
         return f"{type(self).__name__}({' x '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """List the attributes in a notebook."""
+        from .html_views import panel, table
+
+        rows = [
+            (one.name or f"attribute {axis}", f"{one.size:,}", one.described())
+            for axis, one in enumerate(self.attributes[:MOST_SHOWN])
+        ]
+        if self.ndim > MOST_SHOWN:
+            rows.append((f"and {self.ndim - MOST_SHOWN} more", "", ""))
+        return panel(
+            f"{type(self).__name__}: {self.size:,} cells",
+            drawing=table(("attribute", "cells", "values"), rows),
+        )
 
 
 class Domain(Attributes):

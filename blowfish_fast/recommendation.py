@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ._optional import require
 from ._typing import IntArray
 from ._validation import as_epsilon, as_integers
 from .comparison import Comparison, Prediction, compare
@@ -177,8 +178,29 @@ class Recommendation:
                 lines.append(f"{one.name:{width}}   not admitted: {one.reason}")
         return "\n".join([*lines, "", *self.because])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return heading, rows and reasons as plain data, for JSON."""
+        return {"heading": self.heading, "rows": self.rows, "because": [*self.because]}
+
+    def to_pandas(self) -> Any:
+        """Return `rows` as a pandas data frame."""
+        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
+        return pandas.DataFrame(self.rows)
+
     def __repr__(self) -> str:
         return f"Recommendation({len(self)} mechanisms, best: {self.best.name})"
+
+    def _repr_html_(self) -> str:
+        from .html_views import panel, table
+
+        lines = [
+            (one.name, f"{one.error:,.4g}", one.kind + _shown_shapes(one.by_shape))
+            if one.kind != "refused"
+            else (one.name, "", f"not admitted: {one.reason}")
+            for one in self.advice
+        ]
+        drawing = table(("mechanism", "error", "how known"), lines)
+        return panel(self.heading, sentence=" ".join(self.because), drawing=drawing)
 
 
 def recommend(

@@ -335,11 +335,26 @@ class Release:
         )
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what this is and what it promises."""
-        from html import escape
+        """Say in a notebook what this is and what it promises; draw the estimate."""
+        from .html_views import panel, sparkline, tiny_map
 
-        kind = escape(repr(self))
-        return f"<b>{kind}</b><p>{escape(str(self.guarantee))}</p>"
+        # Cluster centres are a release without an estimate.
+        estimate = getattr(self, "estimate", np.zeros(()))
+        drawing = ""
+        if estimate.ndim == 1:
+            drawing = sparkline(estimate)
+        elif estimate.ndim == 2:
+            drawing = tiny_map(estimate)
+        noise = "hold the noise" if self.covers == "noise" else "are not known"
+        rows = [("cells", f"{self.domain.size:,}"), ("intervals", noise)]
+        seeded = "" if self.private else "Seeded: an experiment that protects nobody."
+        return panel(
+            repr(self),
+            rows,
+            sentence=str(self.guarantee),
+            drawing=drawing,
+            warning=seeded,
+        )
 
 
 def _ordered(domain: Domain, name: str) -> None:

@@ -207,6 +207,13 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.ledger!r}, {self.domain!r}, counts hidden)"
 
+    def _repr_html_(self) -> str:
+        """Show the ledger that pays in a notebook; counts stay hidden."""
+        from ..html_views import panel
+
+        shown = self.ledger._repr_html_()
+        return panel(f"Session over {self.domain!r}, counts hidden", drawing=shown)
+
 
 class Parts:
     """Records divided by one attribute; each question is asked of all parts at once.

@@ -42,6 +42,7 @@ from .composition import (
     units_text,
 )
 from .journal import Charge, Journal
+from .ledger_views import LedgerViews
 from .regions import Region, check_regions
 from .request import (
     Part,
@@ -66,7 +67,7 @@ LONGEST_NAME = 200
 """Characters of an analyst's name."""
 
 
-class Ledger:
+class Ledger(LedgerViews):
     """A budget that is charged before anything is measured.
 
     Parameters

@@ -40,7 +40,7 @@ def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> Flo
         Whether messages must not quote them.
     """
     if path.suffix.lower() == ".npy":
-        array = _loaded(path, meaning)
+        array = loaded_array(path, meaning)
     else:
         array = _rows(path, meaning, private)
     if array.size == 0:
@@ -60,11 +60,33 @@ def lines_of(path: Path, meaning: str) -> list[str]:
     return found
 
 
-def _loaded(path: Path, meaning: str) -> AnyArray:
+def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
+    """Return the numbers of a .npy file; pickled ones are refused, never run.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    meaning : str
+        What they are, for messages.
+    mapped : bool
+        Whether they stay in the file until they are used.
+    """
     try:
-        array: AnyArray = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as problem:
-        raise InputError(_unread(path, meaning, problem)) from None
+        array: AnyArray = np.load(
+            path, mmap_mode="r" if mapped else None, allow_pickle=False
+        )
+    except (OSError, ValueError, EOFError, MemoryError, OverflowError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else None
+        raise InputError(
+            f"{path} cannot be read ({why or 'no plain array of numbers'}); expected "
+            f"there: {meaning}, as numpy.save writes them"
+        ) from None
+    if not isinstance(array, np.ndarray):
+        raise InputError(
+            f"{path} holds several arrays; expected there: {meaning}, one array, as "
+            "numpy.save writes it"
+        )
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"{path} must hold numbers ({meaning}); its dtype is {array.dtype}"
@@ -96,4 +118,4 @@ def _is_number(text: str) -> bool:
 
 def _unread(path: Path, meaning: str, problem: Exception) -> str:
     why = problem.strerror if isinstance(problem, OSError) else None
-    return f"{path} holds no {meaning} that can be read ({why or problem})"
+    return f"{path} cannot be read ({why or problem}); expected there: {meaning}"

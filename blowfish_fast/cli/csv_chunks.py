@@ -15,7 +15,9 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,11 @@ from .words import nearest
 
 BLANKS = ["", "NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "NaT"]
 """How missing numbers and dates are written."""
+_BLANKS = frozenset(BLANKS)
+NO_DATE = (
+    "dates must read like 2024-05-31 or 2024-05-31T12:00; some read otherwise. Nothing "
+    "was charged"
+)
 
 DELIMITERS = (",", ";", "\t", "|")
 ROWS = 2**16
@@ -126,7 +133,7 @@ def _from_texts(column: Any, wanted: Column) -> Any:
     if wanted.kind == "number":
         return column.to_numpy(zero_copy_only=False)
     if wanted.kind == "date":
-        return date_texts(column.to_pylist())
+        return date_texts(column.to_pylist(), wanted.name)
     import pyarrow
     import pyarrow.compute
 
@@ -135,13 +142,32 @@ def _from_texts(column: Any, wanted: Column) -> Any:
     return pyarrow.compute.if_else(empty, absent, column)
 
 
-def date_texts(texts: list[Any]) -> AnyArray:
-    """Return texts of dates, None where they are missing."""
-    blank = set(BLANKS)
-    return np.array(
-        [None if one is None or one.strip() in blank else one.strip() for one in texts],
-        dtype=object,
-    )
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+ZONE = re.compile(r"(Z|[+-][0-9]{2}:?[0-9]{2})$")
+
+
+def date_texts(texts: list[Any], name: str) -> AnyArray:
+    """Return texts of dates, None where they are missing.
+
+    Moments with a zone are taken at Greenwich, as they are in a Parquet file. A date
+    without hyphens is refused: 20240131 would be read as a year far away.
+    """
+    return np.array([_date_text(one, name) for one in texts], dtype=object)
+
+
+def _date_text(text: str | None, name: str) -> str | None:
+    stripped = "" if text is None else text.strip()
+    if stripped in _BLANKS:
+        return None
+    if not DAY.match(stripped):
+        raise InputError(f"values of {name}: {NO_DATE}")
+    if len(stripped) > 10 and ZONE.search(stripped, 10):
+        try:
+            moment = datetime.fromisoformat(stripped).astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise InputError(f"values of {name}: {NO_DATE}") from None
+        return moment.replace(tzinfo=None).isoformat()
+    return stripped
 
 
 def _plain_csv(
@@ -151,7 +177,9 @@ def _plain_csv(
     size = max(path.stat().st_size, 1)
     try:
         with _QuoteCounter(path) as raw:
-            lines = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8-sig", newline="")
+            lines = io.TextIOWrapper(
+                io.BufferedReader(raw), encoding="utf-8-sig", newline=""
+            )
             rows = csv.reader(lines, delimiter=delimiter)
             next(rows, None)
             block: list[list[str]] = []
@@ -217,7 +245,7 @@ def _converted(
     made: dict[str, Any] = {}
     for one, texts in zip(wanted, zip(*rows, strict=True), strict=True):
         if one.kind == "date":
-            made[one.name] = date_texts(list(texts))
+            made[one.name] = date_texts(list(texts), one.name)
         elif one.kind == "category":
             made[one.name] = np.array([text or None for text in texts], dtype=object)
         else:
@@ -226,9 +254,6 @@ def _converted(
             except ValueError:
                 raise InputError(_unreadable(path, [one], "conversion")) from None
     return made
-
-
-_BLANKS = frozenset(BLANKS)
 
 
 def _number(text: str) -> float:

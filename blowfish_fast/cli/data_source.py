@@ -21,7 +21,7 @@ from ..binning import Rule
 from ..domain import Domain
 from ..errors import InputError
 from ..histogram import Histogram
-from .array_files import numbers_from_file
+from .array_files import loaded_array, numbers_from_file
 from .csv_chunks import Part
 from .database_source import DatabaseTable, names_a_database
 from .demo_people import made_up_people
@@ -126,13 +126,7 @@ class CountsFile:
     def _array(self) -> AnyArray:
         if self.path.suffix.lower() != ".npy":
             return numbers_from_file(self.path, "counts", private=True)
-        try:
-            array: AnyArray = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            raise InputError(
-                f"{self.path} is no array that can be read; save counts with numpy.save"
-            ) from None
-        return array
+        return loaded_array(self.path, "counts", mapped=True)
 
     def _check_shape(self, array: AnyArray, domain: Domain) -> None:
         flat = array.size == domain.size and max(array.shape) == array.size
@@ -140,10 +134,6 @@ class CountsFile:
             raise InputError(
                 f"counts must have the shape of the domain, {domain.shape}; "
                 f"{self.path} has shape {array.shape}"
-            )
-        if array.dtype.kind not in "biuf":
-            raise InputError(
-                f"counts must be numbers; {self.path} holds dtype {array.dtype}"
             )
 
 

@@ -15,6 +15,7 @@ list with one of them each.
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -28,6 +29,7 @@ from .array_files import lines_of
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 MOST_DATES = 2**20
+LARGEST_EXPONENT = 300
 
 FORMS = (
     "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
@@ -66,8 +68,8 @@ def column_domain(words: str) -> Domain:
         raise InputError(
             f"a column of the domain is {FORMS}; received {words.strip()!r}"
         )
-    if cells.isdigit():
-        return Domain(int(cells), names=[name])
+    if re.fullmatch("[0-9]+", cells):
+        return Domain(_number_of_cells(cells, words), names=[name])
     kind, _, listed = cells.replace(" ", ":", 1).partition(":")
     if kind == "edges":
         return _from_edges(_items(listed, words), name)
@@ -93,13 +95,44 @@ def _columns_of(words: str) -> list[str]:
 
 def _plain_cells(words: str) -> Domain:
     try:
-        sides = [int(side) for side in words.lower().split("x")]
+        sides = [_number_of_cells(side, words) for side in words.lower().split("x")]
+    except InputError:
+        raise
     except ValueError:
         raise InputError(
             "cells are one number or several with x between, 4096 or 64x64, or columns "
             f"by name, {FORMS}; received {words!r}"
         ) from None
     return Domain(sides[0] if len(sides) == 1 else sides)
+
+
+def _number_of_cells(text: str, words: str) -> int:
+    """Read a number of cells; one with too many digits to be read is too large."""
+    digits = text.strip().lstrip("0")
+    if re.fullmatch("[0-9]{10,}", digits):
+        raise InputError(
+            f"a domain holds at most 2^28 = {LARGEST_DOMAIN:,} cells; received "
+            f"{_shortened(words.strip())!r}. Merge cells"
+        )
+    number = int(text)
+    if number < 1:
+        raise InputError(
+            "a number of cells is at least 1, as in 4096, 64x64 or floor=12; received "
+            f"{words.strip()!r}"
+        )
+    return number
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= 40 else f"{words[:37]}..."
+
+
+def _fraction(text: str) -> Fraction:
+    """Read a number exactly; 1e999999999 would fill the memory with its digits."""
+    exponent = re.search(r"e([+-]?\d+)", text, re.IGNORECASE)
+    if exponent and abs(int(exponent[1])) > LARGEST_EXPONENT:
+        raise ValueError(text)
+    return Fraction(text)
 
 
 def _items(listed: str, words: str) -> list[str]:
@@ -139,7 +172,7 @@ def _levels(items: list[str]) -> list[str | int]:
 def _evenly(low: str, high: str, width: str, words: str) -> list[float]:
     """Return edges of equal cells; fractions keep 0.1 + 0.1 + 0.1 at 0.3."""
     try:
-        start, stop, step = (Fraction(one) for one in (low, high, width))
+        start, stop, step = (_fraction(one) for one in (low, high, width))
     except (ValueError, ZeroDivisionError):
         raise InputError(
             "cells of one width are LOW:HIGH:WIDTH, three numbers such as 0:101:1, or "
@@ -197,6 +230,5 @@ def _stepped(first: date, steps: int, unit: str, last: date) -> date:
     if month // 12 > last.year:
         return last
     # The 31st of a shorter month is its last day.
-    after = date(month // 12 + (month % 12 == 11), (month + 1) % 12 + 1, 1)
-    days = (after - timedelta(days=1)).day
+    days = calendar.monthrange(month // 12, month % 12 + 1)[1]
     return date(month // 12, month % 12 + 1, min(first.day, days))

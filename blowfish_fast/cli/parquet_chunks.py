@@ -84,7 +84,7 @@ def _from_arrow(column: Any, wanted: Column) -> Any:
         numbers = column.cast("float64", safe=False)
         return numbers.to_numpy(zero_copy_only=False)
     if wanted.kind == "date" and types.is_string(column.type):
-        return date_texts(column.to_pylist())
+        return date_texts(column.to_pylist(), wanted.name)
     if wanted.kind == "category" and types.is_boolean(column.type):
         return column.cast("int8")
     return column

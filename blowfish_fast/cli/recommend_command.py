@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
+from .._typing import AnyArray
 from ..accounting.ledger import Ledger
 from ..errors import InputError
 from ..recommendation import Advice, Recommendation, recommend
 from ..release import Release
+from .array_files import loaded_array
+from .job_file import Job
 from .printing import console, counting, show, steps_bar
+from .release_outputs import Outputs
 from .words import parsed_domain, parsed_policy, parsed_workload
 
 IN_PYTHON = "`choosing(share=...)`"
@@ -47,6 +50,12 @@ def run_recommend(
             "FILE; give all three or none"
         )
     domain = parsed_domain(cells)
+    if counts is not None and out is not None:
+        # What cannot be read or written is refused before anything is charged.
+        data = _counts(counts)
+        book = None if ledger is None else str(ledger)
+        files = Job(data=str(counts), ledger=book, release=str(out))
+        Outputs(files, overwrite=True).check(domain)
     stated = parsed_policy(policy, domain)
     asked = parsed_workload(workload, domain)
     with steps_bar() as bar:
@@ -60,7 +69,7 @@ def run_recommend(
         )
     release = None
     if counts is not None and out is not None:
-        release = _chosen(advice, counts, spend, ledger, out)
+        release = _chosen(advice, data, spend, ledger, out)
     if as_json:
         show(_as_plain(advice, release))
         return
@@ -73,18 +82,20 @@ def run_recommend(
         )
 
 
+def _counts(path: Path) -> AnyArray:
+    if path.suffix.lower() != ".npy" or not path.is_file():
+        raise InputError(
+            f"counts are a .npy file, as numpy.save writes it; received {str(path)!r}, "
+            f"which is {'another kind' if path.is_file() else 'not there'}"
+        )
+    return loaded_array(path, "counts")
+
+
 def _chosen(
-    advice: Recommendation, counts: Path, spend: Any, ledger: Path | None, out: Path
+    advice: Recommendation, data: AnyArray, spend: Any, ledger: Path | None, out: Path
 ) -> Release:
     """Choose privately and release, through a ledger if one is given."""
     mechanism = advice.choosing(share=spend)
-    try:
-        data = np.load(counts, allow_pickle=False)
-    except (OSError, ValueError) as problem:
-        raise InputError(
-            f"{counts} holds no counts that can be read ({problem}); save them with "
-            "numpy.save"
-        ) from None
     if ledger is None:
         release = mechanism.release(data)
     else:

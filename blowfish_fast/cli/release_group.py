@@ -44,6 +44,8 @@ def release(
     domain: Annotated[
         list[str] | None,
         typer.Option(
+            "--domain",
+            "--cells",
             help="The cells: age=0:101:1, sex=categories:f,m, day=FROM:TO:month, "
             "4096, 64x64; one per column.",
             rich_help_panel=DATA,

@@ -76,8 +76,11 @@ WORKLOAD_FORMS = (
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return " (did you mean ...?)" where a known word is close, else nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    by_small_letters = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(word.lower(), list(by_small_letters), n=1)
+    # A word that is known, but lacks what follows it, is no advice.
+    meant = by_small_letters[close[0]] if close else word
+    return "" if meant == word else f" (did you mean {meant!r}?)"
 
 
 def parsed_policy(words: str, domain: Domain) -> Policy:

@@ -41,7 +41,13 @@ class NotNumbersError(InputError, TypeError):
 
 
 class RepeatedFitWarning(UserWarning):
-    """A second fit spends epsilon a second time."""
+    """A second fit spends epsilon a second time.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("error", RepeatedFitWarning)  # refuse second fits
+    """
 
 
 class Estimator:

@@ -277,11 +277,60 @@ class Mechanism(ABC):
         form = asked.form(measurement.buckets)
         return measurement.strategy.total_variance(form, measurement.scales)
 
+    @final
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON; epsilon as an exact fraction in text.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(4)
+        >>> policy, cells = bf.policies.Full(line), bf.workloads.Identity(line)
+        >>> bf.Laplace(policy, cells, epsilon=0.1).to_dict()["epsilon"]
+        '1/10'
+        """
+        return {
+            "mechanism": self.name,
+            "epsilon": str(self.epsilon),
+            "policy": self.policy.to_dict(),
+            "workload": self.workload.to_dict(),
+            "options": self._options(),
+        }
+
+    def _options(self) -> dict[str, Any]:
+        """Return what the recipe was told beyond policy, workload and epsilon."""
+        own = ("policy", "workload", "epsilon", "_rehearsal")
+        found = {name: one for name, one in vars(self).items() if name not in own}
+        return {
+            name: one
+            if one is None or isinstance(one, bool | int | float | str)
+            else str(one)
+            if isinstance(one, Fraction)
+            else getattr(one, "name", type(one).__name__)
+            for name, one in found.items()
+        }
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.policy!r}, {self.workload!r}, "
             f"epsilon={float(self.epsilon):g})"
         )
+
+    def _repr_html_(self) -> str:
+        """Say in a notebook what a release would promise, spend and need."""
+        from ..html_views import panel
+
+        promise = Guarantee.of(
+            self.policy, self.epsilon, secure=True, notes=self._notes()
+        )
+        rows: list[tuple[str, Any]] = [
+            ("epsilon", f"{float(self.epsilon):g}, spent in full by one release"),
+            ("policy", repr(self.policy)),
+            ("workload", repr(self.workload)),
+            ("memory", f"at most {self.memory_needed() / 2**20:,.3g} MiB"),
+        ]
+        rows += [(name, one) for name, one in self._options().items()]
+        return panel(type(self).__name__, rows, sentence=str(promise))
 
 
 def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:

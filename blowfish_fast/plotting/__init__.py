@@ -1,8 +1,28 @@
-"""Pictures of releases; needs the extra ``plot``."""
+"""Pictures of releases, policies, errors and budgets; needs the extra ``plot``.
+
+Every function returns the axes it drew on, takes ``axes=`` to draw elsewhere, and shows
+nothing by itself. Only public values are drawn: releases, policies, ledgers, and arrays
+whose public source is named.
+"""
 
 from __future__ import annotations
 
+from .. import palette
+from .budget_steps import budget_over_time
+from .error_curves import error_against_epsilon, tradeoff_over_theta
 from .histograms import histogram
 from .maps import density, grid_map
+from .policy_graphs import policy_graph
+from .query_answers import answers
 
-__all__ = ["density", "grid_map", "histogram"]
+__all__ = [
+    "answers",
+    "budget_over_time",
+    "density",
+    "error_against_epsilon",
+    "grid_map",
+    "histogram",
+    "palette",
+    "policy_graph",
+    "tradeoff_over_theta",
+]

@@ -1,4 +1,11 @@
-"""A release over one attribute: estimate, buckets and noise intervals."""
+"""A release over one attribute: estimate, noise intervals, buckets and a reference.
+
+records
+|    ___           estimate, with a band for the noise
+|___|   |__ . .    reference, public
+|''''|''''''|'     where another bucket begins
++------------- values, dates or categories
+"""
 
 from __future__ import annotations
 
@@ -6,19 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._optional import require
-from .._typing import FloatArray
-from ..errors import InputError
+from .. import palette
+from .._typing import AnyArray, FloatArray, IntArray
+from ..errors import DomainError, InputError
 from ..release import Release
 from ..workloads import Ranges
+from .canvas import (
+    Places,
+    axes_for,
+    heading,
+    inner_cuts,
+    label_axis,
+    name_extras,
+    plain_counts,
+    public_values,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_BARS = 1024
-ESTIMATE = "#0072B2"
-BAND = "#56B4E9"
-REFERENCE = "#D55E00"
+MOST_MARKED = 40
+"""Categories up to which each has a bar with its interval as a whisker."""
+
+RUG_HEIGHT = 0.035
 
 
 def histogram(
@@ -26,62 +44,212 @@ def histogram(
     *,
     confidence: float = 0.95,
     reference: Any = None,
+    reference_name: str | None = None,
+    buckets: bool = True,
+    logarithmic: bool = False,
     axes: Axes | None = None,
 ) -> Axes:
     """Draw the estimate of a one-dimensional release with its noise intervals.
 
-    More than 1024 cells are drawn as 1024 ranges of equal width. `reference` is a
-    public vector to compare with, such as last year's release.
+    More than 1024 cells are drawn as at most 1024 ranges of equally many cells.
+
+    Parameters
+    ----------
+    release : Release
+        Over one attribute.
+    confidence : float
+        Of the noise intervals; they are left out where a release has none.
+    reference : Release or array_like, optional
+        Something public to compare with, such as last year's release.
+    reference_name : str, optional
+        Where a reference that is an array comes from; needed then, because true
+        counts are no reference.
+    buckets : bool
+        Mark at the lower border where the mechanism began another bucket.
+    logarithmic : bool
+        Draw counts above 10 in steps of ten, for data of a few very high cells.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    >>> laplace = bf.Laplace(
+    ...     bf.policies.AddRemove(ages), bf.workloads.Identity(ages), epsilon=1
+    ... )
+    >>> axes = bf.plotting.histogram(laplace.release([30] * 10))
+    >>> axes.get_title(), axes.get_xlabel(), axes.get_ylabel()
+    ('laplace, eps = 1', 'age', 'records')
     """
+    if not isinstance(release, Release):
+        raise InputError(f"histogram draws a Release; received {release!r}")
     if release.domain.ndim != 1:
         raise InputError(
             f"histogram draws one attribute; this release has {release.domain.ndim}. "
             "Use plotting.grid_map for two"
         )
-    pyplot = require("matplotlib.pyplot", extra="plot", purpose="Drawing a release")
-    cells = release.domain.size
-    bars = min(cells, MOST_BARS)
-    cuts = np.linspace(0, cells, bars + 1).astype(np.int64)
+    public = None if reference is None else public_values(reference, reference_name)
+    drawn = axes_for(axes, (8.0, 3.8), "Drawing a release")
+    attribute = release.domain.attributes[0]
+    places = label_axis(drawn, "x", attribute, "cell")
+    together, cuts = bar_cuts(release.domain.size)
     ranges = Ranges(release.domain, cuts[:-1], cuts[1:])
-    drawn: Axes = axes if axes is not None else pyplot.subplots(figsize=(8, 3.5))[1]
-    places = _places(release, cuts)
-    drawn.stairs(
-        release.answer(ranges), places, color=ESTIMATE, linewidth=1.2, label="estimate"
-    )
+    estimate = release.answer(ranges)
+    bounds = None
     if release.covers == "noise":
-        low, high = release.intervals(ranges, confidence).T
+        bounds = release.intervals(ranges, confidence)
+    beside = None if public is None else _answers(ranges, public[0])
+    if places.kind == "level" and release.domain.size <= MOST_MARKED:
+        draw = _bars
+    else:
+        draw = _stairs
+    draw(drawn, places.edges[cuts], estimate, bounds, f"{confidence:.0%}")
+    if beside is not None and public is not None:
         drawn.stairs(
-            high,
-            places,
-            baseline=low,
-            fill=True,
-            color=BAND,
-            alpha=0.35,
-            label=f"noise interval, {confidence:.0%}",
-        )
-    if reference is not None:
-        drawn.stairs(
-            ranges.answer(reference),
-            places,
-            color=REFERENCE,
-            linewidth=1.0,
+            beside,
+            places.edges[cuts],
+            color=palette.REFERENCE,
+            linewidth=1.2,
             linestyle="--",
-            label="reference",
+            label=public[1],
+            baseline=None,
         )
-    name = release.domain.names[0] or "cell"
-    drawn.set_xlabel(name)
-    drawn.set_ylabel("records" if bars == cells else "records per range")
-    drawn.set_title(
-        f"{release.mechanism}, eps = {float(release.guarantee.epsilon):g}"
-        + ("" if release.private else " (seeded: an experiment)")
+    if buckets:
+        _mark_buckets(drawn, release, places)
+    drawn.set_xlim(places.edges[0], places.edges[-1])
+    name_extras(drawn, "x", places)
+    if logarithmic:
+        drawn.set_yscale("symlog", linthresh=10)
+    if bounds is None or bounds.min() >= 0:
+        drawn.set_ylim(bottom=min(0.0, float(estimate.min())))
+    else:
+        drawn.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
+    plain_counts(drawn)
+    drawn.set_ylabel("records" if together == 1 else f"records per {together:,} cells")
+    drawn.set_title(heading(release), fontsize="medium")
+    handles, names = drawn.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda one: names[one] != "estimate")
+    drawn.legend(
+        [handles[one] for one in order],
+        [names[one] for one in order],
+        frameon=False,
+        fontsize="small",
     )
-    drawn.legend(frameon=False)
     return drawn
 
 
-def _places(release: Release, cuts: Any) -> FloatArray:
-    edges = release.domain.attributes[0].edges
-    if edges is None:
-        return np.asarray(cuts, dtype=np.float64)
-    places: FloatArray = np.asarray(edges, dtype=np.float64)[cuts]
-    return places
+def bar_cuts(cells: int) -> tuple[int, IntArray]:
+    """Return how many cells make a bar, and where bars begin and end.
+
+    Bars of one width: of unequal ones, the wider would stand out for nothing. Only the
+    last may be narrower, and is not where some width below twice the least divides all.
+
+    Examples
+    --------
+    >>> bar_cuts(1500)[0], bar_cuts(4096)[1].size, bar_cuts(3)[1].tolist()
+    (2, 1025, [0, 1, 2, 3])
+    """
+    least = -(-cells // MOST_BARS)
+    together = next((k for k in range(least, 2 * least) if cells % k == 0), least)
+    return together, np.append(np.arange(0, cells, together), cells).astype(np.int64)
+
+
+def _stairs(
+    axes: Axes,
+    edges: FloatArray,
+    estimate: AnyArray,
+    bounds: FloatArray | None,
+    confidence: str,
+) -> None:
+    axes.stairs(
+        estimate,
+        edges,
+        color=palette.ESTIMATE,
+        linewidth=1.3,
+        label="estimate",
+        baseline=None,
+    )
+    if bounds is not None:
+        axes.stairs(
+            bounds[:, 1],
+            edges,
+            baseline=bounds[:, 0],
+            fill=True,
+            color=palette.NOISE,
+            alpha=0.35,
+            label=f"noise interval, {confidence}",
+        )
+
+
+def _bars(
+    axes: Axes,
+    edges: FloatArray,
+    estimate: AnyArray,
+    bounds: FloatArray | None,
+    confidence: str,
+) -> None:
+    """Draw categories, which have no neighbours, as bars with whiskers."""
+    middles = (edges[:-1] + edges[1:]) / 2
+    axes.bar(middles, estimate, width=0.7, color=palette.NOISE, label="estimate")
+    if bounds is not None:
+        axes.errorbar(
+            middles,
+            bounds.mean(axis=1),
+            yerr=(bounds[:, 1] - bounds[:, 0]) / 2,
+            fmt="none",
+            ecolor=palette.BLACK,
+            elinewidth=1.2,
+            capsize=3,
+            label=f"noise interval, {confidence}",
+        )
+
+
+def _answers(ranges: Ranges, values: AnyArray) -> AnyArray:
+    try:
+        return ranges.answer(values)
+    except DomainError as problem:
+        raise InputError(f"the reference does not fit the release: {problem}") from None
+
+
+def bucket_starts(release: Release) -> IntArray:
+    """Return the cells at which another bucket begins; none where cells stand alone.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(8)
+    >>> policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.StructureFirst(policy, cells, epsilon=1, buckets=2)
+    >>> bucket_starts(mechanism.release([7] * 4 + [900] * 4, rng=1)).tolist()
+    [4]
+    """
+    details = release.details
+    if isinstance(details.get("edges"), np.ndarray):
+        starts = np.asarray(details["edges"], dtype=np.int64)[1:-1]
+    elif isinstance(details.get("labels"), np.ndarray):
+        starts = inner_cuts(np.asarray(details["labels"]).reshape(-1))
+    elif len(release.measurements) == 1:
+        starts = inner_cuts(release.measurements[0].buckets.labels)
+    else:
+        return np.zeros(0, dtype=np.int64)
+    alone = starts.size >= release.domain.size - 1
+    return starts[:0] if alone else starts
+
+
+def _mark_buckets(axes: Axes, release: Release, places: Places) -> None:
+    starts = bucket_starts(release)
+    if not starts.size:
+        return
+    axes.vlines(
+        places.edges[starts],
+        0.0,
+        RUG_HEIGHT,
+        transform=axes.get_xaxis_transform(),
+        color=palette.BUCKETS,
+        linewidth=0.8,
+        alpha=0.9 if starts.size < 200 else 0.5,
+        label=f"{starts.size:,} bucket boundaries"
+        if starts.size > 1
+        else "bucket boundary",
+    )

@@ -1,32 +1,116 @@
-"""A release over two attributes, as a map."""
+"""A release over two attributes, as a map: estimate or noise, with its buckets.
+
+north          |#| 1,000      colours in steps of ten: counts differ by much
+| . : #      |:|   100
+| . . :      | |    10
++------ east | |     0
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .. import palette
 from .._optional import require
-from ..errors import InputError
+from .._typing import AnyArray, FloatArray
+from ..errors import InputError, IntervalError
+from ..histogram import Histogram
 from ..release import Release
+from ..sparse_histogram import SparseHistogram
+from ..workloads import Identity
+from .canvas import axes_for, heading, label_axis, name_extras
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+EVEN = 1e-9
+"""Relative difference of widths below which cells count as equally wide."""
 
-def grid_map(release: Release, *, axes: Axes | None = None) -> Axes:
-    """Draw the estimate of a two-dimensional release on a logarithmic colour scale."""
+NARROWEST, WIDEST = 0.4, 2.5
+LONGEST_SIDE = 4.4
+MOST_BOXES = 20_000
+"""Buckets up to which their outlines can be told apart."""
+
+
+def grid_map(
+    release: Release,
+    *,
+    show: Literal["estimate", "standard_error"] = "estimate",
+    buckets: bool = False,
+    largest: float | None = None,
+    colour_bar: bool | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw a two-dimensional release as a map with a scale of colours.
+
+    Parameters
+    ----------
+    release : Release
+        Over two attributes; the first goes upwards.
+    show : {"estimate", "standard_error"}
+        The estimated counts, on a logarithmic scale with negative ones as 0; or the
+        standard deviation of the noise in each cell.
+    buckets : bool
+        Draw the outlines of the buckets that the mechanism chose.
+    largest : float, optional
+        Value of the last colour, to compare maps; the largest one by default.
+    colour_bar : bool, optional
+        Draw the scale of colours. Left out: beside a map with a figure of its own, and
+        not beside one on given axes, which may share a scale with others.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> city = bf.Domain((8, 8), names=("north", "east"))
+    >>> laplace = bf.Laplace(
+    ...     bf.policies.AddRemove(city), bf.workloads.Identity(city), epsilon=1
+    ... )
+    >>> axes = bf.plotting.grid_map(laplace.release([[40] * 8] * 8))
+    >>> axes.get_xlabel(), axes.get_ylabel(), axes.images[0].get_array().shape
+    ('east', 'north', (8, 8))
+    """
+    if not isinstance(release, Release):
+        raise InputError(f"grid_map draws a Release; received {release!r}")
     if release.domain.ndim != 2:
         raise InputError(
             f"grid_map draws two attributes; this release has {release.domain.ndim}"
+            + (". Use plotting.histogram" if release.domain.ndim == 1 else "")
         )
-    names = release.domain.names
-    return density(
-        release.estimate,
-        axes=axes,
-        title=f"{release.mechanism}, eps = {float(release.guarantee.epsilon):g}",
-        labels=(names[0] or "row", names[1] or "column"),
+    if show not in ("estimate", "standard_error"):
+        raise InputError(
+            f'show must be "estimate" or "standard_error"; received {show!r}'
+        )
+    drawn = axes_for(axes, _size(release.domain.shape), "Drawing a map")
+    up, across = release.domain.attributes
+    down, right = (
+        label_axis(drawn, "y", up, "row"),
+        label_axis(drawn, "x", across, "column"),
     )
+    rows, columns = down.edges, right.edges
+    if show == "estimate":
+        shown, words = _logarithms(release.estimate), "records per cell"
+        top = _top(shown, largest)
+    else:
+        shown, words = _noise(release), "standard deviation of the noise"
+        top = float(shown.max()) if largest is None else float(largest)
+    image = _image(drawn, shown, rows, columns, top)
+    name_extras(drawn, "y", down)
+    name_extras(drawn, "x", right)
+    if axes is not None:
+        _box(drawn, release.domain.shape)
+    if colour_bar or (colour_bar is None and axes is None):
+        bar = drawn.figure.colorbar(image, ax=drawn, label=words)
+        if show == "estimate":
+            ticks, names = _count_ticks(top)
+            bar.set_ticks(ticks, labels=names)
+    if buckets:
+        _outline_buckets(drawn, release, rows, columns)
+    drawn.set_title(heading(release), fontsize="medium")
+    return drawn
 
 
 def density(
@@ -37,20 +121,185 @@ def density(
     labels: tuple[str, str] = ("row", "column"),
     largest: float | None = None,
 ) -> Axes:
-    """Draw non-negative values as log(1 + value); negative ones are drawn as 0."""
-    pyplot = require("matplotlib.pyplot", extra="plot", purpose="Drawing a map")
-    drawn: Axes = axes if axes is not None else pyplot.subplots(figsize=(5, 5))[1]
-    shown = np.log1p(np.maximum(np.asarray(values, dtype=np.float64), 0.0))
-    top = float(shown.max()) if largest is None else float(np.log1p(largest))
-    drawn.imshow(
+    """Draw public non-negative values as log(1 + value); negative ones as 0.
+
+    Parameters
+    ----------
+    values : array_like of shape (rows, columns)
+        Public values; a histogram of true counts is refused.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+    title, labels : str
+        Heading, and the names of rows and columns.
+    largest : float, optional
+        Value of the last colour; the largest value by default.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> axes = bf.plotting.density([[0, 9], [99, 999]], title="generated")
+    >>> axes.images[0].get_array().round(1).tolist()
+    [[0.0, 2.3], [4.6, 6.9]]
+    """
+    if isinstance(values, Histogram | SparseHistogram):
+        raise InputError(
+            f"{values!r} holds true counts, and a picture of them would publish them; "
+            "draw a release, or a public array"
+        )
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2:
+        raise InputError(
+            f"a map has rows and columns; received values of shape {array.shape}"
+        )
+    drawn = axes_for(axes, (5.0, 5.0), "Drawing a map")
+    shown = _logarithms(array)
+    _image(
+        drawn,
         shown,
-        origin="lower",
-        cmap="cividis",
-        vmin=0.0,
-        vmax=max(top, 1e-9),
-        interpolation="nearest",
+        np.arange(array.shape[0] + 1.0) - 0.5,
+        np.arange(array.shape[1] + 1.0) - 0.5,
+        _top(shown, largest),
     )
-    drawn.set_title(title)
+    _box(drawn, array.shape)
+    drawn.set_title(title, fontsize="medium")
     drawn.set_ylabel(labels[0])
     drawn.set_xlabel(labels[1])
     return drawn
+
+
+def _logarithms(values: FloatArray) -> FloatArray:
+    shown: FloatArray = np.log1p(np.maximum(values, 0.0))
+    return shown
+
+
+def _top(shown: FloatArray, largest: float | None) -> float:
+    top = float(shown.max()) if largest is None else float(np.log1p(largest))
+    return max(top, 1e-9)
+
+
+def _noise(release: Release) -> FloatArray:
+    try:
+        errors = release.standard_errors(Identity(release.domain))
+    except IntervalError as problem:
+        raise InputError(f"the noise of this release is not known: {problem}") from None
+    return errors.reshape(release.domain.shape)
+
+
+def _image(
+    axes: Axes, shown: FloatArray, rows: FloatArray, columns: FloatArray, top: float
+) -> Any:
+    """Draw one rectangle per cell; an image where all are alike, at any size."""
+    style: dict[str, Any] = {"cmap": palette.COUNTS, "vmin": 0.0, "vmax": top}
+    if _even(rows) and _even(columns):
+        extent = (columns[0], columns[-1], rows[0], rows[-1])
+        style |= {"extent": extent, "origin": "lower", "interpolation": "nearest"}
+        return axes.imshow(shown, aspect="auto", **style)
+    return axes.pcolorfast(columns, rows, shown, **style)
+
+
+def _even(edges: FloatArray) -> bool:
+    widths = np.diff(edges)
+    return bool(np.ptp(widths) <= EVEN * widths.max())
+
+
+def _size(shape: tuple[int, ...]) -> tuple[float, float]:
+    """Return inches in which cells look square, with room for text and colours."""
+    ratio = min(max(shape[0] / shape[1], NARROWEST), WIDEST)
+    width, height = LONGEST_SIDE / max(ratio, 1.0), LONGEST_SIDE * min(ratio, 1.0)
+    return width + 1.7, height + 0.8
+
+
+def _box(axes: Axes, shape: tuple[int, ...]) -> None:
+    """Shape the box like the grid, so that cells look square where they can."""
+    axes.set_box_aspect(min(max(shape[0] / shape[1], NARROWEST), WIDEST))
+
+
+def _count_ticks(top: float) -> tuple[list[float], list[str]]:
+    """Return marks at 0, 1, 10, 100, ... and their places on the scale of colours."""
+    counts = [0.0] + [
+        10.0**power for power in range(16) if np.log1p(10.0**power) <= top
+    ]
+    places: list[float] = np.log1p(counts).tolist()
+    return places, [f"{one:,.0f}" for one in counts]
+
+
+def bucket_boxes_of(release: Release) -> AnyArray | None:
+    """Return low and high corners of rectangular buckets, shape (buckets, 2, 2).
+
+    None where the mechanism has none, or where they are no rectangles.
+    """
+    details = release.details
+    lows, highs = details.get("lows"), details.get("highs")
+    if isinstance(lows, np.ndarray) and isinstance(highs, np.ndarray):
+        return np.stack([lows, highs], axis=1)
+    boxes = details.get("boxes")
+    return boxes if isinstance(boxes, np.ndarray) and boxes.ndim == 3 else None
+
+
+def _outline_buckets(
+    axes: Axes, release: Release, rows: FloatArray, columns: FloatArray
+) -> None:
+    collections = require("matplotlib.collections", extra="plot", purpose="Outlines")
+    boxes = bucket_boxes_of(release)
+    many = len(boxes) if boxes is not None else release.details.get("buckets", 0)
+    style: dict[str, Any] = {
+        "linewidths": 0.6 if many < 500 else 0.3,
+        "alpha": 0.7,
+        "label": "bucket",
+    }
+    if boxes is not None and len(boxes) <= MOST_BOXES:
+        low, high = boxes[:, 0].astype(np.int64), boxes[:, 1].astype(np.int64)
+        bottom, top = rows[low[:, 0]], rows[high[:, 0]]
+        left, right = columns[low[:, 1]], columns[high[:, 1]]
+        corners = np.stack(
+            [
+                np.column_stack([left, bottom]),
+                np.column_stack([right, bottom]),
+                np.column_stack([right, top]),
+                np.column_stack([left, top]),
+            ],
+            axis=1,
+        )
+        axes.add_collection(
+            collections.PolyCollection(
+                list(corners), facecolors="none", edgecolors="white", **style
+            )
+        )
+        return
+    if len(release.measurements) != 1:
+        return
+    buckets = release.measurements[0].buckets
+    if buckets.are_single_cells or buckets.count > MOST_BOXES:
+        return
+    labels = buckets.labels.reshape(release.domain.shape)
+    lines = border_lines(labels, rows, columns)
+    axes.add_collection(
+        collections.LineCollection(list(lines), colors="white", **style)
+    )
+
+
+def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return the lines between cells of different labels, shape (lines, 2, 2).
+
+    Examples
+    --------
+    >>> border_lines(np.array([[0, 1]]), np.array([0.0, 1]), np.array([0.0, 1, 2]))
+    array([[[1., 0.], [1., 1.]]])
+    """
+    at, right = np.nonzero(np.diff(labels, axis=1))
+    upright = np.stack(
+        [
+            np.column_stack([columns[right + 1], rows[at]]),
+            np.column_stack([columns[right + 1], rows[at + 1]]),
+        ],
+        axis=1,
+    )
+    above, across = np.nonzero(np.diff(labels, axis=0))
+    level = np.stack(
+        [
+            np.column_stack([columns[across], rows[above + 1]]),
+            np.column_stack([columns[across + 1], rows[above + 1]]),
+        ],
+        axis=1,
+    )
+    return np.concatenate([upright, level])

@@ -13,6 +13,7 @@ along one edge. A policy never sees data.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -395,6 +396,29 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r})"
+
+    def _repr_html_(self) -> str:
+        """Say in a notebook what stays indistinguishable, and draw small graphs."""
+        from ..html_views import graph, panel
+        from ..policy_layout import is_small, laid_out
+
+        words = self.describe()
+        rows = [("neighbours", f"two databases are, when {self.neighbours}")]
+        # Some graphs are too large to be walked, even to count their edges.
+        with contextlib.suppress(SizeError):
+            rows.append(("edges", f"{self.edge_count:,}"))
+            rows.append(("at one cell", f"at most {self.max_degree:,}"))
+            rows.append(("connected parts", f"{self.components().count:,}"))
+        drawing = ""
+        if is_small(self.domain):
+            _, nodes, labels, curves, absent, spokes = laid_out(self)
+            drawing = graph(nodes, curves, labels, absent, spokes)
+        return panel(
+            repr(self),
+            rows,
+            sentence=f"{words[0].upper()}{words[1:]}.",
+            drawing=drawing,
+        )
 
 
 @malformed_as(PolicyError, "a policy is read from what its to_dict returned")

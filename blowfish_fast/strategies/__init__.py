@@ -37,6 +37,7 @@ STRATEGIES: dict[str, type[LinearStrategy]] = {
         WeightedTree,
     )
 }
+"""Every kind of strategy and its class, for reading release files."""
 
 __all__ = [
     "STRATEGIES",

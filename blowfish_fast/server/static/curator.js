@@ -2,7 +2,7 @@ import { afterPause, byId, call, element, following, get, notice, number, option
 import { dataSets, listenForData } from "./describe.js";
 import { QuestionForm, inWords } from "./form.js";
 import { drawGraph } from "./graph.js";
-import { draw, drawTradeOff, scaleOf } from "./plots.js";
+import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
 let curve = null;
@@ -126,6 +126,7 @@ async function refresh() {
   state();
   await analysts();
   const rows = await get(`/api/history?table=${encodeURIComponent(form.table.name)}`);
+  drawBudget(byId("budget-plot"), rows, form.table.epsilon);
   byId("charges").tBodies[0].replaceChildren(...rows.reverse().map((one) => element("tr", {},
     element("td", {}, new Date(one.time).toLocaleString()), element("td", {}, one.analyst ?? "curator"),
     element("td", { class: "words" }, inWords(one.question)), element("td", {}, one.mechanism),

@@ -5,6 +5,9 @@ import { element, number } from "./api.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
 const COLOURS = [BLUE, ORANGE];
+const ANALYSTS = ["#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const DASHES = ["dot", "dashdot", "longdash", "dash", "longdashdot"];
+const SHORT_SPAN = 60_000;
 const LAYOUT = {
   margin: { l: 55, r: 15, t: 10, b: 45 },
   paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -109,6 +112,34 @@ export function drawCompared(box, answers, names) {
   box.replaceChildren(...plots.map(({ members, plot }) =>
     element("div", {}, element("h3", {}, members.map((at) => names[at]).join(" and ")), plot)));
   for (const { members, plot } of plots) draw(plot, members.map((at) => answers[at]), members.map((at) => names[at]));
+}
+
+// Steps of the budget, of all charges and of each analyst; oldest charges first.
+export function drawBudget(box, charges, total) {
+  if (!charges.length) { draw(box, []); return; }
+  const times = charges.map((one) => one.time), last = charges.length - 1;
+  const dated = new Date(times[last]) - new Date(times[0]) >= SHORT_SPAN;
+  const x = dated ? times : charges.map((_, at) => at + 1);
+  const start = dated ? times[0] : 0, end = dated ? new Date().toISOString() : last + 2;
+  const steps = (chosen, name, line) => {
+    let spent = 0;
+    const y = chosen.map((at) => { spent += charges[at].epsilon; return spent; });
+    return { type: "scatter", mode: "lines", name, x: [start, ...chosen.map((at) => x[at]), end], y: [0, ...y, spent],
+      text: ["", ...chosen.map((at) => charges[at].mechanism), ""], line: { shape: "hv", ...line },
+      hovertemplate: `${name.replace(/[<&>]/g, "")}: %{y:.4g}<br>%{text}<extra></extra>` };
+  };
+  const every = charges.map((_, at) => at);
+  const names = [...new Set(charges.map((one) => one.analyst ?? "curator"))];
+  const own = names.length < 2 ? [] : names.map((name, number) => steps(
+    every.filter((at) => (charges[at].analyst ?? "curator") === name), name,
+    { color: ANALYSTS[number % ANALYSTS.length], dash: DASHES[number % DASHES.length], width: 2 }));
+  put(box, [
+    { ...steps(every, "spent", { color: BLUE, width: 3 }), fill: "tozeroy", fillcolor: `${BLUE}22` }, ...own,
+    { type: "scatter", mode: "lines", name: "budget", x: [start, end], y: [total, total], hoverinfo: "skip",
+      line: { color: ORANGE, dash: "dash" } },
+  ], { showlegend: true, legend: { orientation: "h", y: -0.25 },
+    xaxis: { title: { text: dated ? "" : "charges" }, dtick: dated || last > 20 ? undefined : 1 },
+    yaxis: { title: { text: "epsilon spent" }, range: [0, 1.08 * total] } });
 }
 
 export function drawTradeOff(box, rows, chosen, picked) {

@@ -1,0 +1,233 @@
+"""A ledger as a picture: what was spent, when, on what, and what is left.
+
+    1.0 - - - - - - - - - - budget
+                  .----  spent
+         .--------'
+    -----'  ages   towns
+
+Requests, mechanisms and prices are public; the picture reads nothing else.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .. import palette
+from .._optional import require
+from .._typing import FloatArray
+from ..accounting import Ledger
+from ..accounting.statements import Entry
+from ..errors import InputError
+from ..policy_layout import shortened
+from .canvas import axes_for, line_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_NAMED = 16
+"""Charges that are named one by one."""
+
+MOST_ANALYSTS = 6
+LETTER_WIDTH, LETTER_HEIGHT = 5.2, 11.0
+"""Points that a letter of a name takes, about."""
+
+SHORT_SPAN = 60.0
+"""Seconds below which charges are counted instead of dated."""
+
+MADE_UP = 32
+"""Characters of a name that the ledger made up for a request."""
+
+
+def budget_over_time(
+    ledger: Ledger,
+    *,
+    along: Literal["time", "charges"] | None = None,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw what was spent of a budget, step by step.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Open; it is only read.
+    along : {"time", "charges"}, optional
+        What lies along the axis. Left out: time, unless all was charged within a
+        minute.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> policy = bf.policies.Full(line)
+    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> laplace = bf.Laplace(policy, bf.workloads.Identity(line), epsilon=0.25)
+    >>> release = ledger.release(laplace, [3, 0, 2, 5], request="ages")
+    >>> axes = bf.plotting.budget_over_time(ledger)
+    >>> axes.lines[0].get_ydata().tolist()
+    [0.0, 0.25, 0.25]
+    """
+    if not isinstance(ledger, Ledger):
+        raise InputError(f"budget_over_time draws a Ledger; received {ledger!r}")
+    if along not in (None, "time", "charges"):
+        raise InputError(f'along must be "time" or "charges"; received {along!r}')
+    entries = ledger.history()
+    dated = along == "time" or (along is None and _span(entries) >= SHORT_SPAN)
+    drawn = axes_for(axes, (8.0, 4.0), "Drawing a budget")
+    places = _dates(entries) if dated else np.arange(1.0, len(entries) + 1)
+    end = _end(places, dated=dated)
+    total = float(ledger.epsilon)
+    spent = _stairs(entries)
+    xs = np.concatenate([[_begin(places, dated=dated)], places, [end]])
+    ys = np.concatenate([[0.0], spent, spent[-1:] if spent.size else [0.0]])
+    drawn.plot(
+        xs, ys, drawstyle="steps-post", color=palette.BLUE, linewidth=2, label="spent"
+    )
+    drawn.fill_between(xs, ys, step="post", color=palette.SKY, alpha=0.25)
+    names = [
+        (f"budget {total:g}", total, palette.LIMIT),
+        (f"spent {float(ledger.spent):g}", float(ledger.spent), palette.BLUE),
+    ]
+    names += _analysts(drawn, ledger, entries, places, (xs[0], end))
+    drawn.axhline(total, color=palette.LIMIT, linestyle="--", label="budget")
+    drawn.set_ylim(0.0, total * 1.08)
+    drawn.set_xlim(xs[0], end)
+    drawn.set_ylabel("epsilon spent")
+    _label_time(drawn, entries, dated=dated)
+    if len(entries) <= MOST_NAMED:
+        _name_charges(drawn, entries, places, spent)
+    left = float(ledger.remaining)
+    drawn.set_title(
+        f"{len(entries):,} {'charge' if len(entries) == 1 else 'charges'}, "
+        f"eps = {left:g} of {total:g} left",
+        fontsize="medium",
+    )
+    line_names(drawn, names, 0.07)
+    return drawn
+
+
+def _stairs(entries: list[Entry]) -> FloatArray:
+    """Return the running total after each charge, rounded once from exact sums."""
+    total = Fraction(0)
+    found = []
+    for one in entries:
+        total += one.epsilon
+        found.append(float(total))
+    return np.array(found)
+
+
+def _span(entries: list[Entry]) -> float:
+    if len(entries) < 2:
+        return 0.0
+    return (entries[-1].time - entries[0].time).total_seconds()
+
+
+def _dates(entries: list[Entry]) -> FloatArray:
+    dates = require("matplotlib.dates", extra="plot", purpose="Drawing a budget")
+    return np.array([dates.date2num(one.time) for one in entries], dtype=np.float64)
+
+
+def _begin(places: FloatArray, *, dated: bool) -> float:
+    if not dated or not places.size:
+        return 0.0
+    return float(places[0] - 0.06 * max(places[-1] - places[0], 1 / 1440))
+
+
+def _end(places: FloatArray, *, dated: bool) -> float:
+    if not places.size:
+        return 1.0
+    if not dated:
+        return float(places[-1] + 1.0)
+    return float(places[-1] + 0.12 * max(places[-1] - places[0], 1 / 1440))
+
+
+def _analysts(
+    axes: Axes,
+    ledger: Ledger,
+    entries: list[Entry],
+    places: FloatArray,
+    span: tuple[float, float],
+) -> list[tuple[str, float, str]]:
+    """Draw a thin line for each analyst with an allotment; return their names."""
+    named = []
+    for number, (analyst, share) in enumerate(ledger.allotments().items()):
+        if number == MOST_ANALYSTS:
+            break
+        own = [place for place, one in enumerate(entries) if one.analyst == analyst]
+        stairs = _stairs([entries[one] for one in own])
+        last = stairs[-1] if stairs.size else 0.0
+        colour, _, dash = palette.series(number + 2)
+        axes.plot(
+            np.concatenate([[span[0]], places[own], [span[1]]]),
+            np.concatenate([[0.0], stairs, [last]]),
+            drawstyle="steps-post",
+            color=colour,
+            linestyle=dash,
+            linewidth=1.4,
+            label=analyst,
+        )
+        text = f"{shortened(analyst, 18)} {last:g} of {float(share.epsilon):g}"
+        named.append((text, float(last), colour))
+    return named
+
+
+def _label_time(axes: Axes, entries: list[Entry], *, dated: bool) -> None:
+    if dated:
+        dates = require("matplotlib.dates", extra="plot", purpose="Drawing a budget")
+        ticks = dates.AutoDateLocator(maxticks=8)
+        axes.xaxis.set_major_locator(ticks)
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+        axes.set_xlabel("time (UTC)")
+        return
+    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing a budget")
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.set_xlabel("charges" if entries else "no charges yet")
+
+
+def _name_charges(
+    axes: Axes, entries: list[Entry], places: FloatArray, spent: FloatArray
+) -> None:
+    """Name charges, the largest first, where their names do not cover another.
+
+    The space above and to the left of a corner is empty: stairs rise to the right.
+    """
+    points = 72.0 / axes.figure.dpi
+    corners = axes.transData.transform(np.column_stack([places, spent])) * points
+    left, right = axes.bbox.x0 * points, axes.bbox.x1 * points
+    taken: list[tuple[float, float, float]] = []
+    order = sorted(range(len(entries)), key=lambda one: -entries[one].epsilon)
+    for number in order:
+        entry = entries[number]
+        named = entry.mechanism if _made_up(entry.request) else entry.request
+        text = shortened(named, 20)
+        width = LETTER_WIDTH * len(text)
+        x, y = corners[number]
+        before = x - width > left
+        span = (x - width, x) if before else (x, x + width)
+        covers = any(
+            span[0] < other[1]
+            and other[0] < span[1]
+            and abs(y - other[2]) < LETTER_HEIGHT
+            for other in taken
+        )
+        if covers or span[1] > right:
+            continue
+        taken.append((*span, y))
+        axes.annotate(
+            text,
+            (places[number], spent[number]),
+            xytext=(-3 if before else 3, 2),
+            textcoords="offset points",
+            ha="right" if before else "left",
+            va="bottom",
+            fontsize="small",
+            color="0.25",
+        )
+
+
+def _made_up(request: str) -> bool:
+    return len(request) == MADE_UP and all(one in "0123456789abcdef" for one in request)

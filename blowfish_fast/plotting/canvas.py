@@ -1,0 +1,247 @@
+"""What all pictures share: axes to draw on, headings, places of cells, labels.
+
+axes_for      the caller's axes, or new ones; nothing is ever shown on its own
+Places        where cells lie along one attribute: values, dates, categories
+line_names    names at the right end of lines, moved apart where they would overlap
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._optional import require
+from .._typing import AnyArray, FloatArray, IntArray
+from ..axes import Attribute
+from ..cell_values import cut_values
+from ..errors import InputError
+from ..histogram import Histogram
+from ..policy_layout import cell_labels
+from ..release import Release
+from ..sparse_histogram import SparseHistogram
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_NAMES = 24
+"""Categories named along an axis; of more, every k-th is."""
+
+MOST_IN_FULL = 1e12
+LONG_NAMES = 60
+"""Characters along an axis above which names are turned."""
+
+
+def axes_for(axes: Axes | None, size: tuple[float, float], purpose: str) -> Axes:
+    """Return the caller's axes, or those of a new figure that leaves room for text."""
+    if axes is not None:
+        return axes
+    pyplot = require("matplotlib.pyplot", extra="plot", purpose=purpose)
+    drawn: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+    return drawn
+
+
+def heading(release: Release) -> str:
+    """Return the title of a picture of a release: what, at which price, for whom."""
+    seeded = "" if release.private else " (seeded: an experiment)"
+    return f"{release.mechanism}, eps = {float(release.guarantee.epsilon):g}{seeded}"
+
+
+def public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
+    """Return a reference and its label; refuse what may be true counts.
+
+    A release is public. An array may be anything, so whoever hands it over names the
+    public source it comes from.
+    """
+    if isinstance(reference, Histogram | SparseHistogram):
+        raise InputError(
+            f"{reference!r} holds true counts, and a picture of them would publish "
+            "them; compare with another release, or with a public array"
+        )
+    if isinstance(reference, Release):
+        return reference.estimate, name or f"{reference.mechanism}, a release"
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(
+            "name the public source of the reference, such as "
+            "reference_name='census of 2020'; an array alone could be the true counts"
+        )
+    values = np.asarray(reference)
+    if values.dtype.kind not in "biuf":
+        raise InputError(
+            f"a reference is a release or an array of numbers; received {reference!r}"
+        )
+    return values, f"{name} (public)"
+
+
+class Places(NamedTuple):
+    """Where the cells of one attribute lie along an axis.
+
+    Attributes
+    ----------
+    edges : (cells + 1,) float64
+        Borders of the cells; extra cells follow the others.
+    kind : {"number", "value", "date", "level"}
+        What the axis shows.
+    extras : tuple of (float, str)
+        Middle and name of the cells that have no place of their own.
+    """
+
+    edges: FloatArray
+    kind: str
+    extras: tuple[tuple[float, str], ...]
+
+
+def places_of(attribute: Attribute) -> Places:
+    """Return where cells lie: at their values, on their dates, or one after another."""
+    if attribute.levels is not None:
+        return Places(np.arange(attribute.size + 1.0) - 0.5, "level", ())
+    if attribute.cuts is None:
+        return Places(np.arange(attribute.size + 1.0), "number", ())
+    if attribute.unit is not None:
+        dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
+        cuts: FloatArray = np.asarray(dates.date2num(cut_values(attribute)))
+    else:
+        cuts = np.array(attribute.cuts, dtype=np.float64)
+    kind = "value" if attribute.unit is None else "date"
+    width = (cuts[-1] - cuts[0]) / max(min(attribute.regular, 16), 1)
+    beyond = cuts[-1] + width * np.arange(1, len(attribute.extras) + 1)
+    extras = tuple(zip((beyond - width / 2).tolist(), attribute.extras, strict=True))
+    return Places(np.concatenate([cuts, beyond]), kind, extras)
+
+
+def label_axis(axes: Axes, which: str, attribute: Attribute, fallback: str) -> Places:
+    """Write the attribute's name, and its categories or dates, along an axis."""
+    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
+    places = places_of(attribute)
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_label_text(attribute.name or fallback)
+    if places.kind == "level":
+        named = cell_labels(attribute)
+        every = -(-len(named) // MOST_NAMES)
+        shown = list(range(0, len(named), every))
+        axis.set_ticks(shown, labels=[named[one] for one in shown])
+        axis.set_tick_params(length=0)
+        if which == "x" and sum(len(named[one]) for one in shown) > LONG_NAMES:
+            turned(axes)
+    elif places.kind == "date":
+        dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
+        ticks = dates.AutoDateLocator(maxticks=8)
+        axis.set_major_locator(ticks)
+        axis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+    else:
+        axis.set_major_locator(ticker.MaxNLocator(marks_along(axes, which)))
+        axis.set_major_formatter(ticker.FuncFormatter(in_full))
+    return places
+
+
+def name_extras(axes: Axes, which: str, places: Places) -> None:
+    """Mark cells without a place on the axis by name; call it when limits are set."""
+    if not places.extras:
+        return
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    middles, names = zip(*places.extras, strict=True)
+    last = places.edges[-1 - len(names)]
+    ticks = [one for one in axis.get_ticklocs() if places.edges[0] <= one <= last]
+    known = axis.get_major_formatter().format_ticks(ticks)
+    axis.set_ticks([*ticks, *middles], labels=[*known, *names])
+    line = axes.axvline if which == "x" else axes.axhline
+    line(last, color="0.6", linestyle=":", linewidth=1)
+    if which == "x":
+        turned(axes)
+
+
+def plain_counts(axes: Axes) -> None:
+    """Write counts on the upright axis in full, with commas."""
+    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(in_full))
+
+
+def in_full(value: float, place: Any = None) -> str:
+    """Return a number with commas, whole numbers in all their digits.
+
+    Examples
+    --------
+    >>> in_full(1_000_000.0), in_full(0.25)
+    ('1,000,000', '0.25')
+    """
+    whole = float(value).is_integer() and abs(value) < MOST_IN_FULL
+    return f"{value:,.0f}" if whole else f"{value:,g}"
+
+
+def marks_along(axes: Axes, which: str) -> int:
+    """Return how many marks with numbers fit along an axis: an inch and more each."""
+    box = axes.bbox
+    inches = (box.width if which == "x" else 2 * box.height) / axes.figure.dpi
+    return int(min(max(inches * 1.2, 2), 8))
+
+
+def turned(axes: Axes) -> None:
+    """Turn the names along the lower axis, ending below their marks."""
+    for text in axes.get_xticklabels():
+        text.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> None:
+    """Write names beside the right border: (text, height in data, colour).
+
+    Heights are moved apart until they differ by `gap` of the axis; a thin line leads
+    from each name to its height.
+    """
+    scale = axes.transData.transform
+    inverse = axes.transAxes.inverted().transform
+    left = axes.get_xlim()[0]
+    wanted = [float(inverse(scale((left, height)))[1]) for _, height, _ in names]
+    moved = apart(wanted, gap)
+    # All the names move together where the lowest would hang below the axis.
+    lift = max(0.0, 0.02 - min(moved, default=1.0))
+    for (text, _, colour), height, end in zip(names, wanted, moved, strict=True):
+        axes.annotate(
+            text,
+            (1.0, height),
+            xycoords="axes fraction",
+            xytext=(1.04, end + lift),
+            textcoords="axes fraction",
+            color=colour,
+            va="center",
+            ha="left",
+            fontsize="small",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.8,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0.0, 0.5),
+            },
+        )
+
+
+def apart(heights: list[float], gap: float) -> list[float]:
+    """Move heights apart to at least `gap`, as little as may be, keeping their order.
+
+    Examples
+    --------
+    >>> apart([0.5, 0.5, 0.9], 0.1)
+    [0.45, 0.55, 0.9]
+    """
+    order = np.argsort(heights, kind="stable")
+    # Heights less their least room never decrease: the closest such sequence pools.
+    pools: list[list[float]] = []
+    for rank, place in enumerate(order):
+        pools.append([heights[place] - rank * gap, 1.0])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            value, count = pools.pop()
+            older = pools[-1]
+            older[0] += (value - older[0]) * count / (older[1] + count)
+            older[1] += count
+    levels = [value for value, count in pools for _ in range(int(count))]
+    moved = [0.0] * len(heights)
+    for rank, place in enumerate(order):
+        moved[int(place)] = round(levels[rank] + rank * gap, 9)
+    return moved
+
+
+def inner_cuts(labels: IntArray) -> IntArray:
+    """Return the cells at which another bucket begins than that of the cell before."""
+    return np.flatnonzero(np.diff(labels)) + 1

@@ -1,0 +1,380 @@
+"""What privacy costs: error against epsilon, and against what is promised.
+
+    error                       error
+      |.  vertex                  |         .--- - any two values
+      | `. `.  dawa (typical)     |     .--'
+      |   `. `.                   |  .-'
+      +------- epsilon            +------- theta
+
+Both read public facts only. Errors that hold for any data are solid lines; typical
+ones, measured on generated histograms, are marked as such.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .. import palette
+from .._optional import require
+from .._validation import as_epsilon
+from ..comparison import compare
+from ..domain import Domain
+from ..errors import DataDependentError, InputError
+from ..mechanisms import Mechanism, Transformed
+from ..policies import Full, Policy, Threshold
+from ..recommendation import recommend
+from ..reference_shapes import SEED, generated_shapes
+from ..typical_error import typical_errors
+from ..workloads import Workload
+from .canvas import axes_for, in_full, line_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0)
+MOST_PREDICTED = 4
+MOST_TYPICAL = 2
+LEAST_ERROR = 1e-9
+NAME_GAP = 0.055
+MOST_DOUBLINGS = 7
+"""Doublings of theta that are drawn each; of more, every other one."""
+
+
+class Candidate(NamedTuple):
+    """A mechanism to be drawn, and whether its error is known from releases only."""
+
+    mechanism: Mechanism
+    typical: bool = False
+
+
+class Curve(NamedTuple):
+    """One line: a mechanism's root mean square error at each epsilon."""
+
+    name: str
+    typical: bool
+    errors: list[float]
+
+
+def error_against_epsilon(
+    policy: Policy,
+    workload: Workload,
+    epsilons: Sequence[Any] = EPSILONS,
+    mechanisms: Sequence[str | Mechanism] | None = None,
+    *,
+    records: int | None = None,
+    trials: int = 1,
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw the error per query of several mechanisms at several epsilons.
+
+    Free: no data is read.
+
+    Parameters
+    ----------
+    policy, workload
+        What must stay indistinguishable, and what will be asked.
+    epsilons : sequence of numbers
+        At least two.
+    mechanisms : sequence of names or mechanisms, optional
+        Names are those of `blowfish_fast.compare`. Left out: the four of least error,
+        and with `records` the two best of those that choose from the data.
+    records : int, optional
+        Roughly how many records there are, a public guess: typical errors depend on
+        it. Without it, mechanisms that choose from the data are left out.
+    trials : int
+        Releases per generated histogram, for typical errors.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(64)
+    >>> axes = bf.plotting.error_against_epsilon(
+    ...     bf.policies.Line(line), bf.workloads.AllRanges(line), [0.1, 1],
+    ...     ["vertex", "ordered"],
+    ... )
+    >>> [one.get_label() for one in axes.lines]
+    ['ordered', 'vertex']
+    """
+    granted = sorted({as_epsilon(one) for one in epsilons})
+    if len(granted) < 2:
+        raise InputError(
+            f"a curve needs at least two epsilons; received {list(epsilons)!r}"
+        )
+    middle = granted[len(granted) // 2]
+    chosen = _chosen(policy, workload, middle, mechanisms, records)
+    curves = [
+        _curve(name, one, granted, records, trials) for name, one in chosen.items()
+    ]
+    curves.sort(key=lambda one: one.errors[-1])
+    drawn = axes_for(axes, (7.5, 4.6), "Drawing errors")
+    places = [float(one) for one in granted]
+    lines = []
+    for number, one in enumerate(curves):
+        colour, marker, _ = palette.series(number)
+        (line,) = drawn.plot(
+            places,
+            one.errors,
+            color=colour,
+            marker=marker,
+            linestyle="--" if one.typical else "-",
+            markerfacecolor="white" if one.typical else colour,
+            label=one.name + (" (typical)" if one.typical else ""),
+            clip_on=False,
+        )
+        lines.append(line)
+    drawn.set(xscale="log", yscale="log")
+    drawn.set_xlim(0.9 * places[0], places[-1])
+    _epsilon_axis(drawn, places)
+    drawn.set_ylabel("error per query, in records\n(root mean square)")
+    drawn.grid(True, which="major", color="0.9")
+    drawn.set_title(
+        f"{workload.queries:,} queries under {type(policy).__name__}, "
+        f"{policy.domain.size:,} cells",
+        fontsize="medium",
+    )
+    names = [
+        (
+            str(line.get_label()),
+            one.errors[-1],
+            palette.series(number)[0],
+        )
+        for number, (one, line) in enumerate(zip(curves, lines, strict=True))
+    ]
+    line_names(drawn, names, NAME_GAP)
+    return drawn
+
+
+def _chosen(
+    policy: Policy,
+    workload: Workload,
+    epsilon: Fraction,
+    mechanisms: Sequence[str | Mechanism] | None,
+    records: int | None,
+) -> dict[str, Candidate]:
+    if mechanisms is None:
+        return _best(policy, workload, epsilon, records)
+    known: dict[str, Mechanism | None] | None = None
+    found: dict[str, Candidate] = {}
+    for one in mechanisms:
+        if isinstance(one, Mechanism):
+            if one.domain != policy.domain or one.workload.domain != policy.domain:
+                raise InputError(f"{one!r} lies over another domain than the policy")
+            found[one.name] = Candidate(one)
+            continue
+        if known is None:
+            table = compare(policy, workload, epsilon=epsilon)
+            known = {line.name: line.mechanism for line in table}
+        ready = known.get(one)
+        if ready is None:
+            raise InputError(
+                f"{one!r} cannot be used here; there are "
+                f"{sorted(name for name, ready in known.items() if ready is not None)}"
+            )
+        found[one] = Candidate(ready)
+    if not found:
+        raise InputError("name at least one mechanism; received none")
+    return found
+
+
+def _best(
+    policy: Policy, workload: Workload, epsilon: Fraction, records: int | None
+) -> dict[str, Candidate]:
+    found: dict[str, Candidate] = {}
+    if records is None:
+        for line in compare(policy, workload, epsilon=epsilon, hurried=True):
+            if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
+                found[line.name] = Candidate(line.mechanism)
+        return found
+    advice = recommend(policy, workload, epsilon=epsilon, records=records, trials=1)
+    room = {"predicted": MOST_PREDICTED, "typical": MOST_TYPICAL}
+    for one in advice:
+        if one.mechanism is not None and room.get(one.kind, 0) > 0:
+            room[one.kind] -= 1
+            found[one.name] = Candidate(one.mechanism, one.kind == "typical")
+    return found
+
+
+def _curve(
+    name: str,
+    candidate: Candidate,
+    epsilons: list[Fraction],
+    records: int | None,
+    trials: int,
+) -> Curve:
+    mechanism = candidate.mechanism
+    if not candidate.typical:
+        with contextlib.suppress(DataDependentError):
+            return Curve(name, False, [_predicted(mechanism, one) for one in epsilons])
+    if records is None:
+        raise InputError(
+            f"the error of {name} depends on the data: give a public guess of how many "
+            "there are, such as records=10_000, for its typical error"
+        )
+    shapes = generated_shapes(mechanism.domain, records)
+    errors = []
+    for one in epsilons:
+        at = mechanism.at_epsilon(one)
+        found = typical_errors(at, shapes, trials=trials, seed=SEED)
+        logs = [math.log(max(error, LEAST_ERROR)) for error in found.values()]
+        errors.append(math.exp(sum(logs) / len(logs)))
+    return Curve(name, True, errors)
+
+
+def _predicted(mechanism: Mechanism, epsilon: Fraction) -> float:
+    total = mechanism.at_epsilon(epsilon).expected_total_error()
+    return math.sqrt(max(total, LEAST_ERROR) / max(mechanism.workload.queries, 1))
+
+
+def _epsilon_axis(axes: Axes, places: list[float]) -> None:
+    axes.set_xlabel("epsilon, spent by one release")
+    axes.set_xticks(places, labels=[f"{one:g}" for one in places])
+    axes.minorticks_off()
+    _plain_ticks(axes)
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Write errors as plain numbers, with two marks per decade where there are few."""
+    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing errors")
+    low, high = axes.get_ylim()
+    marks = (1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=marks, numticks=12))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(in_full))
+
+
+def tradeoff_over_theta(
+    domain: Domain,
+    workload: Workload,
+    thetas: Sequence[float] | None = None,
+    epsilon: Any = 1.0,
+    *,
+    unit: Literal["cells", "value"] = "cells",
+    axes: Axes | None = None,
+) -> Axes:
+    """Draw the least error under threshold policies, from narrow promises to wide.
+
+    `theta` says how far two values may lie apart and still not be told apart beyond
+    e^epsilon. The wider the promise, the larger the error; the dashed line is the
+    widest promise of all, under which any two values are protected. Free: no data is
+    read.
+
+    Parameters
+    ----------
+    domain, workload
+        The cells, and what will be asked.
+    thetas : sequence of numbers, optional
+        In cells, or in values with ``unit="value"``; by default powers of two.
+    epsilon : number
+        What one release spends.
+    unit : {"cells", "value"}
+        As in `policies.Threshold`.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(128)
+    >>> axes = bf.plotting.tradeoff_over_theta(
+    ...     line, bf.workloads.AllRanges(line), [1, 8, 64], epsilon=0.5
+    ... )
+    >>> errors = axes.lines[0].get_ydata()
+    >>> bool((errors[1:] > errors[:-1]).all())
+    True
+    """
+    wanted = _thetas(domain, thetas, unit)
+    granted = as_epsilon(epsilon)
+    widest = best = _least(Full(domain), workload, granted)
+    found: list[Least] = []
+    for theta in reversed(wanted):
+        # What keeps a wider promise keeps this one too.
+        here = _least(Threshold(domain, theta, unit=unit), workload, granted)
+        best = min(best, here)
+        found.insert(0, best)
+    drawn = axes_for(axes, (7.5, 4.4), "Drawing a trade-off")
+    errors = [one.error for one in found]
+    drawn.plot(wanted, errors, "o-", color=palette.BLUE, label="least error")
+    drawn.axhline(
+        widest.error, color=palette.LIMIT, linestyle="--", label="any two values"
+    )
+    drawn.set(xscale="log", yscale="log")
+    drawn.set_xticks(wanted, labels=[in_full(one) for one in wanted])
+    drawn.minorticks_off()
+    _plain_ticks(drawn)
+    where = "cells" if unit == "cells" else domain.names[0] or "values"
+    drawn.set_xlabel(
+        f"theta, in {where} (values this close are not told apart beyond e^eps)"
+    )
+    drawn.set_ylabel("error per query, in records\n(root mean square)")
+    drawn.grid(True, which="major", color="0.9")
+    drawn.margins(y=0.12)
+    _name_changes(drawn, wanted, found)
+    drawn.set_title(
+        f"{workload.queries:,} queries on {domain.size:,} cells, "
+        f"eps = {float(granted):g}",
+        fontsize="medium",
+    )
+    names = [
+        ("any two values\n(Full)", widest.error, palette.LIMIT),
+        ("at most theta\napart", errors[-1], palette.BLUE),
+    ]
+    line_names(drawn, names, 2 * NAME_GAP)
+    return drawn
+
+
+class Least(NamedTuple):
+    """The least predicted error under a policy, and what is measured for it."""
+
+    error: float
+    strategy: str
+
+
+def _least(policy: Policy, workload: Workload, epsilon: Fraction) -> Least:
+    mechanism = Transformed(policy, workload, epsilon=epsilon, partition=None)
+    total = mechanism.expected_total_error()
+    strategy = str(mechanism._rehearsal.details["strategy"])
+    queries = max(workload.queries, 1)
+    return Least(math.sqrt(max(total, LEAST_ERROR) / queries), strategy)
+
+
+def _name_changes(axes: Axes, thetas: list[float], found: list[Least]) -> None:
+    """Write what is measured at the first theta from which on it serves best."""
+    before = ""
+    for number, (theta, one) in enumerate(zip(thetas, found, strict=True)):
+        if one.strategy != before:
+            late = number > 0.6 * len(thetas)
+            axes.annotate(
+                one.strategy.replace("_", " "),
+                (theta, one.error),
+                xytext=(6, -14 if late else -7),
+                textcoords="offset points",
+                va="top",
+                ha="right" if late else "left",
+                fontsize="small",
+                color="0.25",
+            )
+        before = one.strategy
+
+
+def _thetas(domain: Domain, thetas: Sequence[float] | None, unit: str) -> list[float]:
+    if thetas is None:
+        longest = max(domain.shape)
+        step = 1.0
+        if unit == "value" and domain.attributes[0].edges is not None:
+            edges = domain.attributes[0].edges
+            step = (edges[-1] - edges[0]) / domain.size
+        doublings = max(longest - 1, 2).bit_length()
+        every = 1 if doublings <= MOST_DOUBLINGS else 2
+        return [step * 2**one for one in range(0, doublings, every)]
+    wanted = sorted({float(one) for one in thetas})
+    if len(wanted) < 2 or wanted[0] <= 0:
+        raise InputError(
+            "a curve needs at least two different thetas above 0; received "
+            f"{list(thetas)!r}"
+        )
+    return wanted

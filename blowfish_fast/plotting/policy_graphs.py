@@ -1,0 +1,322 @@
+"""A policy as a picture: small graphs node by node, large ones by their distances.
+
+    small    cells on a line, a grid or a circle; edges as arcs; "absent" apart
+    large    one attribute: edges between cells at both ends of a matrix, coarse
+             two attributes: edges from the middle cell to all others, as a map
+
+A policy is public, so the picture may be shown to anyone.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import palette
+from .._optional import require
+from .._typing import FloatArray, IntArray
+from ..axes import Attribute
+from ..errors import InputError, SizeError
+from ..policies import Policy
+from ..policy_layout import Layout, cell_labels, is_small, laid_out
+from .canvas import axes_for, in_full, marks_along, turned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SAMPLED = 48
+"""Cells along each side of a coarse picture."""
+
+TITLE_LETTERS, SENTENCE_LETTERS = 11.5, 14.0
+"""Letters to an inch, in a title and in the sentence below."""
+
+FEWEST_LETTERS, MOST_LETTERS = 24, 80
+LEAST_FARTHEST = 4.0
+
+
+def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
+    """Draw what a policy keeps indistinguishable.
+
+    Up to 24 cells (64 on a grid) are drawn as a graph. Larger policies show how many
+    edges lie between cells: few edges, strong protection; no path, none. No data is
+    read, and implicit policies on millions of cells take milliseconds.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any policy; of one with constraints, the graph without them is drawn.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    >>> axes = bf.plotting.policy_graph(bf.policies.Threshold(ages, theta=2))
+    >>> axes.get_title()
+    'Threshold: 10 cells, 17 edges, at most 4 at a cell'
+    """
+    if not isinstance(policy, Policy):
+        raise InputError(
+            f"policy_graph draws a policy, such as policies.Line(domain); received "
+            f"{policy!r}"
+        )
+    if is_small(policy.domain):
+        drawn = _small(policy, axes)
+    elif policy.domain.ndim == 2:
+        drawn = _map_from_the_middle(policy, axes)
+    else:
+        drawn = _matrix(policy, axes)
+    facts = textwrap.fill(graph_facts(policy), letters(drawn, TITLE_LETTERS))
+    drawn.set_title(facts, fontsize="medium")
+    _sentence(drawn, policy)
+    return drawn
+
+
+def graph_facts(policy: Policy) -> str:
+    """Return size, edges and parts of a policy as one line.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> graph_facts(bf.policies.Line(bf.Domain(2**20)))
+    'Line: 1,048,576 cells, 1,048,575 edges, at most 2 at a cell'
+    """
+    parts = [f"{type(policy).__name__}: {policy.domain.size:,} cells"]
+    try:
+        parts.append(f"{policy.edge_count:,} edges")
+        parts.append(f"at most {policy.max_degree:,} at a cell")
+        apart = policy.components().count
+    except SizeError:
+        return ", ".join(parts)
+    if apart > 1:
+        parts.append(f"{apart:,} parts without a path between them")
+    return ", ".join(parts)
+
+
+def _small(policy: Policy, axes: Axes | None) -> Axes:
+    layout = laid_out(policy)
+    drawn = axes_for(axes, _size(layout), "Drawing a policy")
+    collections = require("matplotlib.collections", extra="plot", purpose="Drawing")
+    if len(layout.curves):
+        drawn.add_collection(
+            collections.LineCollection(
+                list(sampled_curves(layout.curves)),
+                colors=palette.BLUE,
+                linewidths=1.3,
+                alpha=0.75 if len(layout.curves) < 200 else 0.35,
+                label="edge: not to be told apart",
+            )
+        )
+    if layout.absent is not None:
+        drawn.add_collection(
+            collections.LineCollection(
+                list(layout.spokes),
+                colors=palette.ABSENT,
+                linewidths=1.0,
+                linestyles="--",
+                alpha=0.7,
+                label="edge to absent: presence is a secret",
+            )
+        )
+        drawn.plot(*layout.absent, "s", color=palette.ABSENT, markersize=9, zorder=3)
+        _note(drawn, layout, "absent")
+    drawn.plot(
+        *layout.nodes.T, "o", color=palette.BLACK, markersize=7, zorder=3, clip_on=False
+    )
+    _frame(drawn, policy, layout)
+    return drawn
+
+
+def _size(layout: Layout) -> tuple[float, float]:
+    """Return inches: lines need little height, all but their arcs."""
+    if layout.form != "line":
+        return 5.6, 5.4
+    flat = layout.absent is None and (layout.curves[:, 1, 1] == 0).all()
+    return 8.0, 2.0 if flat else 3.8
+
+
+def sampled_curves(curves: FloatArray, points: int = 24) -> FloatArray:
+    """Return points along parabolas given by start, control and end."""
+    along = np.linspace(0.0, 1.0, points)[None, :, None]
+    start, control, end = (curves[:, None, one] for one in range(3))
+    return (1 - along) ** 2 * start + 2 * along * (1 - along) * control + along**2 * end
+
+
+def _note(axes: Axes, layout: Layout, text: str) -> None:
+    assert layout.absent is not None
+    aside = {"line": (0, -8), "grid": (0, -10), "circle": (0, -10)}[layout.form]
+    axes.annotate(
+        text,
+        (layout.absent[0], layout.absent[1]),
+        xytext=aside,
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        color=palette.ABSENT,
+    )
+
+
+def _frame(axes: Axes, policy: Policy, layout: Layout) -> None:
+    """Set limits around all that is drawn, and name the cells."""
+    points = [layout.nodes]
+    if len(layout.curves):
+        points.append(sampled_curves(layout.curves).reshape(-1, 2))
+    if layout.absent is not None:
+        points.append(layout.absent[None])
+    low = np.concatenate(points).min(axis=0)
+    high = np.concatenate(points).max(axis=0)
+    attributes = policy.domain.attributes
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.tick_params(length=0)
+    if layout.form == "circle":
+        for place, label in zip(layout.nodes, layout.labels, strict=True):
+            _beside(axes, place, label)
+        axes.set(xticks=[], yticks=[], aspect="equal")
+        axes.set_xlim(low[0] - 0.75, high[0] + 0.75)
+        axes.set_ylim(low[1] - 0.35, high[1] + 0.3)
+        return
+    axes.set_xlim(low[0] - 0.6, high[0] + 0.6)
+    axes.set_ylim(low[1] - 0.6, high[1] + 0.6)
+    along = attributes[-1]
+    names = cell_labels(along)
+    axes.set_xticks(range(len(names)), labels=names)
+    if sum(len(one) for one in names) > 60:
+        turned(axes)
+    axes.set_xlabel(_axis_name(along, "cell" if layout.form == "line" else "column"))
+    if layout.form == "line":
+        axes.set_yticks([])
+        return
+    names = cell_labels(attributes[0])
+    axes.set_yticks(range(len(names)), labels=names)
+    axes.set_ylabel(_axis_name(attributes[0], "row"))
+    axes.set_aspect("equal")
+
+
+def _axis_name(attribute: Attribute, fallback: str) -> str:
+    name = attribute.name or fallback
+    return name if attribute.cuts is None else f"{name} (where cells begin)"
+
+
+def _beside(axes: Axes, place: FloatArray, label: str) -> None:
+    side = "center" if abs(place[0]) < 0.2 else ("left" if place[0] > 0 else "right")
+    axes.annotate(
+        label,
+        (place[0], place[1]),
+        xytext=(13 * place[0], 13 * place[1]),
+        textcoords="offset points",
+        ha=side,
+        va="center",
+    )
+
+
+def letters(axes: Axes, per_inch: float) -> int:
+    """Return how many letters fit into a line over the width of axes."""
+    inches = axes.bbox.width / axes.figure.dpi
+    return int(min(max(per_inch * inches, FEWEST_LETTERS), MOST_LETTERS))
+
+
+def _sentence(axes: Axes, policy: Policy) -> None:
+    """Write below the picture what the policy says, in plain words."""
+    words = policy.describe()
+    sentence = words[0].upper() + words[1:] + "."
+    if not axes.get_xlabel():
+        # An empty label has no place to hang the sentence on.
+        axes.set_xlabel(" ")
+    axes.annotate(
+        textwrap.fill(sentence, letters(axes, SENTENCE_LETTERS)),
+        (0.5, 0.0),
+        xycoords=axes.xaxis.label,
+        xytext=(0, -6),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize="small",
+        color="0.25",
+        annotation_clip=False,
+    )
+
+
+def sampled_cells(count: int) -> IntArray:
+    """Return at most 48 cells, evenly spread, both ends among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, SAMPLED)).astype(np.int64))
+
+
+def _matrix(policy: Policy, axes: Axes | None) -> Axes:
+    """Draw the edges between sampled cells, each against each."""
+    cells = sampled_cells(policy.domain.size)
+    distances = policy.distance(cells[:, None], cells[None, :])
+    drawn = axes_for(axes, (6.4, 6.4), "Drawing a policy")
+    _distances(drawn, distances, "edges between two cells")
+    one = policy.domain.ndim == 1
+    attribute = policy.domain.attributes[0] if one else Attribute(policy.domain.size)
+    for which, person in (("x", "one person"), ("y", "another")):
+        _sampled_axis(drawn, which, attribute, cells)
+        name = attribute.name or "cell"
+        drawn.set(**{f"{which}label": f"{name} of {person}"})
+    return drawn
+
+
+def _map_from_the_middle(policy: Policy, axes: Axes | None) -> Axes:
+    """Draw the edges from the middle cell to sampled cells of a grid."""
+    rows, columns = policy.domain.shape
+    down, right = sampled_cells(rows), sampled_cells(columns)
+    middle = rows // 2 * columns + columns // 2
+    distances = policy.distance(middle, down[:, None] * columns + right[None, :])
+    drawn = axes_for(axes, (6.4, 6.4), "Drawing a policy")
+    _distances(drawn, distances, "edges from the middle cell")
+    for which, axis, cells in (("y", 0, down), ("x", 1, right)):
+        attribute = policy.domain.attributes[axis]
+        _sampled_axis(drawn, which, attribute, cells)
+        name = attribute.name or ("row" if axis == 0 else "column")
+        drawn.set(**{f"{which}label": name})
+    at = [np.searchsorted(right, columns // 2), np.searchsorted(down, rows // 2)]
+    drawn.plot(*at, "+", color=palette.VERMILLION, markersize=12, mew=2)
+    return drawn
+
+
+def _distances(axes: Axes, distances: FloatArray, words: str) -> None:
+    """Draw distances in colour, those without a path in grey."""
+    matplotlib = require("matplotlib", extra="plot", purpose="Drawing a policy")
+    # Near is dark in every picture, also where all cells are near.
+    farthest = distances[np.isfinite(distances)].max(initial=LEAST_FARTHEST)
+    colours = matplotlib.colormaps[palette.COUNTS].with_extremes(bad="0.8")
+    image = axes.imshow(
+        np.ma.masked_invalid(distances),
+        origin="lower",
+        cmap=colours,
+        vmin=0.0,
+        vmax=farthest,
+        interpolation="nearest",
+        aspect="auto",
+    )
+    bar = axes.figure.colorbar(image, ax=axes, label=words)
+    bar.locator = matplotlib.ticker.MaxNLocator(6, integer=True)
+    bar.formatter = matplotlib.ticker.FuncFormatter(in_full)
+    bar.update_ticks()
+    if not np.isfinite(distances).all():
+        axes.plot([], [], "s", color="0.8", label="no path: not protected")
+        axes.legend(loc="upper left", framealpha=0.9, fontsize="small")
+
+
+def _sampled_axis(
+    axes: Axes, which: str, attribute: Attribute, cells: IntArray
+) -> None:
+    """Mark round values between sampled cells, or some of the cells by name."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    if attribute.levels is None and attribute.unit is None and not attribute.extras:
+        ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing a policy")
+        cuts = attribute.cuts
+        begins = cells if cuts is None else [cuts[one] for one in cells.tolist()]
+        values = np.asarray(begins, dtype=np.float64)
+        rounded = ticker.MaxNLocator(marks_along(axes, which))
+        marks = rounded.tick_values(values[0], values[-1])
+        marks = marks[(marks >= values[0]) & (marks <= values[-1])]
+        places = np.interp(marks, values, np.arange(cells.size))
+        axis.set_ticks(places.tolist(), labels=[in_full(one) for one in marks])
+        return
+    some = np.unique(np.linspace(0, cells.size - 1, 5).astype(np.int64))
+    axis.set_ticks(some.tolist(), labels=cell_labels(attribute, cells[some]))

@@ -1,0 +1,197 @@
+"""Draw the pictures of ``docs/pictures.md``, from generated data and fixed seeds.
+
+    python docs/make_pictures.py [FOLDER]
+
+writes them into ``docs/_pictures``, where the page looks for them. Every release here
+is seeded and says so in its title.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import blowfish_fast as bf
+
+HERE = Path(__file__).parent
+DOTS_PER_INCH = 90
+
+
+def salaries() -> tuple[bf.Domain, Any]:
+    """Return cells of 1000 from 0 to 256,000, and 50,000 generated records."""
+    pay = bf.Domain.from_edges(range(0, 257_000, 1000), name="salary")
+    generator = np.random.default_rng(7)
+    records = np.clip(generator.lognormal(10.6, 0.45, 50_000), 0, 255_999)
+    return pay, np.bincount((records // 1000).astype(np.int64), minlength=256)
+
+
+def city() -> tuple[bf.Domain, Any]:
+    """Return a map of 128 x 128 cells and 200,000 generated records around towns."""
+    places = bf.Domain.product(
+        bf.Domain.from_edges(np.linspace(50.8, 51.0, 129), name="latitude"),
+        bf.Domain.from_edges(np.linspace(4.2, 4.5, 129), name="longitude"),
+    )
+    generator = np.random.default_rng(11)
+    towns = generator.uniform(20, 108, size=(7, 2))
+    sizes = generator.dirichlet(np.ones(7))
+    chosen = generator.choice(7, size=200_000, p=sizes)
+    spread = generator.uniform(2, 9, size=7)[chosen, None]
+    points = towns[chosen] + generator.normal(size=(200_000, 2)) * spread
+    cells = np.clip(points, 0, 127.999).astype(np.int64)
+    counts = np.zeros((128, 128), dtype=np.int64)
+    np.add.at(counts, (cells[:, 0], cells[:, 1]), 1)
+    return places, counts
+
+
+def released_salaries() -> bf.Release:
+    """Release the salaries by DAWA, under the policy that hides who is there."""
+    pay, counts = salaries()
+    ranges = bf.workloads.AllRanges(pay)
+    dawa = bf.Dawa(bf.policies.AddRemove(pay), ranges, epsilon=0.05)
+    return dawa.release(counts, rng=3)
+
+
+def released_city() -> bf.Release:
+    """Release the map by DAWA."""
+    places, counts = city()
+    boxes = bf.workloads.Rectangles.random(places, 200, rng=1)
+    dawa = bf.Dawa(bf.policies.AddRemove(places), boxes, epsilon=0.1)
+    return dawa.release(counts, rng=3)
+
+
+def histogram() -> Any:
+    """Draw a release with intervals and buckets against last year's."""
+    _, counts = salaries()
+    earlier = np.random.default_rng(8).poisson(counts * 0.95)
+    return bf.plotting.histogram(
+        released_salaries(), reference=earlier, reference_name="generated, last year"
+    )
+
+
+def categories() -> Any:
+    """Draw categories with whiskers."""
+    levels = ["primary", "secondary", "vocational", "college", "university", "other"]
+    schools = bf.Domain.from_levels(levels, name="education")
+    schools = schools.with_extra_cells(missing=True)
+    laplace = bf.Laplace(
+        bf.policies.AddRemove(schools), bf.workloads.Identity(schools), epsilon=0.1
+    )
+    release = laplace.release([210, 640, 480, 330, 390, 60, 25], rng=1)
+    return bf.plotting.histogram(release)
+
+
+def answers() -> Any:
+    """Draw five ranges."""
+    pay, counts = salaries()
+    asked = bf.workloads.Ranges(pay, [0, 20, 40, 60, 90], [20, 40, 60, 90, 256])
+    earlier = np.random.default_rng(8).poisson(counts * 0.95)
+    return bf.plotting.answers(
+        released_salaries(),
+        asked,
+        reference=earlier,
+        reference_name="generated, last year",
+    )
+
+
+def grid_map() -> Any:
+    """Draw a map with its buckets."""
+    return bf.plotting.grid_map(released_city(), buckets=True)
+
+
+def noise_map() -> Any:
+    """Draw the noise of the same map."""
+    return bf.plotting.grid_map(released_city(), show="standard_error")
+
+
+def policy_small() -> Any:
+    """Draw a threshold policy on ten ages."""
+    ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    return bf.plotting.policy_graph(bf.policies.Threshold(ages, theta=2))
+
+
+def policy_absent() -> Any:
+    """Draw the policy under which presence is a secret."""
+    towns = bf.Domain.from_levels(["Bern", "Basel", "Chur", "Geneva", "Lugano"])
+    return bf.plotting.policy_graph(bf.policies.AddRemove(towns))
+
+
+def policy_large() -> Any:
+    """Draw a threshold policy on a million cells."""
+    grid = bf.Domain((1024, 1024), names=("north", "east"))
+    policy = bf.policies.Threshold(grid, theta=100, metric="l2")
+    return bf.plotting.policy_graph(policy)
+
+
+def error_curves() -> Any:
+    """Draw error against epsilon."""
+    pay, _ = salaries()
+    return bf.plotting.error_against_epsilon(
+        bf.policies.Threshold(pay, theta=8),
+        bf.workloads.AllRanges(pay),
+        [0.01, 0.03, 0.1, 0.3, 1],
+        ["ordered_hierarchical", "ordered", "vertex", "dawa"],
+        records=50_000,
+    )
+
+
+def tradeoff() -> Any:
+    """Draw error against theta."""
+    pay, _ = salaries()
+    return bf.plotting.tradeoff_over_theta(
+        pay, bf.workloads.AllRanges(pay), [1, 2, 4, 8, 16, 32, 64, 128], epsilon=0.1
+    )
+
+
+def budget() -> Any:
+    """Draw the ledger of two analysts."""
+    pay, counts = salaries()
+    policy = bf.policies.AddRemove(pay)
+    ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    ledger.allot("ana", 0.5)
+    ledger.allot("ben", 0.4)
+    asked = [
+        ("all salaries", 0.1, "ana"),
+        ("first look", 0.05, "ben"),
+        ("medians", 0.2, "ana"),
+        ("by region", 0.15, "ben"),
+        ("final table", 0.1, "ana"),
+    ]
+    for number, (request, epsilon, analyst) in enumerate(asked):
+        laplace = bf.Laplace(policy, bf.workloads.Identity(pay), epsilon=epsilon)
+        ledger.release(laplace, counts, request, rng=number, analyst=analyst)
+    return bf.plotting.budget_over_time(ledger, along="charges")
+
+
+PICTURES: dict[str, Callable[[], Any]] = {
+    one.__name__: one
+    for one in (
+        *(histogram, categories, answers, grid_map, noise_map),
+        *(policy_small, policy_absent, policy_large),
+        *(error_curves, tradeoff, budget),
+    )
+}
+
+
+def main(folder: Path) -> None:
+    """Draw every picture into a folder."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in PICTURES.items():
+        figure = draw().figure
+        # Without its version in the file, equal pictures are equal files.
+        figure.savefig(
+            folder / f"{name}.png", dpi=DOTS_PER_INCH, metadata={"Software": None}
+        )
+        pyplot.close(figure)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "_pictures")

@@ -1,0 +1,60 @@
+"""The page on pictures shows what its script draws, and names every function."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import blowfish_fast as bf
+
+DOCS = Path(__file__).parents[2] / "docs"
+MOST_BYTES = 600_000
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location(
+        "make_pictures", DOCS / "make_pictures.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_picture_is_there_and_described(script):
+    page = (DOCS / "pictures.md").read_text()
+    shown = {
+        name: words
+        for words, name in re.findall(r"!\[([^\]]+)\]\(_pictures/(\w+)\.png\)", page)
+    }
+    assert set(shown) == set(script.PICTURES)
+    assert all(len(words) > 20 for words in shown.values())
+    files = {one.stem: one for one in (DOCS / "_pictures").iterdir()}
+    assert set(files) == set(shown)
+    assert sum(one.stat().st_size for one in files.values()) < MOST_BYTES
+
+
+def test_the_page_names_every_function():
+    page = (DOCS / "pictures.md").read_text()
+    for name in bf.plotting.__all__:
+        if name != "density":
+            assert f"bf.plotting.{name}" in page
+
+
+def test_pictures_come_from_seeded_releases(script):
+    for name in ("histogram", "grid_map", "answers", "categories"):
+        assert "seeded: an experiment" in script.PICTURES[name]().get_title()
+
+
+def test_the_script_writes_a_file_per_picture(script, tmp_path, monkeypatch):
+    few = {one: script.PICTURES[one] for one in ("policy_small", "budget")}
+    monkeypatch.setattr(script, "PICTURES", few)
+    script.main(tmp_path)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [
+        "budget.png",
+        "policy_small.png",
+    ]
+    assert (tmp_path / "budget.png").read_bytes()[:4] == b"\x89PNG"
