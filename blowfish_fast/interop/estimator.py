@@ -33,7 +33,18 @@ if TYPE_CHECKING:
 
 
 class NotFittedError(BlowfishError, ValueError, AttributeError):
-    """An estimator was asked before it was fitted."""
+    """An estimator was asked before it was fitted.
+
+    Examples
+    --------
+    >>> from blowfish_fast.interop import PrivateKMeans
+    >>> try:
+    ...     PrivateKMeans("full", 2, epsilon=1, bounds=(0, 10)).predict([[1.0]])
+    ... except NotFittedError as problem:
+    ...     print(problem)
+    This PrivateKMeans instance is not fitted yet. Call 'fit' with appropriate
+    arguments before using this estimator.
+    """
 
 
 class NotNumbersError(InputError, TypeError):

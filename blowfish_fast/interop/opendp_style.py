@@ -63,6 +63,17 @@ class Measurement:
 
     Under constraints the chain runs over databases that fulfil them, and a step may
     change several records together; `input_metric` says so.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> mechanism, _ = bf.Ordered.example(line, bf.policies.Line(line), 0.5)
+    >>> measurement = as_measurement(mechanism)
+    >>> measurement.output_measure, measurement.map(d_in=2)
+    ('MaxDivergence', 1.0)
+    >>> print(measurement.input_metric)
+    steps; in one step one record moves to an adjacent cell
     """
 
     output_measure = "MaxDivergence"
