@@ -1,0 +1,190 @@
+"""Entries of the reference, written from the lists of public names.
+
+A page asks for them with one line, which is invisible elsewhere:
+
+    <!-- public names of blowfish_fast.policies -->     a table, then every name in full
+    <!-- guide of dawa -->                              one registered mechanism
+    <!-- table of mechanisms -->                        what each of them does
+
+A name that ``blowfish_fast`` itself offers is entered under that short name, on the
+page of its package; so each object has one entry, and a name added to a list needs no
+edit here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = "blowfish_fast"
+REQUEST = re.compile(r"^<!-- (public names|guide|table) of ([\w.]+) -->$", re.MULTILINE)
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Return what a module lists in ``__all__``, or else its functions and classes."""
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return [name for name in listed if not _is_module(module, name)]
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isroutine(value))
+        and value.__module__ == module.__name__
+    ]
+
+
+def entry_name(module: ModuleType, name: str) -> str:
+    """Return the dotted name under which an object is entered."""
+    root = importlib.import_module(ROOT)
+    if name in root.__all__ and getattr(root, name) is getattr(module, name):
+        return f"{ROOT}.{name}"
+    return f"{module.__name__}.{name}"
+
+
+def data_docstring(module: ModuleType, name: str) -> str:
+    """Return the string below the assignment of a name, wherever it is assigned."""
+    for path in Path(module.__file__ or "").parent.glob("*.py"):
+        body = ast.parse(path.read_text()).body
+        for statement, below in pairwise(body):
+            targets = getattr(
+                statement, "targets", [getattr(statement, "target", None)]
+            )
+            if name in [getattr(one, "id", "") for one in targets]:
+                value = getattr(below, "value", None)
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    return " ".join(value.value.split())
+    raise LookupError(
+        f"{module.__name__}.{name} has no string below it that says what it is"
+    )
+
+
+def first_sentence(value: Any) -> str:
+    """Return the first paragraph of a docstring on one line, fit for a table."""
+    text = inspect.getdoc(value) or ""
+    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
+
+
+def expanded(text: str) -> str:
+    """Return a page with every request replaced by the entries it asks for."""
+    kinds = {"public names": _package, "guide": _guide, "table": _table}
+    return REQUEST.sub(lambda asked: kinds[asked[1]](asked[2]), text)
+
+
+def _package(dotted: str) -> str:
+    module = importlib.import_module(dotted)
+    names = public_names(module)
+    if dotted == ROOT:
+        names = [name for name in names if _home(name) is None]
+    elif dotted.removeprefix(f"{ROOT}.") not in importlib.import_module(ROOT).__all__:
+        # A module of building blocks; its public functions stand on the first page.
+        names = [n for n in names if entry_name(module, n) != f"{ROOT}.{n}"]
+    # A mechanism has a page of its own.
+    in_full = [name for name in names if _guide_of(getattr(module, name)) is None]
+    rows = [_row(module, name) for name in names]
+    entries = [_entry(module, name) for name in in_full]
+    return "\n".join([*_table_of(rows), "", *entries])
+
+
+def _guide(name: str) -> str:
+    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    mechanisms = importlib.import_module(f"{ROOT}.mechanisms")
+    return _entry(mechanisms, registry[name].__name__)
+
+
+def _table(what: str) -> str:
+    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    rows = []
+    for name, mechanism in sorted(registry.items()):
+        says = first_sentence(mechanism)
+        rows.append(
+            f"| [`{mechanism.__name__}`](/mechanisms/{name}.md) | {says} "
+            f"| [proof](/proofs/{name}.md) |"
+        )
+    return "\n".join(["| mechanism | what it does | |", "|---|---|---|", *rows])
+
+
+def _entry(module: ModuleType, name: str) -> str:
+    value = getattr(module, name)
+    if inspect.isclass(value):
+        options = [":members:", *_bases(value)]
+        kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
+    elif callable(value):
+        options, kind = [], "autofunction"
+    else:
+        says = data_docstring(module, name)
+        body = [f".. py:data:: {entry_name(module, name)}", "", f"   {says}"]
+        return "\n".join(["```{eval-rst}", *body, "```", ""])
+    body = [f".. {kind}:: {entry_name(module, name)}", *(f"   {o}" for o in options)]
+    return "\n".join(["```{eval-rst}", *body, "```", ""])
+
+
+def _bases(kind: type) -> list[str]:
+    """Return options that name a base with an entry, or take over one without."""
+    entered = entered_objects()
+    own = [one for one in kind.__mro__[1:] if one.__module__.startswith(f"{ROOT}.")]
+    hidden = [one for one in own if one not in entered]
+    options = []
+    if own and own[0] in entered:
+        options.append(":show-inheritance:")
+    if hidden:
+        told = [one.__name__ for one in kind.__mro__[1:] if one not in hidden]
+        options.append(f":inherited-members: {', '.join(told)}")
+    return options
+
+
+@cache
+def entered_objects() -> frozenset[Any]:
+    """Return every class that a page of the reference enters."""
+    pages = (Path(__file__).parent.parent / "reference").glob("*.md")
+    asked = [asked for page in pages for asked in REQUEST.findall(page.read_text())]
+    modules = [importlib.import_module(dotted) for _, dotted in asked]
+    found = [getattr(one, name) for one in modules for name in public_names(one)]
+    return frozenset(value for value in found if inspect.isclass(value))
+
+
+def _row(module: ModuleType, name: str) -> str:
+    entry, value = entry_name(module, name), getattr(module, name)
+    is_data = not (inspect.isclass(value) or callable(value))
+    says = data_docstring(module, name) if is_data else first_sentence(value)
+    short = entry.removeprefix(f"{ROOT}.")
+    return f"| {{py:obj}}`{short} <{entry}>` | {says} |"
+
+
+def _table_of(rows: list[str]) -> list[str]:
+    return ["| name | what it is |", "|---|---|", *rows]
+
+
+def _guide_of(value: Any) -> str | None:
+    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    return next((name for name, one in registry.items() if one is value), None)
+
+
+def _home(name: str) -> str | None:
+    """Return the public package whose page holds a name of the package itself."""
+    root = importlib.import_module(ROOT)
+    for package in root.__all__:
+        if _is_module(root, package) and name in public_names(getattr(root, package)):
+            return package
+    return None
+
+
+def _is_module(module: ModuleType, name: str) -> bool:
+    return isinstance(getattr(module, name), ModuleType)
+
+
+def _read(app: Any, docname: str, content: list[str]) -> None:
+    content[0] = expanded(content[0])
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register the listener with Sphinx."""
+    app.connect("source-read", _read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,228 @@
+"""The pages of the documentation hang together; the part docs of `.ci/run` builds them.
+
+These checks need no Sphinx: every page can be reached from the first one, every link
+leads to a file, and every public name has an entry in the reference.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+PACKAGES = (
+    *("accounting", "audit", "errors", "explorer", "interop", "kernels", "mechanisms"),
+    *("partitions", "plotting", "policies", "selections", "strategies", "usefulness"),
+    "workloads",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _extensions():
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    yield
+    sys.path.remove(str(DOCS / "_extensions"))
+
+
+def toctrees(page: Path) -> list[str]:
+    """Return the entries of the tables of contents of a page."""
+    text = page.read_text()
+    bodies = re.findall(r"^:::\{toctree\}\n(.*?)^:::$", text, re.DOTALL | re.MULTILINE)
+    lines = [line.strip() for body in bodies for line in body.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+def reachable(page: Path) -> set[Path]:
+    """Return the pages below a page, itself included."""
+    found = {page}
+    for entry in toctrees(page):
+        named = sorted(page.parent.glob(f"{entry}.md"))
+        assert named, (
+            f"{page.relative_to(ROOT)} lists {entry}, and there is no such page"
+        )
+        for one in named:
+            if one not in found:
+                found |= reachable(one) if one != page else set()
+    return found
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(
+        r"^ *```.*?^ *```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+
+
+def test_every_page_can_be_reached_from_the_first():
+    assert sorted(set(PAGES) - reachable(DOCS / "index.md")) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = DOCS / path[1:] if path.startswith("/") else page.parent / path
+        there = there if path else page
+        assert there.exists(), f"{page.relative_to(ROOT)} leads to {target}"
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{page.relative_to(ROOT)}: {target}"
+    for target in re.findall(r"\{doc\}`(?:[^`<]*<)?([\w/]+)>?`", prose(page)):
+        there = DOCS / target[1:] if target.startswith("/") else page.parent / target
+        assert there.with_suffix(".md").exists(), f"{page.relative_to(ROOT)}: {target}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what a link may name inside a page: headings, ids, labels."""
+    text = page.read_text()
+    titles = re.findall(r"^#+ (?:<a id=.*?></a>)?(.*)$", text, re.MULTILINE)
+    slugs = {
+        re.sub(r"[^\w\- ]", "", one.lower()).strip().replace(" ", "-") for one in titles
+    }
+    ids = re.findall(r'<a id="([\w-]+)">|^\(([\w-]+)\)=$', text, re.MULTILINE)
+    return slugs | {first or second for first, second in ids}
+
+
+def test_every_page_has_one_title():
+    for page in PAGES:
+        if (
+            "<!-- notebook" in page.read_text()
+            or ":::{include} ../../" in page.read_text()
+        ):
+            continue
+        titles = re.findall(r"^# .+$", prose(page), re.MULTILINE)
+        assert len(titles) == 1, f"{page.relative_to(ROOT)}: {titles}"
+
+
+def entries() -> set[str]:
+    """Return the names that the reference and the guides enter in full."""
+    from public_names import expanded
+
+    pages = [*DOCS.glob("reference/*.md"), *DOCS.glob("mechanisms/*.md")]
+    text = "\n".join(expanded(page.read_text()) for page in pages)
+    entered = re.findall(r"^\.\. (?:auto\w+|py:data):: ([\w.]+)$", text, re.MULTILINE)
+    assert sorted({one for one in entered if entered.count(one) > 1}) == []
+    return set(entered)
+
+
+def test_every_public_name_has_an_entry():
+    from public_names import entry_name, public_names
+
+    entered = entries()
+    missing = [
+        entry_name(module, name)
+        for module in [
+            bf,
+            *(importlib.import_module(f"blowfish_fast.{p}") for p in PACKAGES),
+        ]
+        for name in public_names(module)
+        if entry_name(module, name) not in entered
+    ]
+    assert missing == []
+    packages = {
+        name for name in bf.__all__ if type(getattr(bf, name)).__name__ == "module"
+    }
+    assert packages - set(PACKAGES) == set()
+
+
+def test_every_mechanism_has_its_guide():
+    pages = {page.stem for page in DOCS.glob("mechanisms/*.md")} - {"index"}
+    assert pages == set(MECHANISMS)
+    for name, mechanism in MECHANISMS.items():
+        text = (DOCS / "mechanisms" / f"{name}.md").read_text()
+        assert text.startswith(f"# {mechanism.__name__}\n")
+        assert f"<!-- guide of {name} -->" in text
+        assert "**Use it**" in text
+        assert "**Use instead**" in text
+
+
+def test_every_notebook_has_its_page():
+    notebooks = {path.stem for path in (ROOT / "examples").glob("notebooks/*.ipynb")}
+    pages = {page.stem for page in DOCS.glob("notebooks/*.md")}
+    assert pages == notebooks
+    for name in pages:
+        asked = f"<!-- notebook examples/notebooks/{name}.ipynb -->"
+        assert asked in (DOCS / "notebooks" / f"{name}.md").read_text()
+
+
+def test_notebooks_are_shown_with_what_they_printed():
+    from notebook_pages import page_of
+
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "words"]},
+        {
+            "cell_type": "code",
+            "source": "print(1)",
+            "outputs": [
+                {"output_type": "stream", "text": ["\x1b[31m1\x1b[0m\n"]},
+                {"output_type": "display_data", "data": {"image/png": "AB\nC="}},
+                {"output_type": "execute_result", "data": {"text/html": "<b>2</b>"}},
+            ],
+        },
+        {"cell_type": "code", "source": "", "outputs": []},
+    ]
+    page = page_of(json.loads(json.dumps({"cells": cells})))
+    assert page.startswith("# Title\nwords\n\n````python\nprint(1)\n````")
+    assert "\n1\n````" in page
+    assert "base64,ABC=" in page
+    assert "<b>2</b>" in page
+
+
+def test_docstrings_are_rewritten_where_sphinx_needs_it():
+    from docstring_forms import rewritten
+
+    lines = [
+        *(
+            "Guarantee: epsilon, by [1]_ and |x|;",
+            "    proof in ``docs/proofs/dawa.md``.",
+        ),
+        *("Error: none.", "", ".. [1] A. Author.", ""),
+        *(">>> a[1]", "| kept |"),
+    ]
+    assert rewritten(lines) == [
+        *(
+            "**Guarantee**",
+            "    epsilon, by [1] and \\|x\\|;",
+            "    proof in :doc:`/proofs/dawa`.",
+        ),
+        *("**Error**", "    none.", "", "1. A. Author.", ""),
+        *(">>> a[1]", "| kept |"),
+    ]
+
+
+def test_names_in_prose_lead_to_the_one_entry_they_can_mean():
+    pytest.importorskip("docutils")
+    pytest.importorskip("sphinx")
+    from code_links import endings_of, entry_of
+
+    names = {
+        "blowfish_fast.Dawa": "blowfish_fast.Dawa",
+        "blowfish_fast.mechanisms.dawa.Dawa": "blowfish_fast.Dawa",
+        "blowfish_fast.Dawa.release": "blowfish_fast.Dawa.release",
+        "blowfish_fast.partitions.Matching": "blowfish_fast.partitions.Matching",
+        "blowfish_fast.Matching": "blowfish_fast.Matching",
+        "blowfish_fast.risk": "blowfish_fast.risk",
+    }
+    endings = endings_of(names)
+    assert entry_of("bf.risk", endings) == "blowfish_fast.risk"
+    assert entry_of("Dawa", endings) == "blowfish_fast.Dawa"
+    assert (
+        entry_of("mechanisms.dawa.Dawa.release", endings)
+        == "blowfish_fast.Dawa.release"
+    )
+    assert (
+        entry_of("partitions.Matching", endings) == "blowfish_fast.partitions.Matching"
+    )
+    assert entry_of("release", endings) is None
+    assert entry_of("not a name", endings) is None
