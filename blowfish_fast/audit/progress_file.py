@@ -3,7 +3,7 @@
 A line per stop, appended when the stop is done; the first line says by which plan and
 version the others were found. A file of another plan or version is begun anew.
 
-    {"version": "0.1.0", "plan": "..."}
+    {"version": "...", "plan": "..."}
     {"task": ["partition", "least_cost", 4, "full"], "seconds": 7.1, "verdicts": ...}
 """
 

@@ -193,10 +193,14 @@ def _single(text: str, attribute: Attribute) -> Any:
     if separator not in text:
         return _value(text, attribute)
     low, _, high = (part.strip() for part in text.partition(separator))
-    return slice(
-        _value(low, attribute) if low else None,
-        _value(high, attribute) if high else None,
-    )
+    start = _value(low, attribute) if low else None
+    stop = _value(high, attribute) if high else None
+    if isinstance(start, float) and isinstance(stop, float) and start > stop:
+        raise InputError(
+            f"a range LOW:HIGH must start before it ends; received {text!r}; "
+            f"{extent(attribute)}"
+        )
+    return slice(start, stop)
 
 
 def _level(text: str, attribute: Attribute) -> Any:

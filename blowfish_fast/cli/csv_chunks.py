@@ -79,11 +79,24 @@ def _once_each(names: list[str], wanted: Sequence[str], path: Path) -> list[str]
 def lacking_column(wanted: Sequence[str], found: Sequence[str], path: Path) -> str:
     """Say which column is not there, and which one may be meant."""
     lacks = next(one for one in wanted if one not in found)
-    shown = ", ".join(list(found)[:20]) or "none"
+    if not found or any(_is_number(one) for one in found):
+        # Without names the first line is a person's, and not for a message.
+        return (
+            f"{path} has no column {lacks!r}: its first line must name the columns, "
+            "with commas between, and names none. Write such a line"
+        )
+    shown = ", ".join(list(found)[:20])
     return (
         f"{path} has no column {lacks!r}{nearest(lacks, found)}; its columns are "
         f"{shown}"
     )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not np.isnan(_number(text))
+    except ValueError:
+        return False
 
 
 def lines_in_chunks(

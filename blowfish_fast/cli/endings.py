@@ -67,7 +67,7 @@ def told(problem: Exception, *, as_json: bool) -> int:
     if os.environ.get(TRACEBACK):
         traceback.print_exception(problem)
     word, message, code = _verdict(problem)
-    message = " ".join([message, *getattr(problem, "__notes__", [])])
+    message = _sentences([message, *getattr(problem, "__notes__", [])])
     if as_json:
         kind = type(problem).__name__
         line = json.dumps({"error": message, "kind": kind, "code": code})
@@ -81,8 +81,14 @@ def told(problem: Exception, *, as_json: bool) -> int:
 
 def say_interrupted(stop: KeyboardInterrupt) -> None:
     """Tell that Ctrl-C was heard, with what was noted on the way up."""
-    message = ". ".join(["interrupted", *getattr(stop, "__notes__", [])])
+    message = _sentences(["interrupted", *getattr(stop, "__notes__", [])])
     sys.stderr.write(message + "\n")
+
+
+def _sentences(parts: list[str]) -> str:
+    """Join a message and what was noted on its way up; the last keeps its end."""
+    ended = [one if one.endswith((".", "?", "!")) else f"{one}." for one in parts[:-1]]
+    return " ".join([*ended, parts[-1]])
 
 
 def _verdict(problem: Any) -> tuple[str, str, int]:

@@ -162,13 +162,21 @@ class Job:
     def from_file(cls, path: Path) -> Self:
         """Read a job file; names in it are looked for beside it."""
         try:
-            stated = tomllib.loads(path.read_text(encoding="utf-8"))
+            stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
             raise InputError(
                 f"there is no job file {path}; `blowfish release --example` prints one"
             ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            raise InputError(f"{path} is no TOML file: {problem}") from None
+        except UnicodeDecodeError:
+            raise InputError(
+                f"{path} is no TOML file: it is not written in UTF-8; save it in that "
+                "encoding"
+            ) from None
+        except (tomllib.TOMLDecodeError, RecursionError) as problem:
+            raise InputError(
+                f"{path} is no TOML file: {problem}; `blowfish release --example` "
+                "prints one"
+            ) from None
         except OSError as problem:
             raise InputError(f"{path} cannot be read: {problem.strerror}") from None
         return cls.from_dict(stated, path.parent)

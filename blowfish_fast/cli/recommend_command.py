@@ -14,7 +14,7 @@ from rich.table import Table
 
 from .._typing import AnyArray
 from ..accounting.ledger import Ledger
-from ..errors import InputError
+from ..errors import InputError, LedgerError
 from ..recommendation import Advice, Recommendation, recommend
 from ..release import Release
 from .array_files import loaded_array
@@ -56,6 +56,12 @@ def run_recommend(
         book = None if ledger is None else str(ledger)
         files = Job(data=str(counts), ledger=book, release=str(out))
         Outputs(files, overwrite=True).check(domain)
+        if ledger is not None and not ledger.exists():
+            raise LedgerError(
+                f"there is no ledger at {ledger}; blowfish ledger create makes one"
+            )
+    if top < 1:
+        raise InputError(f"--top is a number of lines, at least 1; received {top}")
     stated = parsed_policy(policy, domain)
     asked = parsed_workload(workload, domain)
     with steps_bar() as bar:

@@ -19,7 +19,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from .._validation import as_epsilon
 from ..accounting.ledger import Ledger
+from ..accounting.statements import Entry, Preview
 from ..errors import BudgetError, CountsError, InputError, LedgerError, PolicyError
 from ..histogram import Histogram
 from ..mechanisms.base import Mechanism
@@ -147,6 +149,8 @@ def _check_ledger(job: Job, seed: int | None) -> None:
                 "a budget and a request belong to a ledger; name its file, --ledger"
             )
         return
+    if job.total is not None:
+        as_epsilon(job.total, "the budget of a ledger")
     path = Path(job.ledger)
     if seed is not None:
         raise InputError(
@@ -159,7 +163,9 @@ def _check_ledger(job: Job, seed: int | None) -> None:
             "state its whole budget here: --budget 2"
         )
     if not path.exists() and not path.parent.is_dir():
-        raise LedgerError(f"there is no folder {path.parent} for the ledger")
+        raise LedgerError(
+            f"there is no folder {path.parent} for the ledger; make it first"
+        )
 
 
 def _opened(job: Job, facts: Facts) -> Ledger:
@@ -167,7 +173,7 @@ def _opened(job: Job, facts: Facts) -> Ledger:
     assert job.ledger is not None
     path = Path(job.ledger)
     if path.exists():
-        return Ledger(path, epsilon=job.total)
+        return Ledger(path)
     return Ledger(path, epsilon=job.total, policy=facts.policy)
 
 
@@ -177,19 +183,27 @@ def _preview(job: Job, facts: Facts, mechanism: Mechanism) -> dict[str, Any] | N
         return None
     known = Path(job.ledger).exists()
     if known:
-        ledger = Ledger(job.ledger, epsilon=job.total)
+        ledger = Ledger(job.ledger)
     else:
         # In memory: a ledger of these terms, without a file.
         ledger = Ledger(None, epsilon=job.total, policy=facts.policy)
     with ledger:
+        _check_total(job, ledger)
         entry = None if job.request is None else ledger.entry(job.request)
         weighed = ledger.preview(mechanism)
+        _check_request(entry, weighed)
         if entry is not None and entry.state != "reserved":
             after = ledger.remaining
         elif entry is None and not weighed.accepted:
             covered = mechanism.policy.covers(ledger.policy)
             kind = BudgetError if covered else PolicyError
-            raise kind(f"{weighed.reason}. Nothing was charged")
+            way_out = (
+                ""
+                if covered
+                else f"; `blowfish ledger status {job.ledger}` shows its policy and "
+                "cells: state the same, or name another ledger"
+            )
+            raise kind(f"{weighed.reason}{way_out}. Nothing was charged")
         else:
             after = weighed.after if entry is None else ledger.remaining
         return {
@@ -202,6 +216,33 @@ def _preview(job: Job, facts: Facts, mechanism: Mechanism) -> dict[str, Any] | N
         }
 
 
+def _check_total(job: Job, ledger: Ledger) -> None:
+    """Refuse a budget that is not the ledger's; a ledger is never enlarged."""
+    if job.total is None:
+        return
+    with Ledger(None, epsilon=job.total, policy=ledger.policy) as stated:
+        if stated.epsilon == ledger.epsilon:
+            return
+    raise LedgerError(
+        f"the ledger {job.ledger} has a budget of {float(ledger.epsilon):g}; received "
+        f"{job.total}. Leave --budget (in a job file, total) out, or state the same. "
+        "Nothing was charged"
+    )
+
+
+def _check_request(entry: Entry | None, weighed: Preview) -> None:
+    """Refuse a name that was given to another question, as far as the log shows."""
+    if entry is None:
+        return
+    if (entry.mechanism, entry.epsilon) != (weighed.mechanism, weighed.cost):
+        raise LedgerError(
+            f"the request {entry.request!r} was made for another question "
+            f"({entry.mechanism}, eps = {float(entry.epsilon):g}), and this is "
+            f"{weighed.mechanism}, eps = {float(weighed.cost):g}; choose another name, "
+            "--request. Nothing was charged"
+        )
+
+
 def _released(
     job: Job, facts: Facts, source: Source, mechanism: Mechanism, seed: int | None
 ) -> tuple[Release, str | None]:
@@ -212,11 +253,14 @@ def _released(
             return mechanism.release(data, seed, progress=report), None
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _opened(job, facts) as ledger:
+        before = ledger.entry(request)
         try:
             with waiting("releasing") as report:
                 release = ledger.release(mechanism, data, request, progress=report)
         except BaseException as problem:
-            if ledger.entry(request) is not None:
+            # A name that was known and is refused belongs to another question.
+            refused = before is not None and isinstance(problem, LedgerError)
+            if ledger.entry(request) is not None and not refused:
                 problem.add_note(
                     f"Run the same command with --request {request}: it goes on under "
                     "the charge that was made."

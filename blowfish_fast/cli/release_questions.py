@@ -118,7 +118,7 @@ def with_bounds(
         else ("Each interval holds", "it covers")
     )
     sentences = [
-        f"{who} with a probability of at least {confidence:.4g}: {covered} the noise "
+        f"{who} with a probability of at least {confidence:.15g}: {covered} the noise "
         "that was drawn."
     ]
     buckets = release.measurements[0].buckets.count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -32,6 +33,7 @@ def run_server(
 
     from ..server.web_app import make_app
 
+    _check_address(host, port)
     workspace, secrets = open_workspace(
         folder,
         demo=demo,
@@ -67,6 +69,23 @@ def run_server(
         pass
     finally:
         workspace.close()
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse a place that cannot be listened on, before secrets are made and lost."""
+    if not 0 <= port <= 65535:
+        raise InputError(
+            f"a port lies between 0 and 65535; received {port}. 0 takes a free one"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as problem:
+        raise InputError(
+            f"the server cannot listen on {host}, port {port} "
+            f"({problem.strerror or problem}); choose another --port, 0 for any that "
+            "is free, or another --host"
+        ) from None
 
 
 def open_workspace(

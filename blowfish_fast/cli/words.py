@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ __all__ = [
 
 SEED_OF_QUERIES = 1
 QUERIES = 2000
+MOST_QUERIES = 10**7
 METRICS = ("l1", "l2", "linf")
 PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
 PLAIN_WORKLOADS: dict[str, type[Workload]] = {
@@ -121,9 +123,15 @@ def parsed_workload(words: str, domain: Domain) -> Workload:
     50
     """
     name, _, setting = words.strip().partition(":")
-    if name in ("ranges", "rectangles") and (setting.isdigit() or not setting):
+    if name in ("ranges", "rectangles") and re.fullmatch("[0-9]*", setting):
         kind = Ranges if name == "ranges" else Rectangles
-        return kind.random(domain, int(setting or QUERIES), rng=SEED_OF_QUERIES)
+        number = int(setting[:12] or QUERIES)
+        if not 1 <= number <= MOST_QUERIES:
+            raise InputError(
+                f"a workload of random {name} has 1 to {MOST_QUERIES:,} of them; "
+                f"received {words!r}. All of them are all_ranges"
+            )
+        return kind.random(domain, number, rng=SEED_OF_QUERIES)
     if name in ("ranges", "rectangles") and names_a_file(setting):
         return _asked_in(Path(setting), domain, boxes=name == "rectangles")
     if names_a_file(words):
@@ -172,7 +180,7 @@ def _blocks(setting: str, domain: Domain, words: str) -> Policy:
             labels = labels.reshape(-1)
         return Blocks(domain, labels)
     sides = setting.lower().split("x")
-    if not all(one.isdigit() and int(one) for one in sides):
+    if not all(re.fullmatch("0*[1-9][0-9]{0,17}", one) for one in sides):
         raise InputError(
             "blocks are blocks:SIZE with a number of cells, blocks:8x8 on a grid, or "
             f"blocks:FILE with a label for each cell; received {words!r}"
@@ -225,11 +233,12 @@ def _column(word: str, domain: Domain) -> str | int:
     known = [name for name in domain.names if name is not None]
     if stripped in known:
         return stripped
-    if stripped.isdigit() and int(stripped) < domain.ndim:
+    if re.fullmatch("[0-9]{1,9}", stripped) and int(stripped) < domain.ndim:
         return int(stripped)
+    numbers = "0" if domain.ndim == 1 else f"0 to {domain.ndim - 1}"
     raise InputError(
         f"there is no column {stripped!r} in the domain{nearest(stripped, known)}; it "
-        f"has {known or [f'0 to {domain.ndim - 1}']}"
+        f"has {', '.join(known) or f'no names, and the numbers {numbers}'}"
     )
 
 

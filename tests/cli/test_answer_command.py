@@ -234,3 +234,14 @@ def test_bad_files_of_queries_are_refused(ask, tmp_path, text, message):
     done = ask("ages", "--ranges", tmp_path / "asked.csv")
     assert isinstance(done.exception, BlowfishError), done.output
     assert message in str(done.exception)
+
+
+def test_a_confidence_near_one_is_not_told_as_certainty(ask):
+    found = asked_as_json(ask, "ages", "--count", "--confidence", "0.99999")
+    assert "at least 0.99999:" in found["interval"]
+
+
+def test_a_range_the_wrong_way_round_is_refused_as_it_was_written(ask):
+    done = ask("ages", "--range", "40:20")
+    assert isinstance(done.exception, BlowfishError)
+    assert "received '40:20'" in str(done.exception)

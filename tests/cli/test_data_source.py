@@ -190,8 +190,10 @@ def test_missing_values_in_a_database_go_where_they_are_told(tmp_path):
         ("years\n17\n", "no column 'age'"),
         ("agee\n17\n", "did you mean 'agee'"),
         ("age,age\n17,18\n", "more than one column 'age'"),
-        ("", "no column 'age'"),
+        ("", "must name the columns"),
+        ("170,secret\n18,x\n", "must name the columns"),
         ("age\n170\n", "outside age"),
+        ('age,b\n17,"1\n18,2\n19,3\n', "must be closed"),
     ],
 )
 def test_what_cannot_be_read_is_not_quoted(text, message, arrow, tmp_path, request):
@@ -213,6 +215,36 @@ def test_a_byte_order_mark_and_odd_delimiters_are_read(tmp_path):
         counts(str(path), ["age=0:5:5"])
 
 
+@pytest.mark.parametrize("arrow", [True, False])
+def test_a_quotation_mark_inside_a_value_loses_nobody(arrow, tmp_path, request):
+    if not arrow:
+        request.getfixturevalue("without_arrow")
+    path = write(tmp_path / "pipes.csv", 'age,b\n3,5" pipe\n4,"a ""b"""\n4,c\n')
+    assert counts(path, ["age=0:5:5"]).tolist() == [3]
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize(
+    "text", ["20240105", "1704412800", "1999", "1999-01", "05.01.2024", "2024-13-01Z"]
+)
+def test_dates_of_another_form_are_refused_even_where_others_are_clamped(
+    text, arrow, tmp_path, request
+):
+    if not arrow:
+        request.getfixturevalue("without_arrow")
+    path = write(tmp_path / "days.csv", f"day\n{text}\n")
+    with pytest.raises(BlowfishError, match="values of day: dates must read") as caught:
+        counts(path, ["day=2024-01-01:2025-01-01:month"], "clamp")
+    assert text not in str(caught.value)
+
+
+def test_moments_with_a_zone_are_taken_at_greenwich(tmp_path):
+    lines = ["2024-02-01T00:30:00Z", "2024-02-01 00:30:00+02:00", "2024-02-01"]
+    path = write(tmp_path / "days.csv", "\n".join(["day", *lines, ""]))
+    found = counts(path, ["day=2024-01-01:2024-03-01:month"])
+    assert found.tolist() == [1, 2]
+
+
 def test_counts_are_read_from_arrays_and_tables(tmp_path):
     path = tmp_path / "c.npy"
     np.save(path, np.arange(6).reshape(2, 3))
@@ -232,6 +264,10 @@ def test_counts_are_read_from_arrays_and_tables(tmp_path):
     (tmp_path / "no.npy").write_text("nothing")
     with pytest.raises(BlowfishError, match=r"numpy\.save"):
         counts(str(tmp_path / "no.npy"), "2")
+    np.savez(tmp_path / "several.npz", a=np.ones(2))
+    (tmp_path / "several.npz").rename(tmp_path / "several.npy")
+    with pytest.raises(BlowfishError, match="several arrays"):
+        counts(str(tmp_path / "several.npy"), "2")
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,12 @@ def test_what_is_misspelt_is_refused_with_the_nearest_name(text, message):
         stated(text)
 
 
+def test_a_file_of_a_windows_editor_is_read(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + EXAMPLE.replace("\n", "\r\n").encode())
+    assert Job.from_file(file).policy == "threshold:5000:value"
+
+
 def test_files_that_are_none_are_refused(tmp_path):
     with pytest.raises(BlowfishError, match="--example"):
         Job.from_file(tmp_path / "nowhere.toml")

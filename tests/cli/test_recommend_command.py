@@ -72,8 +72,10 @@ def test_it_spends_a_part_of_a_ledger_on_the_choice(tmp_path):
         (["--policy", "threshold:x"], "threshold:THETA"),
         (["--workload", "ranges:x"], "ranges:NUMBER"),
         (["--counts", "c.npy"], "give all three or none"),
-        (["--counts", "c.npy", "--spend", "0.1", "--out", "o"], "save them with"),
+        (["--counts", "c.npy", "--spend", "0.1", "--out", "o"], "as numpy.save writes"),
         (["--records", "-4"], "records must lie"),
+        (["--top", "0"], "at least 1"),
+        (["--workload", "marginals:x"], "the numbers 0"),
     ],
 )
 def test_bad_words_are_refused(changed, message, tmp_path, monkeypatch):
@@ -84,6 +86,27 @@ def test_bad_words_are_refused(changed, message, tmp_path, monkeypatch):
     done = RUN.invoke(application, [*facts, *changed])
     assert isinstance(done.exception, BlowfishError)
     assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"), [("nowhere/o", "no folder"), ("c.npy", "which is read")]
+)
+def test_nothing_is_charged_for_a_release_with_no_place_to_go(
+    out, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    np.save("c.npy", np.repeat([0, 25], 32))
+    bf.Ledger("book", epsilon=1, policy=bf.policies.AddRemove(bf.Domain(64))).close()
+    given = ["--counts", "c.npy", "--spend", "0.1", "--out", out, "--ledger", "book"]
+    done = RUN.invoke(application, [*FACTS, *given])
+    assert isinstance(done.exception, BlowfishError)
+    assert message in str(done.exception)
+    assert np.load("c.npy").sum() == 800
+    with bf.Ledger("book") as ledger:
+        assert ledger.remaining == 1
+    given[-1], given[-3] = "nowhere", "o"
+    done = RUN.invoke(application, [*FACTS, *given])
+    assert "blowfish ledger create" in str(done.exception)
 
 
 def test_words_become_public_facts():

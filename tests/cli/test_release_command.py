@@ -59,6 +59,37 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_a_name_of_another_question_is_refused_with_one_way_out():
+    paid = [*FACTS, "--ledger", "book", "--budget", "2", "--overwrite"]
+    run(*paid, "--request", "ages")
+    for other in (["--epsilon", "0.25"], ["--mechanism", "laplace"]):
+        for dry in ([], ["--dry-run"]):
+            problem = refused(*paid, "--request", "ages", *other, *dry)
+            assert "choose another name" in str(problem)
+            assert not getattr(problem, "__notes__", [])
+    problem = refused(*paid, "--request", "ages", "--workload", "identity")
+    assert not getattr(problem, "__notes__", [])
+    with bf.Ledger("book") as ledger:
+        assert float(ledger.spent) == 0.5
+
+
+def test_terms_of_a_ledger_are_told_in_the_words_of_flags():
+    paid = [*FACTS, "--ledger", "book"]
+    run(*paid, "--budget", "1/3", "--epsilon", "0.1")
+    run(*paid, "--budget", "1/3", "--epsilon", "0.1", "--out", "second")
+    assert "Leave --budget" in str(refused(*paid, "--budget", "5", "--out", "x"))
+    assert "the budget of" in str(refused(*paid, "--budget", "-1", "--out", "x"))
+    other = [*paid, "--policy", "threshold:2", "--out", "x"]
+    other[other.index("age=16:91:1")] = "age=16:91:5"
+    assert "blowfish ledger status book" in str(refused(*other))
+
+
+def test_cells_are_named_as_in_every_other_command():
+    words = [*FACTS, "--dry-run"]
+    words[words.index("--domain")] = "--cells"
+    assert told(*words) == told(*FACTS, "--dry-run")
+
+
 def test_from_an_empty_folder_in_two_commands(empty_folder):
     said = run("release", "--demo-data")
     assert "blowfish release blowfish-people.toml" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -54,6 +55,18 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
 def test_a_server_needs_a_folder():
     with pytest.raises(InputError, match="--folder"):
         opened(None)
+
+
+@pytest.mark.parametrize("port", [-1, 65536, "taken"])
+def test_no_secret_is_made_where_nobody_can_listen(port, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        if port == "taken":
+            port = other.getsockname()[1]
+        chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
+        chosen |= {"host": "127.0.0.1", "port": port, "new_secret": False}
+        with pytest.raises(InputError, match="port"):
+            run_server(tmp_path / "demo", demo=True, **chosen)
+    assert not (tmp_path / "demo").exists()
 
 
 def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):

@@ -58,6 +58,19 @@ def test_years_and_quarters_end_with_the_last_day():
     assert column_domain("d=2024-02-27:2024-03-02:day").size == 4
 
 
+def test_time_may_go_to_its_last_day():
+    last = parsed_domain("d=9999-01-01:9999-12-31:month")
+    assert last.size == 12
+
+
+def test_advice_is_another_word_than_the_one_received():
+    with pytest.raises(BlowfishError) as caught:
+        parsed_policy("threshold", bf.Domain(9))
+    assert "did you mean" not in str(caught.value)
+    with pytest.raises(BlowfishError, match="did you mean 'line'"):
+        parsed_policy("LINE", bf.Domain(9))
+
+
 def test_columns_are_listed_or_joined_by_an_x():
     apart = parsed_domain(["age=0:100:10", "sex=categories:f,x,m"])
     assert apart == parsed_domain("age=0:100:10 x sex=categories:f,x,m")
@@ -85,6 +98,13 @@ def test_lists_may_come_from_files(tmp_path):
         ("age=0:10:0", "whole cells"),
         ("age=0:1e12:1", "at most 2^28"),
         ("age=low:high:1", "three numbers"),
+        ("age=0:1e999999999:1", "three numbers"),
+        ("age=0:1:1e-999999999", "three numbers"),
+        ("age=\u00b2", "LOW:HIGH:WIDTH"),
+        ("age=" + "9" * 5000, "at most 2^28"),
+        ("9" * 20, "at most 2^28"),
+        ("0", "at least 1"),
+        ("64x-1", "at least 1"),
         ("age=edges:a,b", "categories:A,B,C"),
         ("age=edges:1,,2", "commas between"),
         ("age=edges:3,1", "increase strictly"),
@@ -177,6 +197,9 @@ def test_workloads_are_what_their_words_say(tmp_path):
     [
         ("identy", "did you mean 'identity'"),
         ("ranges:x", "ranges:NUMBER"),
+        ("ranges:\u00b2", "ranges:NUMBER"),
+        ("ranges:0", "1 to 10,000,000"),
+        ("rectangles:" + "9" * 5000, "1 to 10,000,000"),
         ("marginals:agee", "did you mean 'age'"),
         ("marginals:7", "no column '7'"),
         ("nowhere.csv", "nowhere.csv"),
