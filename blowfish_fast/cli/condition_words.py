@@ -195,7 +195,9 @@ def _single(text: str, attribute: Attribute) -> Any:
     low, _, high = (part.strip() for part in text.partition(separator))
     start = _value(low, attribute) if low else None
     stop = _value(high, attribute) if high else None
-    if isinstance(start, float) and isinstance(stop, float) and start > stop:
+    # Dates of one form sort as they lie.
+    alike = attribute.unit is None or len(low) == len(high)
+    if start is not None and stop is not None and alike and start > stop:
         raise InputError(
             f"a range LOW:HIGH must start before it ends; received {text!r}; "
             f"{extent(attribute)}"

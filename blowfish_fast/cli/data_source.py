@@ -153,6 +153,11 @@ class MadeUp:
         columns = [*made_up_people()]
         asked = [*domain.names, *([self.count_column] if self.count_column else [])]
         lacking = [one for one in asked if one not in columns]
+        if None in lacking:
+            raise InputError(
+                "cells of a table are stated by column, --cells age=16:91:1; the "
+                f"made-up table has {', '.join(columns)}"
+            )
         if lacking:
             raise InputError(
                 f"the made-up table has no column {lacking[0]!r}; it has "

@@ -69,7 +69,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
         f"Counts over {facts.domain.size:,} cells ({columns}), from "
         f"{job.shown_data or 'data that is not stated yet'}.",
         f"Made for {facts.workload.queries:,} queries ({job.workload}); others can be "
-        "asked too.",
+        "asked too, and may be less exact.",
     ]
     if facts.extra_cells:
         released.append(

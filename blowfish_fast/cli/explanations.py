@@ -25,6 +25,7 @@ from ..posterior_belief import risk
 from ..release import Release
 from ..strategies import strategy_choice
 from ..workloads import Identity
+from .release_questions import measures_answers
 from .words import nearest
 
 LABELS = (
@@ -174,6 +175,16 @@ def exactness_section(release: Release) -> Section:
             [
                 f"{release.mechanism} is not linear in its noise: its answers come "
                 "without intervals, and how far they are off depends on the data."
+            ],
+        )
+    if measures_answers(release):
+        return Section(
+            heading,
+            [
+                "Only the queries it was made for were measured, and only they have "
+                "intervals.",
+                "Other questions are answered from these as if records were spread "
+                "evenly, and such an answer may be far off.",
             ],
         )
     sentences = []

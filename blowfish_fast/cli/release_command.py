@@ -367,7 +367,9 @@ def _called(told: dict[str, Any]) -> str:
     """Name the mechanism; a strategy together with the mechanism that uses it."""
     name, recipe = told["mechanism"], told["recipe"]
     if name == ON_QUERIES:
-        return f"{recipe}, with noise on the queries themselves"
+        return (
+            f"{recipe}, with noise on the queries themselves: nothing else is measured"
+        )
     return str(name) if name == recipe else f"{name} (a strategy of {recipe})"
 
 

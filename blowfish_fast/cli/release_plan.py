@@ -75,7 +75,7 @@ class Choice(NamedTuple):
     def error_sentence(self) -> str:
         """What error to expect, in a sentence."""
         if self.error is None:
-            return "depends on the data; intervals come with the release"
+            return "depends on the data, and is not known beforehand"
         kind = (
             "predicted from the noise, whatever the data"
             if self.error_kind == "predicted"

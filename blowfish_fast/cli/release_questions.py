@@ -26,6 +26,7 @@ from ..errors import InputError, IntervalError
 from ..olap import Selection
 from ..predicates import Cover, attribute_cover
 from ..release import Release
+from ..strategies.answers import Answers as AnswerNoise
 from ..workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 from .condition_words import (
     attribute_named,
@@ -41,6 +42,11 @@ ANSWERED = ("count", "low", "high")
 PARTS = (
     "Parts of a cell count in proportion, as if its records were spread evenly; what "
     "that is off by is not covered."
+)
+UNMEASURED = (
+    "No intervals: only the queries that the release was made for were measured. Other "
+    "answers are worked out from those as if records were spread evenly, and may be "
+    "far off."
 )
 
 
@@ -103,6 +109,12 @@ def answered(release: Release, asked: Asked) -> Answers:
     return _selected(release, asked)
 
 
+def measures_answers(release: Release) -> bool:
+    """Return whether noise was put on the queries themselves, and on nothing else."""
+    kinds = [one.strategy.kind for one in release.measurements]
+    return release.covers == "noise" and AnswerNoise.kind in kinds
+
+
 def with_bounds(
     release: Release, found: Answers, confidence: float
 ) -> tuple[dict[str, AnyArray], str]:
@@ -111,6 +123,8 @@ def with_bounds(
     try:
         columns["low"], columns["high"] = found.bounds(confidence).T
     except IntervalError as problem:
+        if measures_answers(release):
+            return columns, UNMEASURED
         return columns, f"No intervals: {problem}."
     who, covered = (
         ("All intervals hold together", "they cover")

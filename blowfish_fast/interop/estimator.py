@@ -178,10 +178,15 @@ class Estimator:
         if rows.dtype.kind == "O":
             try:
                 rows = rows.astype(np.float64)
-            except (TypeError, ValueError) as problem:
+            except TypeError as problem:
                 raise NotNumbersError(
                     f"records must be numbers: {problem}"
                 ) from problem
+            except ValueError:
+                # Its message would quote a person's value.
+                raise NotNumbersError(
+                    "records must be numbers; some are texts that are none"
+                ) from None
         if rows.dtype.kind not in "biuf":
             raise InputError(f"records must be numbers; received dtype {rows.dtype}")
         rows = np.asarray(rows, dtype=np.float64)

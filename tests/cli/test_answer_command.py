@@ -36,7 +36,18 @@ def folder(tmp_path_factory):
             bf.policies.Full(ages), bf.workloads.Prefixes(ages), epsilon=1, rounds=2
         ),
     }
-    data = {"people": COUNTS, "days": [30, 50], "plain": np.full(64, 9)}
+    made["by sex"] = bf.Laplace(
+        bf.policies.Full(people),
+        bf.workloads.Marginals(people, ["sex"]),
+        epsilon=1,
+        on="queries",
+    )
+    data = {
+        "people": COUNTS,
+        "by sex": COUNTS,
+        "days": [30, 50],
+        "plain": np.full(64, 9),
+    }
     for name, mechanism in made.items():
         release = mechanism.release(data.get(name, COUNTS.sum(axis=1)), rng=5)
         release.save(where / name)
@@ -245,3 +256,14 @@ def test_a_range_the_wrong_way_round_is_refused_as_it_was_written(ask):
     done = ask("ages", "--range", "40:20")
     assert isinstance(done.exception, BlowfishError)
     assert "received '40:20'" in str(done.exception)
+
+
+def test_what_was_not_measured_is_said_to_be_a_guess(ask, monkeypatch):
+    measured = asked_as_json(ask, "by sex", "--by", "sex")
+    assert "at least 0.95" in measured["interval"]
+    found = asked_as_json(ask, "by sex", "--where", "age=20:40")
+    assert "low" not in found["answers"][0]
+    assert "may be far off" in found["interval"]
+    done = RUN.invoke(application, ["explain", "by sex"], env={"COLUMNS": "300"})
+    assert "Only the queries it was made for were measured" in done.output
+    assert "nothing else was lost" not in done.output

@@ -84,6 +84,17 @@ def test_terms_of_a_ledger_are_told_in_the_words_of_flags():
     assert "blowfish ledger status book" in str(refused(*other))
 
 
+def test_no_interval_is_announced_that_will_not_come():
+    found = told(*FACTS, "--mechanism", "mwem", "--dry-run")
+    assert found["error"] == "depends on the data, and is not known beforehand"
+
+
+def test_made_up_people_have_columns_with_names():
+    words = [*FACTS]
+    words[words.index("age=16:91:1")] = "75"
+    assert "--cells age=16:91:1" in str(refused(*words))
+
+
 def test_cells_are_named_as_in_every_other_command():
     words = [*FACTS, "--dry-run"]
     words[words.index("--domain")] = "--cells"

@@ -211,6 +211,13 @@ def test_malformed_records_are_refused(records):
         histogram().fit(records)
 
 
+def test_a_text_among_the_records_is_not_quoted():
+    with pytest.raises(InputError, match="must be numbers") as caught:
+        histogram().fit(np.array([["secret"], [3]], dtype=object))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
 def test_asking_before_the_fit_is_refused():
     for model in (histogram(), clusters()):
         with pytest.raises(NotFittedError):
