@@ -102,7 +102,13 @@ class Release:
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
+        for one in self.measurements:
+            one.noisy.flags.writeable = False
         object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by way of the file format, which holds public values only."""
+        return type(self).from_bytes, (self.to_bytes(),)
 
     @property
     def private(self) -> bool:

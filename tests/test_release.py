@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
+import pickle
 import zipfile
 
 import numpy as np
@@ -13,6 +15,12 @@ from hypothesis import strategies as st
 
 import blowfish_fast as bf
 from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
+
+def pickled(release):
+    return pickle.loads(pickle.dumps(release))
+
 
 GRID = bf.Domain((6, 7), names=("north", "east"))
 ASKED = bf.workloads.Rectangles.random(GRID, 20, rng=1)
@@ -215,3 +223,19 @@ def test_a_saved_release_can_be_read_like_any_new_file(release, tmp_path):
     modes = [one.stat().st_mode for one in tmp_path.iterdir()]
     assert len(modes) == 2
     assert modes[0] == modes[1]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("name", ["kmeans", "kd_tree", "laplace", "mwem"])
+def test_releases_can_be_copied_and_pickled(name, copied):
+    grid = bf.Domain((4, 4))
+    mechanism, data = MECHANISMS[name].example(grid, bf.policies.Full(grid), 1)
+    release = mechanism.release(data, rng=1)
+    again = copied(release)
+    assert type(again) is type(release)
+    assert again.to_bytes() == release.to_bytes()
+
+
+def test_what_was_measured_cannot_be_written_over(release):
+    with pytest.raises(ValueError, match="read-only"):
+        release.measurements[0].noisy[0] = 0

@@ -162,8 +162,7 @@ class Layout:
             coarse = Product(*factors, domain=domain)
         else:
             coarse = seen.project(self.axes[0].labels)
-        coarse.parent = seen
-        return coarse
+        return coarse._seen_from(seen, coarse.buckets)
 
     def workload(self, domain: Domain) -> Workload:
         """Return the queries over the bins of `domain`."""

@@ -113,6 +113,15 @@ class Policy(ABC):
         self.parent = parent
         self.buckets: Buckets | None = None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What was derived from the old value, noise among it, would outlive it.
+        if name in self.__dict__:
+            raise PolicyError(
+                f"a policy does not change once it is stated; {name!r} cannot be set "
+                f"again. Make another {type(self).__name__}(...)"
+            )
+        object.__setattr__(self, name, value)
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
@@ -293,10 +302,13 @@ class Policy(ABC):
                 f"labels must name a bin for each of the {self.domain.size} cells; "
                 f"received {buckets.cells}"
             )
-        quotient = self._quotient(buckets, Domain(buckets.count))
-        quotient.parent = self
-        quotient.buckets = buckets
-        return quotient
+        return self._quotient(buckets, Domain(buckets.count))._seen_from(self, buckets)
+
+    def _seen_from(self, parent: Policy, buckets: Buckets | None = None) -> Self:
+        """Remember which policy this is the quotient of; said once, by its maker."""
+        object.__setattr__(self, "parent", parent)
+        object.__setattr__(self, "buckets", buckets)
+        return self
 
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         """Yield the pairs of different bins that edges join.

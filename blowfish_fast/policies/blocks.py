@@ -61,6 +61,7 @@ class Blocks(Policy):
                 f"({domain.size},) in C order; received {given.shape}"
             )
         self._given = given.reshape(-1)
+        self._given.flags.writeable = False
         if self._given.min() < 0:
             raise PolicyError(
                 f"each cell needs a block, 0 or more; received {self._given.min()}. A "

@@ -94,8 +94,7 @@ class TablePolicy(Policy):
         else:
             factors = [self._factor(axis) for axis in axes]
             policy = factors[0] if len(factors) == 1 else Product(*factors, domain=seen)
-        policy.parent = self
-        return policy
+        return policy._seen_from(self)
 
     def _factor(self, axis: int) -> Policy:
         attribute = self.domain.attributes[axis]

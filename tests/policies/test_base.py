@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+import pickle
 
 import networkx as nx
 import numpy as np
@@ -10,11 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast import Domain, policies
+from blowfish_fast.audit import policy_families
 from blowfish_fast.buckets import Buckets
 from blowfish_fast.errors import DomainError, PolicyError
 from blowfish_fast.policies import base
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
+
+
+def pickled(policy):
+    return pickle.loads(pickle.dumps(policy))
 
 
 @settings(max_examples=150)
@@ -261,3 +268,26 @@ def test_a_quotient_too_large_to_walk_is_refused_with_its_size(monkeypatch):
     assert quotient.components().count == 1
     assert not quotient.covers(policies.Full(Domain(7)))
     assert quotient.reach() is None
+
+
+@pytest.mark.parametrize("name", ["theta", "domain", "parent"])
+def test_a_policy_does_not_change_once_it_is_stated(name):
+    policy = policies.Threshold(Domain(40), theta=1)
+    with pytest.raises(PolicyError, match="once it is stated"):
+        setattr(policy, name, 15)
+    assert policy.theta == 1
+
+
+def test_the_labels_of_a_policy_are_its_own():
+    labels = np.array([0, 0, 1, 1])
+    policy = policies.Blocks(Domain(4), labels)
+    labels[:] = 0
+    assert policy.components().count == 2
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("family", sorted(policy_families(Domain(6))))
+def test_policies_can_be_copied_and_pickled(family, copied):
+    policy = policy_families(Domain(6))[family]
+    assert copied(policy) == policy
+    assert copied(policy.project([0, 0, 1, 1, 2, 2])).parent == policy
