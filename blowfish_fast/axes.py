@@ -213,6 +213,7 @@ def as_moments(values: AnyArray) -> AnyArray:
                 "dates must be datetime64, date objects or ISO texts; found a number. "
                 "Numbers go to Domain.from_edges"
             )
+    _refuse_odd_texts(values)
     try:
         moments = values.astype("datetime64[us]")
     except (TypeError, ValueError, OverflowError):
@@ -225,6 +226,26 @@ def as_moments(values: AnyArray) -> AnyArray:
             # Finer than a microsecond: the part of a cell that a date lies in is kept.
             return np.where(moments.astype(values.dtype) > values, moments - 1, moments)
     return moments
+
+
+def _refuse_odd_texts(values: AnyArray) -> None:
+    """Refuse texts that numpy would read as something else than was meant."""
+    if values.dtype.kind == "O":
+        values = np.array([one for one in values.tolist() if isinstance(one, str)], "U")
+    if values.dtype.kind != "U" or values.size == 0:
+        return
+    # 20240105 would be a year, and so would seconds since 1970.
+    if (np.char.isdigit(values) & (np.char.str_len(values) != 4)).any():
+        raise DomainError(
+            "dates must read like 2024-05-31; found digits alone, which would be taken "
+            "for a year"
+        )
+    zoned = np.char.endswith(values, "Z") | (np.char.find(values, "+") >= 0)
+    if (zoned | (np.char.rfind(values, "-") > len("2024-05-31") - 1)).any():
+        raise DomainError(
+            "times must read like 2024-05-31T12:00, without a zone; found one. Convert "
+            "them to the zone of the domain's edges first"
+        )
 
 
 def as_dates(ticks: Sequence[float], unit: str) -> AnyArray:

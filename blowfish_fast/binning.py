@@ -84,7 +84,7 @@ def _treatments(
         else dict.fromkeys(range(domain.ndim), asked)
     )
     for one in by_axis.values():
-        if one not in TREATMENTS:
+        if not isinstance(one, str) or one not in TREATMENTS:
             raise InputError(
                 f'{word} must be "refuse", "clamp" or "cell", or a mapping from '
                 f"attributes to these; received {one!r}"

@@ -94,7 +94,7 @@ def extent(attribute: Attribute) -> str:
         return f"{called} has the cells 0 to {attribute.regular - 1}{extras}"
     first, last = attribute.cuts[0], attribute.cuts[-1]
     if attribute.unit is None:
-        return f"{called} goes from {first:g} to {last:g}{extras}"
+        return f"{called} goes from {first:.15g} to {last:.15g}{extras}"
     dates = as_dates((first, last), attribute.unit)
     return f"{called} goes from {dates[0]} to {dates[1]}{extras}"
 

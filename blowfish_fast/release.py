@@ -23,7 +23,7 @@ from .cumulative import (
     quantile_places,
 )
 from .domain import Domain
-from .errors import DomainError, IntervalError
+from .errors import DomainError, IntervalError, ReleaseFileError
 from .guarantee import Guarantee
 from .handle import Measurement
 from .noise import Spread
@@ -331,7 +331,11 @@ class Release:
         """Read a release that `save` wrote; answers and intervals work as before."""
         from .release_file import read_bytes
 
-        return cls.from_bytes(read_bytes(path))
+        content = read_bytes(path)
+        try:
+            return cls.from_bytes(content)
+        except ReleaseFileError as problem:
+            raise ReleaseFileError(f"{path}: {problem}") from None
 
     def __repr__(self) -> str:
         kind = "" if self.private else ", seeded: an experiment"

@@ -98,7 +98,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except FileNotFoundError:
         raise ReleaseFileError(f"there is no release file at {path}") from None
     except (OSError, TypeError, ValueError) as problem:
-        raise ReleaseFileError(f"{path!r} cannot be read: {problem}") from None
+        raise ReleaseFileError(f"{path} cannot be read: {problem}") from None
 
 
 def release_parts(content: bytes) -> dict[str, Any]:

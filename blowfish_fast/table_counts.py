@@ -103,9 +103,13 @@ def cell_table(
             f'ibis.duckdb.connect("visits.duckdb").table("visits"); received '
             f"{type(table).__name__}. Frames and arrays go to from_records"
         )
-    sources = [
-        _source(table, domain, axis, columns or {}) for axis in range(domain.ndim)
-    ]
+    named: Any = {} if columns is None else columns
+    if not isinstance(named, Mapping):
+        raise InputError(
+            "columns is a mapping from attributes to columns of the table; received "
+            f"{named!r}"
+        )
+    sources = [_source(table, domain, axis, named) for axis in range(domain.ndim)]
     number: Any = None
     refused: list[tuple[Any, int]] = []
     for axis, (attribute, rule, column) in enumerate(
@@ -129,7 +133,7 @@ def _source(
     attribute = domain.attributes[axis]
     by_axis = {domain.axis(one): name for one, name in columns.items()}
     name = by_axis.get(axis, attribute.name)
-    if name is None or name not in table.columns:
+    if not isinstance(name, str) or name not in table.columns:
         raise InputError(
             f"the table has no column {name!r} for attribute {axis}; its columns are "
             f'{list(table.columns)}. Say which with columns={{"attribute": "column"}}'

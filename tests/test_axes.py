@@ -7,6 +7,7 @@ import datetime
 import numpy as np
 import pytest
 
+from blowfish_fast import Domain, Histogram
 from blowfish_fast.axes import (
     MISSING,
     Attribute,
@@ -19,7 +20,7 @@ from blowfish_fast.axes import (
     from_level_list,
     is_blank,
 )
-from blowfish_fast.errors import DomainError
+from blowfish_fast.errors import DomainError, InputError
 
 
 def test_cells_are_merged_along_edges_that_stay():
@@ -120,3 +121,17 @@ def test_plain_data_that_does_not_fit_together_is_refused(change):
     assert Attribute.from_dict(plain) == from_cuts([0, 1, 2], "x")
     with pytest.raises(DomainError):
         Attribute.from_dict(plain | change)
+
+
+@pytest.mark.parametrize("text", ["20240105", "1704412800", "5"])
+def test_digits_alone_are_no_dates(text):
+    days = Domain.from_dates(["2024-01-01", "2024-02-01", "2024-03-01"], name="day")
+    with pytest.raises(InputError, match="digits alone"):
+        Histogram.from_records(days, {"day": ["2024-01-05", text]}, outside="clamp")
+
+
+@pytest.mark.parametrize("text", ["2024-01-05T10:00Z", "2024-01-05T10:00+02:00"])
+def test_times_with_a_zone_are_refused(text):
+    days = Domain.from_dates(["2024-01-01", "2024-02-01", "2024-03-01"], name="day")
+    with pytest.raises(InputError, match="without a zone"):
+        Histogram.from_records(days, {"day": [text, None]}, missing="clamp")

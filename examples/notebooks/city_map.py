@@ -34,8 +34,9 @@ data
 # ## The promise
 #
 # Two homes up to 16 cells apart, in north and east together, must stay
-# indistinguishable: nobody learns the street, whoever they are and whatever they know
-# about all others. How many people live in the city is public.
+# indistinguishable up to a factor e^eps: the street is learnt hardly better than it was
+# known before, even by someone who knows all others. How many people live in the city
+# is public.
 
 # %%
 policy = bf.policies.Threshold(city, theta=16)

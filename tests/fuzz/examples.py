@@ -193,6 +193,8 @@ def argument(rng, door, parameter):
         with open(_place(), "wb") as file:
             file.write(changed_file(rng, rng.choice(files(owner))))
         return _place()
+    if parameter.name == "table" and rng.random() < 0.9:
+        return rng.choice(tables())
     if "bytes" in wanted:
         content = rng.choice(files(owner))
         return content if rng.random() < 0.02 else changed_file(rng, content)
@@ -204,6 +206,22 @@ def argument(rng, door, parameter):
     if "Policy" in wanted:
         return rng.choice(policies())
     return _loose(rng)
+
+
+@functools.cache
+def tables():
+    """Return tables of a database: values that fit, stray ones, and another type."""
+    import ibis
+
+    database = ibis.duckdb.connect()
+    for name, rows in {
+        "fits": "(1.5, 'a'), (8, 'c')",
+        "stray": "(-7.25, 'x'), (NULL, NULL)",
+        "other": "('no number', 3)",
+    }.items():
+        select = f"SELECT * FROM (VALUES {rows}) AS t(age, kind)"
+        database.raw_sql(f"CREATE TABLE {name} AS {select}")
+    return [database.table(name) for name in database.list_tables()]
 
 
 def _loose(rng):
