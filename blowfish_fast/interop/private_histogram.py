@@ -70,7 +70,9 @@ class PrivateHistogram(Estimator):
     All else is computed from the release: post-processing. Fits on the same people add
     up (`epsilon_spent_`); clones made by a search spend as much again each, which only
     a shared `ledger` can see. `score` and `score_samples` read the records that they
-    are given and add no noise: their results about private records are not private.
+    are given and add no noise: their results about private records are not private,
+    and neither is what other steps of a pipeline learn from the records (a scaler's
+    means, a grid search's choice).
     Records that are refused (missing, stray, none at all) are an error, which whoever
     runs the fit sees; it is not part of the release.
 

@@ -190,6 +190,16 @@ class Graph(Policy):
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
         name = values_name(self.domain)
+        theta = self._threshold_beside_extras()
+        if theta:
+            extras = " or ".join(self.domain.attributes[0].extras)
+            apart = "neighbouring cells" if theta == 1 else f"cells up to {theta} apart"
+            return (
+                f"two people whose {name} lie in {apart}, and any two of whom one is "
+                f"in the cell {extras}, cannot be told apart beyond e^eps; others, "
+                "e^(eps*d), with d the number of such steps between them; the number "
+                "of people is public"
+            )
         bottom = int(self.bottom_cells().sum())
         moves = self.edge_count - bottom
         parts = []
@@ -205,6 +215,23 @@ class Graph(Policy):
                 "beyond a factor e^eps, whether a person who has it is in the data"
             )
         return "; ".join(parts) or "nothing is a secret: the policy graph has no edges"
+
+    def _threshold_beside_extras(self) -> int:
+        """Return how far apart ordered cells are joined, extra cells to all; else 0."""
+        if self.domain.ndim != 1 or self.has_bottom:
+            return 0
+        axis = self.domain.attributes[0]
+        if not axis.extras or axis.levels is not None:
+            return 0
+        low, high = self._ends()
+        ordered = axis.regular
+        gaps = (high - low)[high < ordered]
+        theta = int(gaps.max(initial=0))
+        wanted = sum(ordered - gap for gap in range(1, theta + 1))
+        beside = sum(range(ordered, axis.size))
+        # Each edge is listed once, so the right number of them is all of them.
+        whole = gaps.size == wanted and low.size - gaps.size == beside
+        return theta if whole else 0
 
     @property
     def neighbours(self) -> str:

@@ -85,3 +85,18 @@ def test_a_large_ring_is_handled_in_linear_time():
     assert policy.distance(0, [1, cells // 2, cells - 1]).tolist() == [1, cells / 2, 1]
     quotient = policy.project(np.arange(cells) // 2**8)
     assert quotient.edge_count == 2**8
+
+
+@pytest.mark.parametrize(
+    ("theta", "words"), [(1, "neighbouring cells"), (3, "cells up to 3 apart")]
+)
+def test_a_threshold_beside_extra_cells_is_told_as_one(theta, words):
+    ages = Domain.from_edges(range(11), name="age").with_extra_cells(missing=True)
+    pairs = [(a, b) for a in range(10) for b in range(a + 1, min(a + theta, 9) + 1)]
+    joined = [(cell, 10) for cell in range(10)]
+    told = policies.Graph(ages, pairs + joined).describe()
+    assert words in told
+    assert "(missing)" in told
+    for edges in (pairs + joined[1:], pairs[1:] + joined):
+        told = policies.Graph(ages, edges).describe()
+        assert "edges of the policy graph" in told
