@@ -7,7 +7,7 @@ def main() -> None:
     """Run the ``blowfish`` command and end with its exit code; see ``endings``."""
     import sys
 
-    from .endings import ended
+    from .running import ended
 
     sys.exit(ended(sys.argv[1:]))
 

@@ -60,7 +60,7 @@ def test_the_help_page_is_grouped():
 def test_help_and_completion_load_nothing_heavy():
     code = (
         "import sys\n"
-        "from blowfish_fast.cli.endings import ended\n"
+        "from blowfish_fast.cli.running import ended\n"
         "assert ended(['--help']) == 0\n"
         "assert ended(['compare', '--help']) == 0\n"
         f"print([one for one in {HEAVY!r} if one in sys.modules], file=sys.stderr)"

@@ -13,7 +13,8 @@ import typer
 
 from blowfish_fast import errors
 from blowfish_fast.cli import endings, root
-from blowfish_fast.cli.endings import ended, told
+from blowfish_fast.cli.endings import told
+from blowfish_fast.cli.running import ended
 
 
 def typed(capsys, *words):
@@ -135,7 +136,7 @@ def test_ctrl_c_reaches_a_running_command():
     words += ["--workload", "all_ranges", "--records", "100000", "--trials", "9"]
     code = (
         "import os, signal, threading, sys\n"
-        "from blowfish_fast.cli.endings import ended\n"
+        "from blowfish_fast.cli.running import ended\n"
         "threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
         f"sys.exit(ended({words!r}))"
     )

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import blowfish_fast as bf
 from blowfish_fast.cli.application import application
 from blowfish_fast.cli.demo_people import made_up_people
-from blowfish_fast.cli.endings import ended
+from blowfish_fast.cli.running import ended
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
