@@ -15,7 +15,6 @@ policies, mechanisms or data: it keeps texts and bytes.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sqlite3
 import threading
@@ -27,7 +26,17 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import BudgetError, LedgerError
 from .composition import units_text
-from .journal_file import append, connect, create_file, lay_out, open_file, plain_errors
+from .journal_check import checked_head
+from .journal_file import (
+    append,
+    connect,
+    create_file,
+    lay_out,
+    open_file,
+    parsed,
+    plain_errors,
+    stored,
+)
 from .shared_commits import SharedCommits
 
 PIECE_BYTES = 2**26
@@ -283,8 +292,6 @@ class Journal:
             A digest noted earlier: it must still be in the chain. Only this shows that
             the newest entries were cut off, or an old copy put back.
         """
-        from .journal_check import checked_head
-
         with self._transaction(write=False) as connection:
             return checked_head(connection, self.name, head)
 
@@ -412,34 +419,3 @@ def _state(answer: str | None) -> State:
     if answer is None:
         return "reserved"
     return "returned" if parsed(answer).get("sha256") is None else "stored"
-
-
-def parsed(content: str | None) -> dict[str, Any]:
-    """Read the content of an entry."""
-    try:
-        plain = json.loads(content or "")
-    except (TypeError, ValueError):
-        plain = None
-    if not isinstance(plain, dict):
-        raise LedgerError("the ledger is damaged: an entry cannot be read")
-    return plain
-
-
-def stored(
-    connection: sqlite3.Connection, entry: int, digests: list[str], name: str
-) -> list[bytes]:
-    """Return the answers of an entry, checked against their digests."""
-    answers = []
-    for part, digest in enumerate(digests):
-        pieces = connection.execute(
-            "SELECT bytes FROM answer WHERE entry = ? AND part = ? ORDER BY piece",
-            (entry, part),
-        )
-        answer = b"".join(piece for (piece,) in pieces)
-        if hashlib.sha256(answer).hexdigest() != digest:
-            raise LedgerError(
-                f"{name} is damaged: the answer stored by entry {entry} is not the one "
-                "that was logged"
-            )
-        answers.append(answer)
-    return answers

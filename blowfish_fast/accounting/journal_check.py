@@ -12,8 +12,7 @@ import sqlite3
 from typing import NoReturn
 
 from ..errors import LedgerError
-from .journal import parsed, stored
-from .journal_file import FIRST_LINK, entry_digest
+from .journal_file import FIRST_LINK, entry_digest, parsed, stored
 
 
 def checked_head(connection: sqlite3.Connection, name: str, head: str | None) -> str:

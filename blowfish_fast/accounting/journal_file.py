@@ -234,3 +234,34 @@ def plain_errors(name: str) -> Iterator[None]:
         raise LedgerError(
             f"{name} could not be used: {_PROBLEMS['SQLITE_CORRUPT']}"
         ) from problem
+
+
+def parsed(content: str | None) -> dict[str, Any]:
+    """Read the content of an entry."""
+    try:
+        plain = json.loads(content or "")
+    except (TypeError, ValueError):
+        plain = None
+    if not isinstance(plain, dict):
+        raise LedgerError("the ledger is damaged: an entry cannot be read")
+    return plain
+
+
+def stored(
+    connection: sqlite3.Connection, entry: int, digests: list[str], name: str
+) -> list[bytes]:
+    """Return the answers of an entry, checked against their digests."""
+    answers = []
+    for part, digest in enumerate(digests):
+        pieces = connection.execute(
+            "SELECT bytes FROM answer WHERE entry = ? AND part = ? ORDER BY piece",
+            (entry, part),
+        )
+        answer = b"".join(piece for (piece,) in pieces)
+        if hashlib.sha256(answer).hexdigest() != digest:
+            raise LedgerError(
+                f"{name} is damaged: the answer stored by entry {entry} is not the one "
+                "that was logged"
+            )
+        answers.append(answer)
+    return answers
