@@ -111,7 +111,7 @@ def figures_of(results: Path) -> dict[str, Any]:
             "parameters": [[_plain(one) for one in axis] for axis in found["params"]],
             "seconds": [_rounded(one) for one in found["result"]],
         }
-    return {"python": newest["python"], "kernels": kept}
+    return {"kernels": kept}
 
 
 def _plain(parameter: str) -> str:
