@@ -123,8 +123,6 @@ def release_parts(content: bytes) -> dict[str, Any]:
         EOFError,
         LookupError,
         MemoryError,
-        NotImplementedError,
-        RecursionError,
         RuntimeError,
         TypeError,
         ValueError,

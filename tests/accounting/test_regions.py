@@ -103,6 +103,9 @@ def test_regions_without_crossing_edges_pass():
     check_regions(pieces, bf.policies.AddRemove(LINE))
     mask = np.arange(6) < 3
     check_regions([region(mask, full)], BLOCKS)
+    # The same regions, once edges cross their border.
+    with pytest.raises(PolicyError):
+        check_regions([region([0, 1, 2], full)], bf.policies.Full(LINE))
 
 
 def test_a_crossing_is_refused_with_its_price():
