@@ -44,7 +44,7 @@ RECORDED = Path(__file__).resolve().parent / "ratios.json"
 ALLOWED = 1.2
 ROUNDS = 20
 SMALL, MIDDLE = 2**14, 2**16
-ATTEMPTS = 6
+ATTEMPTS = 11
 SAMPLE_SECONDS = 0.008
 RECORDING_RUNS = 7
 
