@@ -14,11 +14,14 @@ turns in one process:
     ...                                                least time of numpy
 
 The least times are those that no other process disturbed. A ratio more than 20 % above
-the recorded one is measured again, up to five times, and only the smallest counts; what
+the recorded one is measured again, up to ten times, and only the smallest counts; what
 is then still above is a regression, and the exit status is 1. Wall time is never used.
 
-Compilers and processors differ, so ``ratios.json`` says where it was recorded; with
-another processor, Python, numpy or numba the ratios are reported and the status is 0.
+A ratio says something only where numpy is as fast as it was. A neighbour on the same
+core slows arithmetic more than memory, so a busy machine moves ratios by a third
+without any change of ours; there the kernel is named, not judged. Compilers and
+processors differ too, so ``ratios.json`` says where it was recorded; with another
+processor, Python, numpy or numba the ratios are reported and the status is 0.
 """
 
 from __future__ import annotations
@@ -42,6 +45,9 @@ from blowfish_fast import OrderedHierarchical, policies
 Call = Callable[[], Any]
 RECORDED = Path(__file__).resolve().parent / "ratios.json"
 ALLOWED = 1.2
+# How far numpy may be from its recorded time for a ratio to count as evidence. On one
+# idle machine it stays within 8 %; beside a busy neighbour log takes 50 % more.
+STEADY = 1.15
 ROUNDS = 20
 SMALL, MIDDLE = 2**14, 2**16
 ATTEMPTS = 11
@@ -169,6 +175,17 @@ class Measured(NamedTuple):
         """How many times the reference the kernel takes."""
         return self.kernel / self.reference
 
+    def where_numpy_is_as_fast_as(self, recorded: Measured) -> bool:
+        """Return whether the machine is the one, and as idle, as at the recording."""
+        return 1 / STEADY <= self.reference / recorded.reference <= STEADY
+
+
+class Suspicion(NamedTuple):
+    """A kernel above the limit at every attempt."""
+
+    excess: float
+    proved: bool
+
 
 def measure(tasks: Iterable[Task], *, rounds: int = ROUNDS) -> dict[str, Measured]:
     """Return the least time of both sides of each task, over rounds in turns."""
@@ -218,6 +235,9 @@ def record(tasks: list[Task], *, runs: int = RECORDING_RUNS) -> dict[str, Any]:
                 "microseconds": _digits(
                     median(run[task.name].kernel for run in found) * 1e6
                 ),
+                "numpy microseconds": _digits(
+                    median(run[task.name].reference for run in found) * 1e6
+                ),
             }
             for task in tasks
         },
@@ -228,34 +248,38 @@ def _digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def slower(
+def suspicions(
     tasks: list[Task],
-    recorded: dict[str, float],
+    recorded: dict[str, Measured],
     *,
     attempts: int = ATTEMPTS,
     rounds: int = ROUNDS,
-) -> dict[str, float]:
-    """Return how many times its recorded ratio each regressed kernel takes.
+) -> dict[str, Suspicion]:
+    """Return how many times its recorded ratio each kernel above the limit takes.
 
     A kernel that is above the limit is measured again, alone with the others above
-    it; one attempt below the limit acquits it.
+    it; one attempt below the limit acquits it. It is proved slower by an attempt at
+    which numpy was as fast as recorded.
     """
-    accused, excess = list(tasks), dict[str, float]()
+    accused, found = list(tasks), dict[str, Suspicion]()
     for attempt in range(attempts):
-        found = measure(accused, rounds=rounds)
+        measured = measure(accused, rounds=rounds)
         for task in accused:
-            now = found[task.name]
-            relative = now.ratio / recorded[task.name]
-            excess[task.name] = min(relative, excess.get(task.name, np.inf))
+            now, before = measured[task.name], recorded[task.name]
+            relative = now.ratio / before.ratio
+            excess, proved = found.get(task.name, Suspicion(np.inf, proved=False))
+            found[task.name] = Suspicion(
+                min(relative, excess), proved or now.where_numpy_is_as_fast_as(before)
+            )
             if attempt == 0 or relative <= ALLOWED:
                 _say(_line(task, now, relative))
-        accused = [task for task in accused if excess[task.name] > ALLOWED]
+        accused = [task for task in accused if found[task.name].excess > ALLOWED]
         if not accused:
             break
         names = ", ".join(task.name for task in accused)
         if attempt + 1 < attempts:
             _say(f"  above {ALLOWED:g} of the recorded ratio, measured again: {names}")
-    return {task.name: excess[task.name] for task in accused}
+    return {task.name: found[task.name] for task in accused}
 
 
 def _line(task: Task, now: Measured, relative: float) -> str:
@@ -300,25 +324,34 @@ def check(
     rounds: int = ROUNDS,
 ) -> int:
     """Compare with what was recorded; return the exit status."""
-    ratios = {name: one["ratio"] for name, one in kept["kernels"].items()}
-    unknown = [task.name for task in tasks if task.name not in ratios]
+    known = {name: _as_recorded(one) for name, one in kept["kernels"].items()}
+    unknown = [task.name for task in tasks if task.name not in known]
     if unknown:
         _say(f"not recorded yet, use --record: {', '.join(unknown)}")
         return 1
     here = fingerprint()
     elsewhere = kept["recorded on"] != here
     attempts = 1 if elsewhere else attempts
-    regressed = slower(tasks, ratios, attempts=attempts, rounds=rounds)
+    suspected = suspicions(tasks, known, attempts=attempts, rounds=rounds)
     if elsewhere:
         _say(f"recorded on {kept['recorded on']}")
         _say(f"measured on {here}")
         _say("another machine or other versions: reported only")
         return 0
-    for name, relative in regressed.items():
-        _say(f"REGRESSION: {name} takes {relative:.2f} of its recorded ratio to numpy")
-    if not regressed:
+    for name, (excess, proved) in suspected.items():
+        taken = f"{name} takes {excess:.2f} of its recorded ratio to numpy"
+        if proved:
+            _say(f"REGRESSION: {taken}")
+        else:
+            _say(f"NOT JUDGED: {taken}, but numpy is not as fast as recorded either")
+    if not suspected:
         _say(f"no kernel takes more than {ALLOWED:g} of its recorded ratio to numpy")
-    return int(bool(regressed))
+    return int(any(one.proved for one in suspected.values()))
+
+
+def _as_recorded(one: dict[str, Any]) -> Measured:
+    reference = one["numpy microseconds"] / 1e6
+    return Measured(kernel=one["ratio"] * reference, reference=reference)
 
 
 def _say(line: str) -> None:

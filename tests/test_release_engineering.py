@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import json
 import re
 import subprocess
@@ -168,43 +169,90 @@ def test_the_performance_page_is_the_one_that_its_figures_make(monkeypatch):
     assert generator.PAGE.read_text() == generator.page(figures, ratios)
 
 
-def half_as_much_again(call):
-    turn = iter(range(10**9))
+class Machine:
+    """A clock of its own, and work that takes as long as it is told."""
 
-    def slower():
-        call()
-        if next(turn) % 2:
-            call()
+    def __init__(self, ratio_check, monkeypatch):
+        self.now = 0.0
+        self.busy = 1.0
+        self.checked = ratio_check
+        monkeypatch.setattr(ratio_check, "process_time", lambda: self.now)
+        monkeypatch.setattr(
+            ratio_check, "REFERENCES", {"sort": lambda cells: self.work(1e-3)}
+        )
 
-    return slower
+    def work(self, seconds):
+        disturbed = itertools.cycle([1.0] * 20 + [2.0] * 30)
 
+        def call():
+            self.now += seconds * self.busy * next(disturbed)
 
-def test_a_kernel_that_takes_half_as_much_again_is_named(ratio_check):
-    wanted = ("hilbert_order", "discrete_laplace")
-    tasks = [task for task in ratio_check.all_tasks() if task.name in wanted]
-    found = ratio_check.measure(tasks, rounds=10)
-    recorded = {name: one.ratio for name, one in found.items()}
-    planted = [
-        task._replace(prepare=lambda task=task: half_as_much_again(task.prepare()))
-        if task.name == "hilbert_order"
-        else task
-        for task in tasks
-    ]
-    named = ratio_check.slower(planted, recorded, attempts=4, rounds=10)
-    assert set(named) == {"hilbert_order"}
+        return call
+
+    def task(self, name, seconds):
+        return self.checked.Task(name, 4096, "sort", lambda: self.work(seconds))
 
 
-def test_ratios_of_another_machine_are_reported_only(ratio_check, capsys):
-    task = ratio_check.Task("sums", 4096, "sort", lambda: lambda: sum(range(4096)))
-    kept = {
-        "recorded on": ratio_check.fingerprint(),
-        "kernels": {"sums": {"ratio": 1e-6}},
-    }
-    assert ratio_check.check([task], kept, attempts=2, rounds=2) == 1
-    assert "REGRESSION: sums" in capsys.readouterr().out
+@pytest.fixture
+def machine(ratio_check, monkeypatch):
+    return Machine(ratio_check, monkeypatch)
+
+
+@pytest.mark.parametrize(("times", "named"), [(1.1, set()), (1.25, {"one"})])
+def test_a_kernel_that_takes_a_quarter_more_is_named(
+    ratio_check, machine, times, named
+):
+    tasks = [machine.task("one", 3e-3), machine.task("other", 2e-3)]
+    recorded = ratio_check.measure(tasks)
+    planted = [machine.task("one", 3e-3 * times), tasks[1]]
+    found = ratio_check.suspicions(planted, recorded)
+    assert set(found) == named
+    for one in found.values():
+        assert one.proved
+        assert one.excess == pytest.approx(times, rel=0.02)
+
+
+def test_one_quiet_attempt_acquits(ratio_check, machine):
+    recorded = ratio_check.measure([machine.task("one", 3e-3)])
+    attempts = iter((4.5e-3, 4.2e-3, 3e-3, 9e-3))
+    unsteady = machine.task("one", 3e-3)._replace(
+        prepare=lambda: machine.work(next(attempts))
+    )
+    assert ratio_check.suspicions([unsteady], recorded) == {}
+    assert next(attempts) == 9e-3
+
+
+def kept_of(ratio_check, tasks):
+    return json.loads(json.dumps(ratio_check.record(tasks, runs=1)))
+
+
+def test_a_regression_ends_with_status_one(ratio_check, machine, capsys):
+    kept = kept_of(ratio_check, [machine.task("one", 3e-3)])
+    assert ratio_check.check([machine.task("one", 3e-3)], kept) == 0
+    assert "no kernel takes more than 1.2" in capsys.readouterr().out
+    assert ratio_check.check([machine.task("one", 4e-3)], kept) == 1
+    assert "REGRESSION: one takes 1.33" in capsys.readouterr().out
+
+
+def test_where_numpy_is_slower_too_nothing_is_judged(ratio_check, machine, capsys):
+    kept = kept_of(ratio_check, [machine.task("one", 3e-3)])
+    machine.busy = 1.5
+    assert ratio_check.check([machine.task("one", 4e-3)], kept) == 0
+    assert "NOT JUDGED: one takes 1.33" in capsys.readouterr().out
+
+
+def test_ratios_of_another_machine_are_reported_only(ratio_check, machine, capsys):
+    kept = kept_of(ratio_check, [machine.task("one", 3e-3)])
     kept["recorded on"] = {"processor": "another"}
-    assert ratio_check.check([task], kept, attempts=2, rounds=2) == 0
+    assert ratio_check.check([machine.task("one", 9e-3)], kept) == 0
     assert "reported only" in capsys.readouterr().out
+
+
+def test_real_kernels_can_be_measured(ratio_check):
+    tasks = [task for task in ratio_check.all_tasks() if "hilbert" in task.name]
+    found = ratio_check.measure(tasks, rounds=1)
+    assert set(found) == {"hilbert_order"}
+    assert found["hilbert_order"].ratio > 0
 
 
 def test_every_kernel_of_the_check_is_recorded(ratio_check):
