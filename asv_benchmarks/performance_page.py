@@ -84,7 +84,8 @@ python asv_benchmarks/ratio_check.py --record   # for another machine or other v
 cd asv_benchmarks
 asv machine --yes
 commit=$(git rev-parse HEAD)
-asv run --environment existing:python --set-commit-hash $commit --bench '^kernels'
+asv run --environment existing:python --set-commit-hash $commit --bench '^kernels' \\
+    -a 'repeat=(3, 10, 0.5)' -a rounds=1        # ten minutes
 python performance_page.py --results results    # this page anew
 asv publish && asv preview                      # graphs over commits, in html/
 ```
