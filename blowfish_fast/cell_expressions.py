@@ -8,12 +8,14 @@ explorer's questions.
     cell       corrected by comparing    with the two edges beside it
     cell       ((v < e2) ? (v < e1) ? 0 : 1 : ...)       other edges: log2 comparisons
 
-Equal widths are corrected because engines round divisions their own way; the edges
-they are compared with are the same doubles everywhere.
+No value may make a query fail: that it fails would tell, free of charge, that some
+record holds the value. Equal widths are corrected because engines round divisions
+their own way; the edges they are compared with are the same doubles everywhere.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -24,11 +26,23 @@ from ._typing import FloatArray
 from .axes import MICROSECONDS, Attribute
 from .errors import InputError, SizeError
 
+WITHOUT_NAN = ("sqlite", "mysql")
 MOST_COMPARED = 2**12
 """Edges of unequal cells, or levels, that are written into a query."""
 
 SECOND = MICROSECONDS["s"]
 """Dates are compared to the second, in microseconds."""
+
+MOST_DIGITS = 300
+"""Digits before and behind the point of a decimal that fits into a double."""
+
+EPOCH = datetime(1970, 1, 1)
+
+NANOSECONDS = 9
+"""Digits of a second that the finest timestamps carry."""
+
+REACH = timedelta(days=2)
+"""How far beyond the edges dates are told apart; no time zone is further off."""
 
 
 def ibis_module() -> Any:
@@ -44,7 +58,10 @@ def double(number: float) -> Any:
 def is_missing(column: Any) -> Any:
     """Return whether each value is NULL or NaN."""
     absent = column.isnull()
-    return absent | column.isnan() if column.type().is_floating() else absent
+    # SQLite and MySQL keep no NaN, and ibis has no word for it there.
+    if column.type().is_floating() and _engine(column) not in WITHOUT_NAN:
+        return absent | column.isnan()
+    return absent
 
 
 def as_number(column: Any, attribute: Attribute) -> Any:
@@ -53,7 +70,10 @@ def as_number(column: Any, attribute: Attribute) -> Any:
     if attribute.unit is None:
         if kind.is_boolean():
             return column.ifelse(double(1.0), double(0.0))
+        if kind.is_decimal() and (kind.precision or MOST_DIGITS + 1) > MOST_DIGITS:
+            return _long_decimal(column)
         return column.cast("float64")
+    column = _within_reach(column, attribute)
     if kind.is_timestamp() and kind.timezone and _engine(column) == "duckdb":
         # ibis would cast to local time first; DuckDB's own function takes the instant.
         return _instant_in_seconds()(column).floor().cast("float64")
@@ -74,6 +94,53 @@ def comparable_edges(attribute: Attribute) -> FloatArray:
             f"{_called(attribute)} lie between seconds; use edges in whole seconds"
         )
     return cuts * (length // SECOND)
+
+
+def _long_decimal(column: Any) -> Any:
+    """Return decimals as doubles, also those that no double comes near to.
+
+    PostgreSQL has decimals of any length, and no double for the largest and smallest.
+    """
+    ibis = ibis_module()
+    most, least = (ibis.literal(f"1e{sign}{MOST_DIGITS}") for sign in ("", "-"))
+    large, small = most.cast("decimal"), least.cast("decimal")
+    return ibis.cases(
+        (column > large, double(10.0**MOST_DIGITS)),
+        (column < -large, double(-(10.0**MOST_DIGITS))),
+        (column.abs() < small, double(0.0)),
+        else_=column.cast("float64"),
+    )
+
+
+def _within_reach(column: Any, attribute: Attribute) -> Any:
+    """Return dates, those far beyond the edges moved to a place just beyond them.
+
+    Databases hold dates that have no number of seconds: infinity, and years that dates
+    reach and moments do not. NULL stays NULL.
+    """
+    edges = comparable_edges(attribute)
+    try:
+        first, last = (EPOCH + timedelta(seconds=float(edges[at])) for at in (0, -1))
+    except OverflowError:
+        return column
+    low = first - REACH if first - datetime.min > REACH else datetime.min
+    high = last + REACH if datetime.max - last > REACH else datetime.max
+    kind = column.type()
+    if kind.is_timestamp() and not kind.timezone and kind.scale == NANOSECONDS:
+        # They reach three centuries only, and the edges may lie beyond.
+        column = column.cast("timestamp(6)")
+    least, most = (_as_literal(one, kind) for one in (low, high))
+    return ibis_module().cases(
+        (column < least, least), (column > most, most), else_=column
+    )
+
+
+def _as_literal(moment: datetime, kind: Any) -> Any:
+    if kind.is_date():
+        return ibis_module().literal(moment.date(), "date")
+    if kind.timezone:
+        return ibis_module().literal(moment.replace(tzinfo=UTC), "timestamp('UTC')")
+    return ibis_module().literal(moment, "timestamp")
 
 
 def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
@@ -117,8 +184,11 @@ def compared_levels(attribute: Attribute) -> tuple[Any, ...]:
 def as_level(column: Any) -> Any:
     """Return values that can be compared with `compared_levels`."""
     if column.type().is_boolean():
-        whole = ibis_module().literal
-        return column.ifelse(whole(1, "int64"), whole(0, "int64"))
+        ibis = ibis_module()
+        # Neither for NULL: "if true, else" would call what is missing false.
+        return ibis.cases(
+            (column, ibis.literal(1, "int64")), (~column, ibis.literal(0, "int64"))
+        )
     return column
 
 

@@ -10,11 +10,11 @@ Errors come back as the kinds that the server raised. Needs ``httpx`` (extra ``w
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -22,7 +22,10 @@ import numpy as np
 from . import errors
 from ._optional import require
 from ._typing import FloatArray
-from .errors import BlowfishError, InputError
+from ._validation import malformed_as
+from .errors import BlowfishError, EngineError, InputError
+
+Read = TypeVar("Read")
 
 PATIENCE = 120.0
 """Seconds to wait: the first plan of a large question takes a while."""
@@ -59,11 +62,15 @@ class ReceivedAnswer:
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:
         """Read the server's JSON."""
         intervals = plain["intervals"]
+        known = {one.name for one in fields(cls)}
         return cls(
             **{
-                **plain,
+                # A newer server may say more than is understood here.
+                **{name: one for name, one in plain.items() if name in known},
                 "values": np.asarray(plain["values"], dtype=np.float64),
-                "intervals": None if intervals is None else np.asarray(intervals),
+                "intervals": (
+                    None if intervals is None else np.asarray(intervals, np.float64)
+                ),
             }
         )
 
@@ -96,15 +103,15 @@ class Client:
 
     def who(self) -> dict[str, Any]:
         """Return one's role and name."""
-        return dict(self._call("GET", "/api/session"))
+        return self._read(dict, "GET", "/api/session")
 
     def tables(self) -> list[dict[str, Any]]:
         """Return the tables: attributes, policies, budget, what remains."""
-        return list(self._call("GET", "/api/tables"))
+        return self._read(list, "GET", "/api/tables")
 
     def explain(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Return cost and candidates of a question. Free; no data is read."""
-        return dict(self._call("POST", "/api/explain", {"question": dict(question)}))
+        return self._read(dict, "POST", "/api/explain", {"question": dict(question)})
 
     def ask(
         self, question: Mapping[str, Any], *, request: str | None = None
@@ -115,7 +122,7 @@ class Client:
         old one the old answer comes back, whatever happened to the connection.
         """
         body = {"question": dict(question), "request": request}
-        return ReceivedAnswer.of(self._call("POST", "/api/ask", body))
+        return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
 
     def ask_anew(self, question: Mapping[str, Any]) -> ReceivedAnswer:
         """Ask with fresh noise, and pay again."""
@@ -124,12 +131,12 @@ class Client:
     def history(self, table: str, last: int = 200) -> list[dict[str, Any]]:
         """Return the latest charges, oldest first: one's own, or all for a curator."""
         where = f"/api/history?table={_name(table)}&last={last}"
-        return list(self._call("GET", where))
+        return self._read(list, "GET", where)
 
     def answer(self, table: str, request: str) -> ReceivedAnswer:
         """Return an answer of the history again. Free."""
         where = f"/api/answer?table={_name(table)}&request={_name(request)}"
-        return ReceivedAnswer.of(self._call("GET", where))
+        return self._read(ReceivedAnswer.of, "GET", where)
 
     def preview(
         self,
@@ -141,33 +148,33 @@ class Client:
         """Curator: return the true answer beside a private one; nothing is charged."""
         stated = None if policies is None else dict(policies)
         body = {"question": dict(question), "epsilon": epsilon, "policies": stated}
-        return dict(self._call("POST", "/api/curator/preview", body))
+        return self._read(dict, "POST", "/api/curator/preview", body)
 
     def trade_off(
         self, question: Mapping[str, Any], thetas: list[int] | None = None
     ) -> list[dict[str, Any]]:
         """Curator: return what an accuracy costs at each threshold."""
         body = {"question": dict(question), "thetas": thetas}
-        return list(self._call("POST", "/api/curator/trade-off", body))
+        return self._read(list, "POST", "/api/curator/trade-off", body)
 
     def set_policies(self, table: str, policies: Mapping[str, Any]) -> dict[str, Any]:
         """Curator: state policies, or reset to the default with none."""
         where = f"/api/curator/tables/{_name(table)}/policies"
-        return dict(self._call("PUT", where, dict(policies)))
+        return self._read(dict, "PUT", where, dict(policies))
 
     def set_budget(self, table: str, epsilon: float) -> dict[str, Any]:
         """Curator: state the budget; only before the first charge."""
         where = f"/api/curator/tables/{_name(table)}/budget"
-        return dict(self._call("PUT", where, {"epsilon": epsilon}))
+        return self._read(dict, "PUT", where, {"epsilon": epsilon})
 
     def analysts(self) -> list[dict[str, Any]]:
         """Curator: return the analysts and their allotments."""
-        return list(self._call("GET", "/api/curator/analysts"))
+        return self._read(list, "GET", "/api/curator/analysts")
 
     def add_analyst(self, name: str) -> str:
         """Curator: make a secret for an analyst, and return it this once."""
-        made = self._call("POST", f"/api/curator/analysts/{_name(name)}")
-        return str(made["secret"])
+        where = f"/api/curator/analysts/{_name(name)}"
+        return self._read(lambda made: str(made["secret"]), "POST", where)
 
     def revoke_analyst(self, name: str) -> None:
         """Curator: end an analyst's secret and sessions."""
@@ -176,32 +183,32 @@ class Client:
     def allot(self, table: str, analyst: str, epsilon: float) -> dict[str, Any]:
         """Curator: set what an analyst may spend of a table's budget."""
         where = f"/api/curator/tables/{_name(table)}/allotments/{_name(analyst)}"
-        return dict(self._call("PUT", where, {"epsilon": epsilon}))
+        return self._read(dict, "PUT", where, {"epsilon": epsilon})
 
     def data_sets(self) -> dict[str, dict[str, str]]:
         """Curator: return tables that may be described, with columns and types."""
-        return dict(self._call("GET", "/api/curator/data-sets"))
+        return self._read(dict, "GET", "/api/curator/data-sets")
 
     def add_csv(self, name: str, path: str | Path) -> dict[str, str]:
         """Curator: add a CSV file as a data set; return its columns and types."""
         with Path(path).open("rb") as file:
-            made = self._call(
+            return self._read(
+                lambda made: dict(made["columns"]),
                 "POST",
                 "/api/curator/data-sets",
                 data={"name": name},
                 files={"file": ("data.csv", file, "text/csv")},
             )
-        return dict(made["columns"])
 
     def add_table(self, table: Mapping[str, Any], *, epsilon: float) -> dict[str, Any]:
         """Curator: describe a table and give it a budget."""
         body = {"table": dict(table), "epsilon": epsilon}
-        return dict(self._call("POST", "/api/curator/tables", body))
+        return self._read(dict, "POST", "/api/curator/tables", body)
 
     def verify(self, table: str) -> str:
         """Curator: check the chain of a table's ledger; return its head."""
-        found = self._call("POST", f"/api/curator/tables/{_name(table)}/verify")
-        return str(found["head"])
+        where = f"/api/curator/tables/{_name(table)}/verify"
+        return self._read(lambda found: str(found["head"]), "POST", where)
 
     def close(self) -> None:
         """Close the connections."""
@@ -218,12 +225,29 @@ class Client:
     ) -> None:
         self.close()
 
+    def _read(
+        self,
+        reader: Callable[[Any], Read],
+        method: str,
+        path: str,
+        *body: Any,
+        **parts: Any,
+    ) -> Read:
+        """Call, and read the reply; whoever answers there need not be an explorer."""
+        content = self._call(method, path, *body, **parts)
+        with malformed_as(
+            EngineError,
+            "an explorer's server answers otherwise; check the address, and whether "
+            "client and server are of one version",
+        ):
+            return reader(content)
+
     def _call(self, method: str, path: str, body: Any = None, **parts: Any) -> Any:
         httpx = require("httpx", extra="web", purpose="bf.connect")
         try:
             response = self._http.request(method, path, json=body, **parts)
         except httpx.TransportError as problem:
-            raise errors.EngineError(
+            raise EngineError(
                 f"the server does not answer ({type(problem).__name__}). Ask again "
                 "with the same request: nothing is charged twice"
             ) from None
@@ -233,8 +257,8 @@ class Client:
             return None
         try:
             content = response.json()
-        except ValueError:
-            content = {}
+        except (RecursionError, ValueError):
+            content = None
         if response.is_success:
             return content
         raise _error(response.status_code, content)

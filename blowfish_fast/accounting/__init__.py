@@ -17,3 +17,7 @@ __all__ = [
     "parallel_by_regions",
     "sequential",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,12 +20,13 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ..errors import BudgetError, LedgerError
 from .composition import units_text
+from .file_watch import FileWatch
 from .journal_check import checked_head
 from .journal_file import (
     append,
@@ -91,12 +92,13 @@ class Journal:
     ) -> None:
         self.path = path
         self.name = "the ledger in memory" if path is None else f"the ledger {path}"
-        self._commits = SharedCommits(self.name, self._connected)
+        self._commits = SharedCommits(self.name, self._connected, self._committed)
         self._reading = threading.Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._closed = False
+        self._watch: FileWatch | None = None
         with plain_errors(self.name):
             if path is None:
                 assert total is not None
@@ -107,6 +109,8 @@ class Journal:
                 if not path.exists() and total is not None and terms is not None:
                     create_file(path, total, terms)
                 self._connection = open_file(path)
+                self._watch = FileWatch(path)
+                self._watch.opened(self._connection)
         weakref.finalize(self, _close_in, os.getpid(), self._connection)
         _JOURNALS.add(self)
 
@@ -307,8 +311,19 @@ class Journal:
             self._connection = open_file(self.path)
             weakref.finalize(self, _close_in, os.getpid(), self._connection)
             self._process = os.getpid()
+            if self._watch is not None:
+                self._watch.opened(self._connection)
         assert self._connection is not None
+        if self._watch is not None:
+            self._watch.check_place()
+            self._watch.check_growth(self._connection)
         return self._connection
+
+    def _committed(self, connection: sqlite3.Connection) -> None:
+        if self._watch is not None:
+            # What is committed stands, whether or not it can be read just now.
+            with suppress(sqlite3.Error):
+                self._watch.note_growth(connection)
 
     @contextmanager
     def _statement(self) -> Iterator[sqlite3.Connection]:
@@ -324,6 +339,8 @@ class Journal:
         with self._reading, plain_errors(self.name):
             if self._closed:
                 raise LedgerError(f"{self.name} was closed; open it again")
+            if self._watch is not None and self._process == os.getpid():
+                self._watch.check_place()
             if self._reader is None:
                 self._reader = open_file(self.path)
                 weakref.finalize(self, _close_in, os.getpid(), self._reader)

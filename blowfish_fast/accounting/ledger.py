@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from .._validation import as_epsilon
+from .._validation import as_epsilon, quoted
 from ..errors import (
     InputError,
     LedgerError,
@@ -47,6 +47,7 @@ from .regions import Region, check_regions
 from .request import (
     Part,
     RandomLike,
+    as_place,
     as_request,
     check_mechanism,
     check_policy,
@@ -55,6 +56,7 @@ from .request import (
     check_seed,
     described,
     drawn,
+    is_plain_name,
     is_public,
     packed,
     refusal,
@@ -134,9 +136,9 @@ class Ledger(LedgerViews):
         if policy is not None and not isinstance(policy, Policy):
             raise PolicyError(
                 f"state the policy of the ledger, such as policies.Full(domain); "
-                f"received {policy!r}"
+                f"received {quoted(policy)}"
             )
-        where = None if path is None else Path(os.path.abspath(os.fspath(path)))
+        where = as_place(path)
         if (where is None or not where.exists()) and (total is None or policy is None):
             raise InputError(
                 "a new ledger needs a budget and a policy: Ledger(path, epsilon=1.0, "
@@ -316,10 +318,10 @@ class Ledger(LedgerViews):
         Allotments may add up to more than the budget: whoever asks first gets it. They
         may change at any time, down to what was spent.
         """
-        if not isinstance(analyst, str) or not 0 < len(analyst) <= LONGEST_NAME:
+        if not is_plain_name(analyst, LONGEST_NAME):
             raise InputError(
-                f"an analyst is named by a text of 1 to {LONGEST_NAME} characters; "
-                f"received {analyst!r}"
+                f"an analyst is named by a text of 1 to {LONGEST_NAME} printable "
+                f"characters; received {analyst!r}"
             )
         self._journal.allot(analyst, units_granted(as_epsilon(epsilon)))
 

@@ -6,12 +6,15 @@ refused; everything after it holds noisy values only.
 
 from __future__ import annotations
 
+import os
 import uuid
 from contextlib import suppress
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from .._validation import quoted
 from ..errors import (
     DataDependentError,
     InputError,
@@ -141,12 +144,24 @@ def check_same(charge: Charge, content: dict[str, Any]) -> None:
         )
 
 
+def as_place(path: Any) -> Path | None:
+    """Read where a ledger is kept; None is memory."""
+    if path is None:
+        return None
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            "a ledger is kept in a file, Ledger(path, epsilon=1.0, policy=...), or in "
+            f"memory, Ledger(None, ...); received {quoted(path)} as the path"
+        )
+    return Path(os.path.abspath(os.fspath(path)))
+
+
 def check_mechanism(mechanism: Any) -> None:
     """Refuse what is no mechanism."""
     if not isinstance(mechanism, Mechanism):
         raise InputError(
             f"a ledger releases mechanisms, such as Laplace(...); received "
-            f"{mechanism!r}"
+            f"{quoted(mechanism)}"
         )
 
 
@@ -170,12 +185,21 @@ def as_request(request: Any) -> str:
     """Read the name of a request, or make one up."""
     if request is None:
         return uuid.uuid4().hex
-    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_REQUEST:
+    if not is_plain_name(request, LONGEST_REQUEST):
         raise InputError(
-            f"a request is named by a text of 1 to {LONGEST_REQUEST} characters; "
-            f"received {request!r}"
+            f"a request is named by a text of 1 to {LONGEST_REQUEST} printable "
+            f"characters; received {request!r}"
         )
     return request
+
+
+def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
+    """Return whether a name is a short text on one line.
+
+    Names are listed on the screens of others: a control character in one of them could
+    rewrite what a curator reads.
+    """
+    return isinstance(name, str) and 0 < len(name) <= longest and name.isprintable()
 
 
 def packed(release: Release) -> bytes:

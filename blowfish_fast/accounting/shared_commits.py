@@ -48,12 +48,20 @@ class SharedCommits:
         What messages call the file.
     connected : callable
         Returns the connection; called under `lock`.
+    committed : callable, optional
+        Told of every commit of what was written; called under `lock`.
     """
 
-    def __init__(self, name: str, connected: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(
+        self,
+        name: str,
+        connected: Callable[[], sqlite3.Connection],
+        committed: Callable[[sqlite3.Connection], None] = lambda _: None,
+    ) -> None:
         self.name = name
         self.lock = threading.Lock()
         self._connected = connected
+        self._committed = committed
         self._queue: deque[_Waiting] = deque()
 
     def run(self, action: Callable[[sqlite3.Connection], Result]) -> Result:
@@ -75,6 +83,8 @@ class SharedCommits:
             connection = self._connected()
             with _transaction(connection, write=write):
                 yield connection
+            if write:
+                self._committed(connection)
 
     def forget(self) -> None:
         """Start anew in a forked process: those who wait are in the other one."""
@@ -90,6 +100,7 @@ class SharedCommits:
                 with _transaction(connection, write=True):
                     for one in batch:
                         self._run_one(connection, one)
+                self._committed(connection)
         except Exception as problem:
             for one in batch:
                 one.problem = problem

@@ -37,7 +37,8 @@ class TableSpec(Model):
     policies : dict
         Policy of each attribute by name. Empty: any two records are joined (`full` on
         the product), which protects most. As soon as one is stated, policies are
-        composed over attributes, and those not named may take any value.
+        composed over attributes, and those not named may take any value; each then
+        reads a column of its own.
 
     Examples
     --------
@@ -62,6 +63,15 @@ class TableSpec(Model):
         unknown = sorted(set(self.policies) - set(names))
         if unknown:
             raise ValueError(f"policies name unknown attributes: {unknown}")
+        columns = [one.source for one in self.attributes]
+        twice = sorted({one for one in columns if columns.count(one) > 1})
+        if self.policies and twice:
+            raise ValueError(
+                f"two attributes read the column {twice[0]!r}, so a value that moves "
+                "changes both, and policies by attribute let one change at a time. "
+                "Leave one of them out (questions have a granularity of their own), or "
+                "state no policies: whole records are secret then"
+            )
         self.policy()
         return self
 

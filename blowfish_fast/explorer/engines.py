@@ -272,6 +272,7 @@ def _files(paths: list[Path]) -> Any:
         try:
             view = getattr(backend, reader)(str(path), **options)
             backend.create_table(path.stem, view)
+            backend.raw_sql(f'DROP VIEW "{view.get_name()}"')
         except Exception as problem:
             raise EngineError(
                 f"{path.name!r} could not be read ({type(problem).__name__})"

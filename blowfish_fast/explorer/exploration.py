@@ -27,11 +27,9 @@ import numpy as np
 from .._typing import FloatArray
 from ..accounting.ledger import Ledger
 from ..accounting.statements import Entry
-from ..comparison import compare
-from ..errors import BlowfishError, CatalogError, LedgerError, QuestionError
+from ..errors import BudgetError, CatalogError, LedgerError, QuestionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.laplace import Laplace
-from ..mechanisms.registry import MECHANISMS
 from ..policies import Policy
 from ..policy_sensitivity import sensitivity
 from ..translation import translate
@@ -41,6 +39,7 @@ from .attributes import PolicySpec
 from .catalog import TableSpec
 from .engines import Engine
 from .layout import Layout, lay_out
+from .prices import bought, check_affordable, remaining_for
 from .questions import Accuracy, Question, Spending, read_question
 
 LEAST_EPSILON = Fraction(1, 10**9)
@@ -249,6 +248,8 @@ class Explorer:
         replayed = entry is not None and entry.state == "stored"
         release = self.ledger.replay(name) if replayed else None
         if release is None:
+            if entry is None:
+                self._check_affordable(name, plan.cost, analyst)
             counts = self.engine.counts(layout)
             release = self.ledger.release(
                 plan.mechanism,
@@ -266,6 +267,14 @@ class Explorer:
             replayed=replayed,
             exact=plan.free,
         )
+
+    def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
+        try:
+            check_affordable(self.ledger, cost, analyst)
+        except BudgetError:
+            # Somebody else may have paid for the same question just now.
+            if self.ledger.entry(name) is None:
+                raise
 
     def answered(self, request: str) -> Answer | None:
         """Return an answer that was given before; None if there is none. Free."""
@@ -291,11 +300,7 @@ class Explorer:
 
     def remaining(self, analyst: str | None = None) -> Fraction:
         """Return what may still be spent, by an analyst or in all."""
-        left = self.ledger.remaining
-        if analyst is None:
-            return left
-        share = self.ledger.allotments().get(analyst)
-        return min(left, share.remaining) if share is not None else Fraction(0)
+        return remaining_for(self.ledger, analyst)
 
     def set_policies(self, policies: Mapping[str, Any]) -> None:
         """State other policies; refused after the first charge. Empty: the default."""
@@ -400,7 +405,7 @@ class Explorer:
             exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, on="queries")
             return Plan(layout, policy, workload, exact, Fraction(0), True, [])
         if isinstance(cost, Spending):
-            chosen = _spending(policy, workload, cost)
+            chosen = bought(policy, workload, cost)
             rows = [{"name": chosen.name, "epsilon": float(chosen.epsilon)}]
             return Plan(layout, policy, workload, chosen, chosen.epsilon, False, rows)
         few = workload.queries <= MOST_SIMULATED_QUERIES
@@ -459,26 +464,6 @@ def as_table(table: Any) -> TableSpec:
 def request_of(question: Question) -> str:
     """Return the name that identical questions share."""
     return "q-" + _digest(question.model_dump(mode="json"))[:40]
-
-
-def _spending(policy: Policy, workload: Workload, cost: Spending) -> Mechanism:
-    epsilon = Fraction(repr(cost.epsilon))
-    if cost.mechanism is None:
-        best = compare(policy, workload, epsilon=epsilon, hurried=True).best
-        if best.mechanism is None:
-            raise QuestionError(f"no mechanism fits this question: {best.reason}")
-        return best.mechanism
-    kind = MECHANISMS.get(cost.mechanism)
-    if kind is None:
-        raise QuestionError(
-            f"there is no mechanism {cost.mechanism!r}; there are {sorted(MECHANISMS)}"
-        )
-    try:
-        return kind(policy, workload, epsilon=epsilon)
-    except (BlowfishError, TypeError) as problem:
-        raise QuestionError(
-            f"{cost.mechanism} cannot answer this question: {problem}"
-        ) from None
 
 
 def _log_grid(largest: int) -> list[int]:

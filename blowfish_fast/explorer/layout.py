@@ -44,6 +44,9 @@ from .questions import (
 MOST_BINS = 2**22
 """Bins of one question."""
 
+MOST_COVERED = 2**24
+"""Bins of all boxes of one question together, where each box is listed bin by bin."""
+
 
 class Stretch(NamedTuple):
     """Cells `first` up to `end`, `width` to a bin; all others in bin `rest`."""
@@ -221,6 +224,13 @@ class Layout:
         shape = self.asked_shape
         if domain.shape == shape:
             return Rectangles(domain, lows, highs)
+        covered = int((highs - lows).prod(axis=1).sum())
+        if covered > MOST_COVERED:
+            raise SizeError(
+                f"the boxes hold {covered:,} bins together; at most 2^24 = "
+                f"{MOST_COVERED:,} are listed. Use fewer boxes, or a coarser "
+                "granularity"
+            )
         from scipy import sparse
 
         # Bins beyond the grid stay out of every box.

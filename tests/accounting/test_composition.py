@@ -64,6 +64,13 @@ def test_constraints_bind_where_some_edge_changes_a_count(pairs, mask):
     assert constraints_bind(policy) == changes
 
 
+def test_a_person_who_comes_or_goes_changes_the_counts_of_their_cell():
+    known = bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
+    assert constraints_bind(bf.policies.AddRemove(LINE).with_constraints(known))
+    outside = bf.policies.Graph(LINE, [(-1, 2), (2, 3)])
+    assert not constraints_bind(outside.with_constraints(known))
+
+
 def test_a_projection_of_constraints_counts_as_binding():
     known = bf.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
     policy = bf.policies.Blocks(LINE, [0, 0, 0, 1, 1, 1]).with_constraints(known)

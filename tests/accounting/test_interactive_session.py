@@ -70,6 +70,12 @@ def test_a_named_question_is_answered_once(tmp_path):
     assert first == again
     assert first.interval() == again.interval()
     assert asked.ledger.spent == 1
+    total = asked.noisy_sum("age", sex="F", epsilon=2, request="years of women")
+    assert asked.noisy_sum("age", sex="F", epsilon=2, request="years of women") == total
+    parts = asked.partition("sex")
+    sums = parts.noisy_sum("age", epsilon=1, request="years of each")
+    assert parts.noisy_sum("age", epsilon=1, request="years of each") == sums
+    assert len(asked.ledger.history()) == 3
     with pytest.raises(LedgerError, match="another question"):
         asked.noisy_count(sex="M", epsilon=1, request="women")
     with pytest.raises(RandomnessError, match="on disk"):

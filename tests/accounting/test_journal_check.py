@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -114,9 +115,10 @@ def test_only_a_noted_head_shows_that_the_end_was_cut_off(journal):
         "DELETE FROM log WHERE number = 4",
         "UPDATE budget SET spent = 10",
     )
-    journal.verify()
-    with pytest.raises(LedgerError, match="entries were cut off"):
-        journal.verify(head)
+    with closing(Journal(journal.path)) as again:
+        again.verify()
+        with pytest.raises(LedgerError, match="entries were cut off"):
+            again.verify(head)
 
 
 def test_a_stored_answer_is_checked_when_it_is_read(journal):

@@ -373,6 +373,11 @@ def test_every_policy_survives_on_disk(policy, path):
         assert again.remaining == 0
 
 
+def test_a_budget_is_not_taken_for_a_path():
+    with pytest.raises(InputError, match=r"Ledger\(None, ...\); received 1.0 as"):
+        bf.Ledger(1.0, policy=FULL)
+
+
 def test_a_new_ledger_needs_budget_and_policy(path):
     for arguments in ({}, {"epsilon": 1}, {"policy": FULL}):
         with pytest.raises(InputError, match="needs a budget and a policy"):

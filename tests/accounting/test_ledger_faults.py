@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from datetime import datetime
@@ -18,6 +15,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import BudgetError, LedgerError
 from tests.accounting import starving
+from tests.own_process import found_by
 
 LINE = bf.Domain(4)
 FULL = bf.policies.Full(LINE)
@@ -26,23 +24,9 @@ CLOCKS = [0.0, 1.0, 4e9, -1e9, 2.5e11]
 posix = pytest.mark.skipif(os.name != "posix", reason="needs limits on file sizes")
 
 
-def run(scenario, folder):
-    paths = [str(Path(bf.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, starving.__file__, scenario, str(folder)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @posix
 def test_a_full_disk_charges_nothing_or_keeps_the_charge(tmp_path):
-    found = run("full_disk", tmp_path)
+    found = found_by(starving, "full_disk", tmp_path)
     outcomes = set()
     for said, spent, states, after, replayed in found:
         assert (after, replayed) == ("1/5", True)
@@ -64,7 +48,7 @@ def test_a_full_disk_charges_nothing_or_keeps_the_charge(tmp_path):
 
 @posix
 def test_nothing_half_written_stays_on_a_full_disk(tmp_path):
-    said, left, same = run("no_room_for_a_ledger", tmp_path)
+    said, left, same = found_by(starving, "no_room_for_a_ledger", tmp_path)
     assert "done" not in said
     assert said[0].startswith("LedgerError")
     assert left == ["kept"]
@@ -75,7 +59,7 @@ def test_nothing_half_written_stays_on_a_full_disk(tmp_path):
 def test_a_read_only_disk_replays_or_refuses_in_words():
     # The child gives up being root, so its folder must be reachable for everybody.
     with tempfile.TemporaryDirectory() as folder:
-        first, second, new = run("read_only", folder)
+        first, second, new = found_by(starving, "read_only", folder)
         os.chmod(Path(folder, "kept"), 0o755)
     for said in (first, second):
         assert said == "replayed" or "only be read" in said or "permissions" in said

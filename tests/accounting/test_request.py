@@ -81,9 +81,9 @@ def test_what_is_no_mechanism_is_refused():
         check_mechanism(FULL)
 
 
-@pytest.mark.parametrize("name", ["", "x" * 201, 7, b"a"])
+@pytest.mark.parametrize("name", ["", "x" * 201, 7, b"a", "a\x1b[2J", "a\nb"])
 def test_bad_names_are_refused(name):
-    with pytest.raises(InputError, match="1 to 200 characters"):
+    with pytest.raises(InputError, match="1 to 200 printable characters"):
         as_request(name)
 
 

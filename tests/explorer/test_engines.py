@@ -223,3 +223,14 @@ def test_what_cannot_be_opened_is_refused_in_words(tmp_path, source):
     place = source if "://" in source else tmp_path / source
     with pytest.raises(EngineError):
         Engine.connect(place)
+
+
+def test_several_files_are_tables_named_like_them(tmp_path):
+    (tmp_path / "visits.csv").write_text("age\n3\n4\n")
+    (tmp_path / "wards.csv").write_text("name,beds\na,7\n")
+    engine = Engine.of_files([tmp_path / "visits.csv", tmp_path / "wards.csv"])
+    assert engine.tables() == ["visits", "wards"]
+    assert Engine.connect(tmp_path / "visits.csv").tables() == ["visits"]
+    assert list(engine.columns("wards")) == ["name", "beds"]
+    with pytest.raises(EngineError, match=r"'notes.txt' is no CSV or Parquet file"):
+        Engine.of_files([tmp_path / "notes.txt"])

@@ -147,6 +147,24 @@ def test_allotments_bind(explorer):
     assert explorer.remaining("eve") == 0
 
 
+def test_what_cannot_be_paid_never_reaches_the_database(explorer, monkeypatch):
+    # Else refusals could be timed for nothing: counting takes as long as records say.
+    monkeypatch.setattr(explorer.engine, "counts", lambda _: pytest.fail("counted"))
+    explorer.ledger.allot("ann", 0.01)
+    for analyst in ("ann", "eve"):
+        with pytest.raises(BudgetError, match="nothing was charged"):
+            explorer.ask(AGES, analyst=analyst)
+    with pytest.raises(BudgetError, match="costs eps = 6, and 5 remains"):
+        explorer.ask({**AGES, "cost": {"epsilon": 6}})
+
+
+def test_what_was_paid_for_is_answered_to_those_who_cannot_pay(explorer):
+    first = explorer.ask({**AGES, "cost": {"epsilon": 5}})
+    again = explorer.ask({**AGES, "cost": {"epsilon": 5}}, analyst="eve")
+    assert again.replayed
+    assert again.values.tolist() == first.values.tolist()
+
+
 def test_a_database_that_disappears_costs_nothing(explorer, monkeypatch):
     def gone(*_):
         raise OSError("secret: 42 records of ann")
@@ -227,6 +245,17 @@ def test_a_ledger_knows_its_table(engine, tmp_path):
     other = TableSpec(**{**dict(other), "description": "another"})
     with pytest.raises(CatalogError, match="another description"):
         Explorer(other, engine, ledger=path)
+
+
+def test_one_column_is_not_two_attributes_under_policies():
+    ages = TABLE.attributes[0]
+    fine = {**ages.model_dump(exclude_none=True), "name": "fine", "column": "age"}
+    twice = {"name": "people", "attributes": [ages, fine]}
+    # Whole records are secret: both attributes may change at once.
+    assert TableSpec(**twice).policy().has_moves
+    for name in ("age", "fine"):
+        with pytest.raises(ValueError, match="two attributes read the column 'age'"):
+            TableSpec(**twice, policies={name: {"kind": "line"}})
 
 
 def test_a_column_that_may_hold_null_is_refused_by_its_schema(engine):

@@ -8,7 +8,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.errors import CatalogError, QuestionError, SizeError
 from blowfish_fast.explorer import TableSpec, read_question
-from blowfish_fast.explorer.layout import lay_out
+from blowfish_fast.explorer.layout import cell_of, lay_out
 
 SMALL = TableSpec(
     name="t",
@@ -43,6 +43,24 @@ QUESTIONS = {
         "kind": "marginal",
         "attributes": ["s", "a"],
         "filters": [{"attribute": "b", "high": 2}],
+    },
+    "ranges": {"kind": "ranges", "attribute": "a", "ranges": [[0, 4], [2, 6]]},
+    "ranges beside extras": {
+        "kind": "ranges",
+        "attribute": "b",
+        "ranges": [[0, 4], [1, 2]],
+    },
+    "boxes": {
+        "kind": "rectangles",
+        "attributes": ["a", "b"],
+        "granularity": [2, 1],
+        "rectangles": [[[0, 4], [1, 3]], [[2, 6], [0, 4]], [[4, 6], [3, 4]]],
+    },
+    "boxes, filtered": {
+        "kind": "rectangles",
+        "attributes": ["a", "b"],
+        "rectangles": [[[1, 5], [0, 2]], [[0, 6], [2, 3]]],
+        "filters": [{"attribute": "s", "values": ["x"]}],
     },
 }
 
@@ -121,6 +139,17 @@ def test_queries_count_what_the_question_says(name):
             ((s == one) & (a == two) & (b < 2)).sum()
             for one in range(2)
             for two in range(6)
+        ],
+        "ranges": [(a < 4).sum(), (a >= 2).sum()],
+        "ranges beside extras": [(b < 4).sum(), (b == 1).sum()],
+        "boxes": [
+            ((a < 4) & (b >= 1) & (b < 3)).sum(),
+            ((a >= 2) & (b < 4)).sum(),
+            ((a >= 4) & (b == 3)).sum(),
+        ],
+        "boxes, filtered": [
+            ((a >= 1) & (a < 5) & (b < 2) & (s == 0)).sum(),
+            ((b == 2) & (s == 0)).sum(),
         ],
     }[name]
     assert answers.tolist() == expected
@@ -204,6 +233,26 @@ def test_too_many_bins_are_refused_with_their_number():
         lay_out(wide, read_question(asked))
 
 
+def test_boxes_that_hold_too_many_bins_are_refused_before_they_are_listed():
+    maps = TableSpec(
+        name="t",
+        attributes=[
+            {"name": name, "cells": {"start": 0, "stop": 1024, "width": 1}}
+            for name in "ab"
+        ],
+    )
+    asked = {
+        "kind": "rectangles",
+        "table": "t",
+        "attributes": ["a", "b"],
+        "rectangles": [[[0, 1024], [0, 1024]]] * 17,
+        "cost": SPEND,
+    }
+    layout = lay_out(maps, read_question(asked))
+    with pytest.raises(SizeError, match="17,825,792 bins together"):
+        layout.workload(layout.policy(maps.policy()).domain)
+
+
 def test_a_table_of_any_size_is_never_listed():
     wide = TableSpec(
         name="t",
@@ -218,3 +267,12 @@ def test_a_table_of_any_size_is_never_listed():
     policy = layout.policy(wide.policy())
     assert policy.domain.size == 1001
     assert policy.covers(wide.policy())
+
+
+def test_edges_of_dates_are_days_without_a_time_zone():
+    days = np.arange("2024-01-01", "2024-01-05", dtype="M8[D]")
+    (attribute,) = bf.Domain.from_dates(days, name="day").attributes
+    assert cell_of(attribute, "2024-01-02") == 1
+    for value in ("2024-01-02T00:00:00+02:00", "2024-01-02T06:00:00", "soon"):
+        with pytest.raises(QuestionError):
+            cell_of(attribute, value)

@@ -115,6 +115,35 @@ def test_counted_cells_come_in_pieces(engine, monkeypatch):
         bf.SparseHistogram.from_ibis(AGES, table, outside="clamp")
 
 
+def listed(engine, name, kind, texts):
+    """Return a table of one column, without writing to the database."""
+    one = engine.backend.table("people").limit(1)
+    rows = [ibis.literal(text, "string").cast(kind) for text in texts]
+    return ibis.union(*(one.select(**{name: row}) for row in rows))
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date"])
+@pytest.mark.parametrize("edges", [DAYS, HOURS], ids=["months", "quarters of days"])
+def test_no_date_makes_a_count_fail(engine, kind, edges):
+    # That it failed would tell of one record, free of charge, as often as one likes.
+    if engine.backend.name == "pyspark":
+        pytest.skip("Spark has neither infinite dates nor far years")
+    far = ["infinity", "-infinity"] + ["400000-01-01"] * (kind == "date")
+    table = listed(engine, "day", kind, [*far, "2024-01-01", None])
+    found = counts(edges, table, outside="cell", missing="cell")
+    assert [found[0], *found[-2:]] == [1, len(far), 1]
+    clamped = counts(edges, table, outside="clamp", missing="cell")
+    assert [clamped[0], *clamped[-2:]] == [2, len(far) - 1, 1]
+
+
+def test_no_decimal_makes_a_count_fail(engine):
+    if engine.backend.name != "postgres":
+        pytest.skip("decimals of any length are PostgreSQL's")
+    values = ["1e1000", "-1e1000", "1e-1000", "Infinity", "NaN", "500.5", None]
+    table = listed(engine, "pay", "decimal", values)
+    assert counts(PAYS, table, outside="cell", missing="cell") == [1, 1, 0, 0, 0, 4, 1]
+
+
 @pytest.fixture
 def duck():
     pytest.importorskip("duckdb")
@@ -163,6 +192,14 @@ def test_dates_are_cut_at_the_instant_whatever_the_zone(duck):
     )
     with pytest.raises(InputError, match="to the second"):
         counts(fine, table)
+
+
+def test_the_finest_and_the_coarsest_timestamps_fit_any_edges(duck):
+    edges = bf.Domain.from_dates(["0001-01-01", "2024-01-01", "9999-12-31"], name="t")
+    for kind in ("TIMESTAMP_NS", "TIMESTAMP_S", "TIMESTAMPTZ"):
+        rows = [f"'{one}'::{kind}" for one in ("2023-05-05", "2024-05-05", "infinity")]
+        table = duck.sql(f"SELECT unnest([{', '.join(rows)}]) AS t")
+        assert counts(edges, table, outside="cell") == [1, 1, 1], kind
 
 
 def test_truth_values_fractions_and_decimals_are_numbers(duck):

@@ -81,6 +81,16 @@ def test_a_name_stands_for_one_question(served):
         assert spent(served) == before
 
 
+@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\u202eevil"])
+def test_names_cannot_rewrite_what_a_curator_reads(served, name):
+    before = spent(served)
+    with served.client("ann") as ann:
+        found = ann.post("/api/ask", json=asking(AGES, name))
+    assert found.status_code == 422
+    assert name not in found.json()["message"]
+    assert spent(served) == before
+
+
 def test_over_the_budget_nothing_is_charged(served):
     costly = {**AGES, "cost": {"epsilon": 4.9}}
     before = spent(served)

@@ -189,6 +189,23 @@ def test_an_analyst_asks_every_kind_of_question(browser, site):
         assert "sex = m" in visit.text("#answer-title")
 
 
+def test_names_and_levels_are_only_letters_in_pictures(browser, site):
+    link = '<a href="https://elsewhere.example/">f</a>'
+    sex = {"name": "<b>sex</b>", "column": "sex", "levels": [link, "<18"]}
+    marked = {"name": "marked", "source": "people", "attributes": [sex]}
+    explorer = site.workspace.add_table(marked, epsilon=5)
+    explorer.ledger.allot("ann", 4)
+    with Visit(browser, site, "ann") as visit:
+        # The first table by name.
+        visit.priced()
+        visit.asked()
+        assert lines(visit.page, "#answer a") == 0
+        shown = visit.page.locator("#answer .xaxislayer-above text").all_text_contents()
+        assert shown == [link, "<18"]
+        titles = visit.page.locator("#answer .xtitle").all_text_contents()
+        assert titles == ["<b>sex</b>"]
+
+
 def test_an_analyst_is_told_what_does_not_fit(browser, site):
     with Visit(browser, site, "ann") as visit:
         page = visit.page

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import httpx
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.client import Client
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
@@ -111,3 +115,46 @@ def test_a_server_that_does_not_answer_is_told():
 def test_odd_addresses_and_secrets_are_refused(url, token):
     with pytest.raises(InputError):
         bf.connect(url, token)
+
+
+ANSWER = {
+    "question": {},
+    "axes": [],
+    "values": [1.0],
+    "intervals": None,
+    "confidence": 0.95,
+    "epsilon": 0.1,
+    "mechanism": "laplace",
+    "promise": "",
+    "request": "r",
+    "replayed": False,
+}
+
+
+def answering(content):
+    """Return a client of something that answers everything alike."""
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=content))
+    return Client("http://elsewhere.example", "secret", transport=transport)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<html>log in to the network</html>",
+        b"null",
+        b"17",
+        b"[" * 100_000,
+        json.dumps({**ANSWER, "values": ["many"]}).encode(),
+        json.dumps({**ANSWER, "intervals": [[1], [2, 3]]}).encode(),
+        json.dumps({"values": [1.0]}).encode(),
+    ],
+    ids=["page", "null", "number", "deep", "words", "ragged", "part"],
+)
+def test_what_is_no_explorer_is_told_in_words(content):
+    with pytest.raises(EngineError, match="check the address"):
+        answering(content).ask(AGES)
+
+
+def test_a_newer_server_may_say_more():
+    content = json.dumps({**ANSWER, "weather": "fine"}).encode()
+    assert answering(content).ask(AGES).values.tolist() == [1.0]

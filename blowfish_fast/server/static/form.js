@@ -42,7 +42,8 @@ export class QuestionForm {
     refilled("filter", table.attributes, [element("option", { value: "" }, "everybody")]);
     byId("second-field").hidden = byId("second-width-field").hidden = !SEVERAL.includes(kind);
     const second = this.find(byId("second").value);
-    byId("second-width").disabled = second?.kind === "category";
+    // A hidden field must not hold the form back: disabled ones are not judged.
+    byId("second-width").disabled = !SEVERAL.includes(kind) || second?.kind === "category";
     byId("second-width").max = second?.regular ?? 1;
     byId("parts-field").hidden = kind !== "quantiles";
     byId("stretches-field").hidden = kind !== "ranges" && kind !== "rectangles";

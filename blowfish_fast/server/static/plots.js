@@ -16,9 +16,12 @@ const LAYOUT = {
 };
 const CONFIG = { displayModeBar: false, responsive: true };
 
+// Plotly reads tags in labels: names and levels are only letters here, "<18" as well.
+const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
 const middles = (axis) => axis.kind === "number"
   ? axis.edges.slice(0, -1).map((low, at) => (low + axis.edges[at + 1]) / 2)
-  : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(String);
+  : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(plain);
 
 function put(box, traces, layout) {
   box.classList.add("drawn");
@@ -42,7 +45,7 @@ function band(answer, x, colour) {
   return [edge(0), { ...edge(1), fill: "tonexty", fillcolor: `${colour}33` }];
 }
 
-const sides = (pair) => `${pair[0]} to ${pair[1]}`;
+const sides = (pair) => plain(`${pair[0]} to ${pair[1]}`);
 
 function places(answer) {
   const question = answer.question;
@@ -75,8 +78,8 @@ function drawMap(box, answer) {
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
     hovertemplate: `%{z:.4g}${text ? "<br>noise interval %{text}" : ""}<extra></extra>`,
     colorscale: "Viridis", colorbar: { thickness: 10 } }],
-  { xaxis: { title: { text: across.attribute }, type: across.kind === "category" ? "category" : undefined },
-    yaxis: { title: { text: down.attribute }, type: down.kind === "category" ? "category" : undefined } });
+  { xaxis: { title: { text: plain(across.attribute) }, type: across.kind === "category" ? "category" : undefined },
+    yaxis: { title: { text: plain(down.attribute) }, type: down.kind === "category" ? "category" : undefined } });
 }
 
 // One range of heights for several pictures of one axis.
@@ -93,8 +96,8 @@ export function draw(box, answers, names = [], scale = undefined) {
   const first = answers[0], kind = first.question.kind;
   if (isMap(first)) return drawMap(box, first);
   const many = answers.length > 1;
-  const traces = answers.flatMap((one, at) => oneAxis(one, at, names[at] ?? `answer ${at + 1}`));
-  const attribute = first.axes.map((one) => one.attribute).join(" and ");
+  const traces = answers.flatMap((one, at) => oneAxis(one, at, plain(names[at] ?? `answer ${at + 1}`)));
+  const attribute = first.axes.map((one) => plain(one.attribute)).join(" and ");
   const category = first.axes[0].kind === "category" || kind === "ranges" || kind === "rectangles";
   return put(box, traces, {
     showlegend: many, legend: { orientation: "h", y: -0.25 },
@@ -124,9 +127,9 @@ export function drawBudget(box, charges, total) {
   const steps = (chosen, name, line) => {
     let spent = 0;
     const y = chosen.map((at) => { spent += charges[at].epsilon; return spent; });
-    return { type: "scatter", mode: "lines", name, x: [start, ...chosen.map((at) => x[at]), end], y: [0, ...y, spent],
+    return { type: "scatter", mode: "lines", name: plain(name), x: [start, ...chosen.map((at) => x[at]), end], y: [0, ...y, spent],
       text: ["", ...chosen.map((at) => charges[at].mechanism), ""], line: { shape: "hv", ...line },
-      hovertemplate: `${name.replace(/[<&>]/g, "")}: %{y:.4g}<br>%{text}<extra></extra>` };
+      hovertemplate: `${plain(name).replace(/[%{}]/g, "")}: %{y:.4g}<br>%{text}<extra></extra>` };
   };
   const every = charges.map((_, at) => at);
   const names = [...new Set(charges.map((one) => one.analyst ?? "curator"))];
