@@ -15,6 +15,7 @@ from ..frames import Table
 from ..predicates import extent
 from ..release import Release
 from .printing import plain, remark, show, show_table, waiting
+from .release_outputs import write_csv
 from .release_questions import Asked, answered, with_bounds
 
 MOST_LINES = 40
@@ -35,7 +36,10 @@ def run_answer(
         columns, about = with_bounds(release, found, checked)
     table = Table(columns)
     if out is not None:
-        table.to_parquet(out) if out.suffix.lower() == ".parquet" else table.to_csv(out)
+        if out.suffix.lower() == ".parquet":
+            table.to_parquet(out)
+        else:
+            write_csv(table, out)
     if as_json:
         show(_as_plain(path, release, table, checked, about, out))
         return

@@ -25,12 +25,14 @@ from .array_files import loaded_array, numbers_from_file
 from .csv_chunks import Part
 from .database_source import DatabaseTable, names_a_database
 from .demo_people import made_up_people
-from .record_files import CSV, PARQUET, RecordsFile, counted
+from .record_files import CSV, PARQUET, PLAIN, RecordsFile, counted
+from .text_forms import TextForm, checked_form
 
 FORMS = (
-    "a .csv, .parquet or .npy file, a .duckdb file, an address such as "
-    'postgres://..., or "demo" for made-up people'
+    "a .csv (.tsv, .txt, .csv.gz), .parquet or .npy file, a .duckdb or .sqlite file, "
+    'an address such as postgres://..., or "demo" for made-up people'
 )
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
 class Source(Protocol):
@@ -56,6 +58,7 @@ def opened_source(
     table: str | None = None,
     count_column: str | None = None,
     named: bool = True,
+    form: TextForm = PLAIN,
 ) -> Source:
     """Return the source that words stand for; nothing is counted yet.
 
@@ -70,7 +73,19 @@ def opened_source(
     named : bool
         Whether the domain names columns; a CSV file then holds records, and counts
         otherwise.
+    form : TextForm, optional
+        How the texts of a CSV file are written.
     """
+    path = Path(words)
+    suffix = path.suffix.lower()
+    if suffix == ".gz" and Path(path.stem).suffix.lower() in CSV:
+        suffix = Path(path.stem).suffix.lower()
+    records = named and suffix in CSV and not names_a_database(words)
+    if checked_form(form) != PLAIN and not records:
+        raise InputError(
+            "encoding, decimal, dates and blanks say how a CSV file of records is "
+            f"written, and {_shown(words)} is none; leave them out"
+        )
     if names_a_database(words):
         return DatabaseTable(words, table, count_column)
     if table is not None:
@@ -80,8 +95,6 @@ def opened_source(
         )
     if words == "demo":
         return MadeUp(count_column)
-    path = Path(words)
-    suffix = path.suffix.lower()
     if suffix == ".npy" or (suffix in CSV and not named):
         if count_column is not None:
             raise InputError(
@@ -89,8 +102,27 @@ def opened_source(
             )
         return CountsFile(path)
     if suffix in CSV + PARQUET:
-        return RecordsFile(path, count_column)
-    raise InputError(f"the data is {FORMS}; received {words!r}")
+        return RecordsFile(path, count_column, form)
+    raise InputError(f"the data is {FORMS}; received {words!r}{_way_out(words)}")
+
+
+def _way_out(words: str) -> str:
+    """Say what to do with data that lies elsewhere."""
+    if Path(words).suffix.lower() in SHEETS:
+        return (
+            ". A workbook holds more than one table: open it in a spreadsheet, choose "
+            "the sheet, and save it as CSV (UTF-8)"
+        )
+    if words in ("-", "/dev/stdin"):
+        return (
+            ". Data is checked before it is read, so it cannot come through a pipe: "
+            "write it to a file first"
+        )
+    return ""
+
+
+def _shown(words: str) -> str:
+    return "a database" if "://" in words else repr(words)
 
 
 class CountsFile:

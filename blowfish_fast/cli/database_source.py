@@ -23,9 +23,16 @@ from .._typing import AnyArray, IntArray
 from ..axes import MISSING, OUTSIDE, Attribute, as_dates
 from ..binning import Rule
 from ..domain import Domain
-from ..errors import BlowfishError, CountsError, EngineError, InputError
+from ..errors import (
+    BlowfishError,
+    CatalogError,
+    CountsError,
+    EngineError,
+    InputError,
+)
 from ..histogram import Histogram
 from .csv_chunks import Part
+from .parquet_chunks import truth_levels
 from .words import nearest
 
 DATABASES = (".duckdb", ".ddb", ".db")
@@ -74,6 +81,10 @@ class DatabaseTable:
         """Count the records of every cell of `domain`, extra cells included."""
         axes = self._axes(domain, rules)
         cells, records = self._grouped(axes)
+        if cells.size == 0:
+            raise CountsError(
+                f"{self.description} holds no record; is it the right table?"
+            )
         shape = tuple(one.bins.bins for one in axes)
         places = np.unravel_index(cells, shape)
         number: IntArray = np.zeros(cells.size, dtype=np.int64)
@@ -123,13 +134,18 @@ class DatabaseTable:
         ]
         from ..explorer.catalog import TableSpec
 
-        self.engine.check(
-            TableSpec(
-                name=self.table,
-                source=self.table,
-                attributes=[one.bins.spec for one in axes],
-            )
+        spec = TableSpec(
+            name=self.table,
+            source=self.table,
+            attributes=[one.bins.spec for one in axes],
         )
+        try:
+            self.engine.check(spec)
+        except CatalogError as problem:
+            raise InputError(
+                f"{problem}; state cells of that kind, name a view that converts the "
+                "column, or export the table as CSV"
+            ) from None
         return axes
 
     def _grouped(self, axes: list[_Axis]) -> tuple[IntArray, IntArray]:
@@ -234,6 +250,9 @@ def _spec(attribute: Attribute, rule: Rule, kind: str) -> Any:
         levels = attribute.levels[: attribute.regular]
         texts = kind.lstrip("!").startswith("string")
         stated["levels"] = [str(one) if texts else one for one in levels]
+        truths = truth_levels(attribute)
+        if kind.lstrip("!").startswith("bool") and truths is not None:
+            stated["levels"] = [int(one == truths[0]) for one in levels]
     else:
         stated["outside"] = "clamp" if rule.outside == "clamp" else "cell"
         if attribute.unit is not None and attribute.cuts is not None:
@@ -263,9 +282,13 @@ def _refuse_strays(cells: IntArray, axis: _Axis) -> None:
             "--missing cell to give them one that the policy covers"
         )
     if (cells == -1).any():
+        levels = axis.attribute.levels is not None
         raise CountsError(
-            f"records lie outside {name}; widen the domain, or state --outside clamp "
-            "or --outside cell"
+            f"records hold values that are no category of {name}, letter by letter; "
+            "list them, too, or state --outside cell to give them a cell"
+            if levels
+            else f"records lie outside {name}; widen the domain, or state --outside "
+            "clamp or --outside cell"
         )
 
 
@@ -292,7 +315,8 @@ def _connected(address: str) -> Any:
         raise EngineError(f"there is no SQLite file {rest!r}; check the path")
     ibis = require("ibis", extra="sql", purpose="reading a database")
     host = urlparse(address).hostname
-    name = scheme if host is None else f"{scheme} on {host}"
+    called = "SQLite" if scheme == "sqlite" else scheme
+    name = called if host is None else f"{called} on {host}"
     try:
         return Engine(ibis.connect(address), name)
     except ImportError:

@@ -69,7 +69,9 @@ def _verdict(problem: Any) -> tuple[str, str, int]:
     if isinstance(problem, MissingExtraError):
         return "missing", str(problem), MISSING
     if isinstance(problem, BlowfishError):
-        return "refused", str(problem), REFUSED
+        from .plain_words import in_plain_words
+
+        return "refused", in_plain_words(str(problem)), REFUSED
     if hasattr(problem, "format_message"):
         return "refused", problem.format_message(), REFUSED
     if isinstance(problem, OSError):

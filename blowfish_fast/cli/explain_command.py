@@ -33,7 +33,7 @@ from .explanations import (
     secret_section,
 )
 from .job_file import Job
-from .printing import console, show, waiting
+from .printing import console, harmless, show, waiting
 from .release_plan import chosen_in_sight, stated_facts
 
 
@@ -176,7 +176,7 @@ def _plain(sure: list[Certainty]) -> list[dict[str, Any]]:
 def _show(section: Section) -> None:
     console.print(Text(section.heading, style="bold"))
     for sentence in section.sentences:
-        console.print(Padding(Text(sentence), (0, 0, 0, 2)))
+        console.print(Padding(Text(harmless(sentence)), (0, 0, 0, 2)))
     if section.rows:
         names, *rows = section.rows
         table = Table(box=None, header_style="italic", pad_edge=False)

@@ -18,7 +18,7 @@ from ..axes import Attribute
 from ..domain import Domain
 from ..errors import InputError, SizeError
 from ..policies import Graph, Policy, Product
-from .words import parsed_policy
+from .words import KNOWN_TOTALS, knowing, parsed_policy
 
 WHOLE_RECORDS = ("add_remove", "full", "attribute")
 """Policies that treat all cells alike."""
@@ -35,7 +35,10 @@ def policy_over(words: str, domain: Domain) -> Policy:
     >>> policy_over("line", ages.with_extra_cells(missing=True)).edge_count
     5
     """
-    name, _, setting = words.strip().partition(":")
+    words, _, known = words.strip().partition(KNOWN_TOTALS)
+    if known:
+        return knowing(policy_over(words, domain), known, domain)
+    name, _, setting = words.partition(":")
     if name in WHOLE_RECORDS or not any(one.extras for one in domain.attributes):
         return parsed_policy(words, domain)
     if domain.ndim > 1:

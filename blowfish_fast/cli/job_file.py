@@ -1,8 +1,9 @@
 """A release stated once, in a small TOML file; flags override what it says.
 
-    [data]       source, table, count_column, missing, outside
+    [data]       source, table, count_column, missing, outside, encoding, decimal,
+                 dates, blanks
     [domain]     a line per column, or cells = "64x64"
-    [policy]     kind, with theta, unit, metric, size, file or factors
+    [policy]     kind, with theta, unit, metric, size, file or factors; known
     [workload]   kind, with number, file or columns
     [mechanism]  name ("best" if left out), records
     [budget]     epsilon, or alpha and beta; ledger, total, request
@@ -25,7 +26,7 @@ from typing import Any, Self
 from ..errors import InputError
 from .array_files import names_a_file
 from .demo_people import DEMO_NAME, DISTRICTS
-from .words import nearest
+from .words import KNOWN_TOTALS, nearest
 
 BEST = "best"
 
@@ -43,6 +44,10 @@ KNOWN: dict[str, dict[str, str]] = {
         "count_column": TEXT,
         "missing": RULES,
         "outside": RULES,
+        "encoding": TEXT,
+        "decimal": TEXT,
+        "dates": TEXT,
+        "blanks": TEXTS,
     },
     "domain": {},
     "policy": {
@@ -53,6 +58,7 @@ KNOWN: dict[str, dict[str, str]] = {
         "size": WHOLE,
         "file": TEXT,
         "factors": TEXTS,
+        "known": TEXTS,
     },
     "workload": {"kind": TEXT, "number": WHOLE, "file": TEXT, "columns": TEXTS},
     "mechanism": {"name": TEXT, "records": WHOLE},
@@ -77,6 +83,10 @@ EXAMPLE = f"""\
 source = "{DEMO_NAME}.csv"    # .csv .parquet .npy .duckdb, or postgres://...
 missing = "refuse"               # or "cell": a cell of their own; or "clamp"
 outside = "clamp"                # into the end cells; or "cell", or "refuse"
+# encoding = "cp1252"            # of a CSV file that is not written in UTF-8
+# decimal = ","                  # numbers like 1.234,5
+# dates = "DD.MM.YYYY"           # unless they read like 2024-05-31
+# blanks = ["-", "n.a."]         # missing, beside empty and NA
 
 [domain]                         # public: stated here, never read off the data
 income = "0:120000:1000"         # from : to : width of a cell
@@ -87,6 +97,7 @@ income = "0:120000:1000"         # from : to : width of a cell
 kind = "threshold"               # add_remove full line attribute blocks graph product
 theta = 5000                     # two incomes at most 5000 apart ...
 unit = "value"                   # ... measured by the domain; or "cells"
+# known = ["district"]           # columns whose exact totals are public already
 
 [workload]                       # what will be asked: noise is spent where it counts
 kind = "ranges"                  # identity prefixes all_ranges rectangles marginals
@@ -119,6 +130,8 @@ class Job:
         Where records or counts are.
     missing, outside : str or mapping
         What happens to stray values.
+    encoding, decimal, dates, blanks : str, or tuple of str
+        How the texts of a CSV file are written.
     domain : tuple of str
         A text per column, or one for cells without names.
     policy, workload, mechanism : str
@@ -142,6 +155,10 @@ class Job:
     count_column: str | None = None
     missing: str | Mapping[str, str] | None = None
     outside: str | Mapping[str, str] | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    dates: str | None = None
+    blanks: tuple[str, ...] = ()
     domain: tuple[str, ...] = ()
     policy: str | None = None
     workload: str | None = None
@@ -203,6 +220,10 @@ class Job:
             count_column=data.get("count_column"),
             missing=data.get("missing"),
             outside=data.get("outside"),
+            encoding=data.get("encoding"),
+            decimal=data.get("decimal"),
+            dates=data.get("dates"),
+            blanks=tuple(data.get("blanks", ())),
             domain=_domain(stated.get("domain", {}), folder),
             policy=_policy(stated.get("policy", {}), folder),
             workload=_workload(stated.get("workload", {}), folder),
@@ -234,8 +255,9 @@ class Job:
         if "data" in given:
             changed.update(data_table=None)
         changed.update(given)
-        if "domain" in changed:
-            changed["domain"] = tuple(changed["domain"])
+        for several in ("domain", "blanks"):
+            if several in changed:
+                changed[several] = tuple(changed[several])
         return replace(self, **changed)
 
     @property
@@ -344,7 +366,8 @@ def _is_cut(value: Any) -> bool:
 def _policy(stated: Mapping[str, Any], folder: Path) -> str | None:
     if not stated:
         return None
-    return _words(
+    known = stated.get("known", ())
+    words = _words(
         stated,
         "policy",
         folder,
@@ -352,6 +375,7 @@ def _policy(stated: Mapping[str, Any], folder: Path) -> str | None:
         + [str(stated[name]) for name in ("unit", "metric") if name in stated]
         + ([",".join(stated["factors"])] if "factors" in stated else []),
     )
+    return f"{words}{KNOWN_TOTALS}{','.join(known)}" if known else words
 
 
 def _workload(stated: Mapping[str, Any], folder: Path) -> str | None:

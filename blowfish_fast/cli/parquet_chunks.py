@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from .._optional import require
+from ..axes import Attribute
 from ..domain import Domain
 from ..errors import InputError
-from .csv_chunks import ROWS, Column, Part, date_texts, lacking_column
+from .csv_chunks import ROWS, Column, Part
+from .csv_head import lacking_column
+from .text_forms import TextForm, read_dates
 
 
 def opened_parquet(path: Path) -> Any:
@@ -30,6 +33,11 @@ def opened_parquet(path: Path) -> Any:
 def check_schema(file: Any, wanted: list[Column], domain: Domain, path: Path) -> None:
     """Refuse columns that are not there, or not of the kind that is stated."""
     schema = file.schema_arrow
+    if file.metadata.num_rows == 0:
+        raise InputError(
+            f"{path} names its columns and holds no record; is it the right file? "
+            "Nothing was charged"
+        )
     names = list(schema.names)
     if not all(one.name in names for one in wanted):
         raise InputError(lacking_column([one.name for one in wanted], names, path))
@@ -50,30 +58,49 @@ def _check_type(wanted: Column, kind: Any, domain: Domain, path: Path) -> None:
         fits = texts or types.is_date(kind) or types.is_timestamp(kind)
     else:
         attribute = domain.attributes[domain.axis(wanted.name)]
-        levels = (attribute.levels or ())[: attribute.regular]
-        numbered = all(isinstance(level, int) for level in levels)
-        fits = texts or (numbered and whole)
+        truths = types.is_boolean(kind) and truth_levels(attribute) is not None
+        fits = texts or truths or (_has_numbers(attribute) and whole)
     if not fits:
         raise InputError(
             f"the domain says that {wanted.name!r} is a {wanted.kind}, and its column "
-            f"in {path} is of type {kind}; change one of them"
+            f"in {path} is of type {kind}; state cells of that kind, or convert the "
+            "column"
         )
 
 
+def truth_levels(attribute: Attribute) -> tuple[str, str] | None:
+    """Return how the categories true and false are written; None for any others."""
+    levels = [str(one) for one in (attribute.levels or ())[: attribute.regular]]
+    written = {level.lower(): level for level in levels}
+    if not written or not set(written) <= {"true", "false"}:
+        return None
+    return written.get("true", "true"), written.get("false", "false")
+
+
+def _has_numbers(attribute: Attribute) -> bool:
+    """Return whether the categories of an attribute are all whole numbers."""
+    levels = (attribute.levels or ())[: attribute.regular]
+    return all(isinstance(level, int) for level in levels)
+
+
 def rows_in_chunks(
-    file: Any, wanted: list[Column], done: Part
+    file: Any, wanted: list[Column], domain: Domain, done: Part
 ) -> Iterator[dict[str, Any]]:
     """Yield the wanted columns, chunk by chunk."""
+    truths = {one.name: truth_levels(one) for one in domain.attributes}
     rows = max(file.metadata.num_rows, 1)
     read = 0
     names = list(dict.fromkeys(one.name for one in wanted))
     for batch in file.iter_batches(batch_size=4 * ROWS, columns=names):
-        yield {one.name: _from_arrow(batch.column(one.name), one) for one in wanted}
+        yield {
+            one.name: _from_arrow(batch.column(one.name), one, truths.get(one.name))
+            for one in wanted
+        }
         read += batch.num_rows
         done(read / rows)
 
 
-def _from_arrow(column: Any, wanted: Column) -> Any:
+def _from_arrow(column: Any, wanted: Column, truths: tuple[str, str] | None) -> Any:
     import pyarrow.types as types
 
     if types.is_dictionary(column.type):
@@ -84,7 +111,11 @@ def _from_arrow(column: Any, wanted: Column) -> Any:
         numbers = column.cast("float64", safe=False)
         return numbers.to_numpy(zero_copy_only=False)
     if wanted.kind == "date" and types.is_string(column.type):
-        return date_texts(column.to_pylist(), wanted.name)
+        return read_dates(column.to_pylist(), wanted.name, TextForm())
     if wanted.kind == "category" and types.is_boolean(column.type):
-        return column.cast("int8")
+        if truths is None:
+            return column.cast("int8")
+        import pyarrow.compute
+
+        return pyarrow.compute.if_else(column, *truths)
     return column

@@ -69,9 +69,20 @@ def remark(text: str, *, word: str = "") -> None:
     _print(remarks, text, word)
 
 
+def harmless(text: str) -> str:
+    """Return the text with control characters spelled out.
+
+    Names in files may be anybody's: sent to a terminal as they are, they could move
+    its cursor and rewrite what a curator reads.
+    """
+    return "".join(
+        one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text
+    )
+
+
 def _print(to: Console, text: str, word: str = "") -> None:
     """Print a sentence; only a screen has an end where lines are broken."""
-    line = Text.assemble((f"{word}: ", "bold red") if word else "", text)
+    line = Text.assemble((f"{word}: ", "bold red") if word else "", harmless(text))
     to.print(line, highlight=False, soft_wrap=not to.is_terminal)
 
 
@@ -111,11 +122,12 @@ def plain(value: Any) -> Any:
 
 def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
     """Print two columns: what, and how much."""
-    table = Table(title=Text(title), show_header=False, title_justify="left", box=None)
+    heading = Text(harmless(title))
+    table = Table(title=heading, show_header=False, title_justify="left", box=None)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(Text(name), Text(value))
+        table.add_row(Text(harmless(name)), Text(harmless(value)))
     console.print(table)
 
 
@@ -123,7 +135,9 @@ def show_table(
     names: list[str], rows: list[list[str]], *, title: str | None = None
 ) -> None:
     """Print rows under their names; numbers end at the right and are never cut."""
-    heading = None if title is None else Text(title)
+    heading = None if title is None else Text(harmless(title))
+    names = [harmless(one) for one in names]
+    rows = [[harmless(one) for one in row] for row in rows]
     table = Table(title=heading, title_justify="left", box=None, header_style="bold")
     columns = [[row[at] for row in rows] for at in range(len(names))]
     wide = [

@@ -19,11 +19,16 @@ from ..binning import Rule, cell_blocks
 from ..domain import Domain
 from ..errors import CountsError, InputError
 from ..histogram import Histogram
-from .csv_chunks import Column, Part, csv_header, lines_in_chunks
+from .csv_chunks import Column, Part, lines_in_chunks
+from .csv_head import csv_layout
 from .parquet_chunks import check_schema, opened_parquet, rows_in_chunks
+from .text_forms import TextForm
 
-CSV = (".csv", ".tsv")
+CSV = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
+
+
+PLAIN = TextForm()
 
 
 class RecordsFile:
@@ -35,10 +40,17 @@ class RecordsFile:
         The file.
     count_column : str, optional
         A column that says how many records a line stands for; without, each is one.
+    form : TextForm, optional
+        How the texts of a CSV file are written.
     """
 
-    def __init__(self, path: Path, count_column: str | None = None) -> None:
-        self.path, self.count_column = path, count_column
+    def __init__(
+        self,
+        path: Path,
+        count_column: str | None = None,
+        form: TextForm = PLAIN,
+    ) -> None:
+        self.path, self.count_column, self.form = path, count_column, form
         if not path.is_file():
             raise InputError(f"there is no file {path}; check the path of the data")
 
@@ -53,17 +65,17 @@ class RecordsFile:
         if self.path.suffix.lower() in PARQUET:
             check_schema(opened_parquet(self.path), wanted, domain, self.path)
         else:
-            csv_header(self.path, [one.name for one in wanted])
+            csv_layout(self.path, [one.name for one in wanted], self.form)
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the records of every cell of `domain`, extra cells included."""
         self.check(domain)
         wanted = self._wanted(domain)
         if self.path.suffix.lower() in PARQUET:
-            chunks = rows_in_chunks(opened_parquet(self.path), wanted, done)
+            chunks = rows_in_chunks(opened_parquet(self.path), wanted, domain, done)
         else:
-            delimiter, header = csv_header(self.path, [one.name for one in wanted])
-            chunks = lines_in_chunks(self.path, delimiter, header, wanted, done)
+            layout = csv_layout(self.path, [one.name for one in wanted], self.form)
+            chunks = lines_in_chunks(self.path, layout, wanted, self.form, done)
         return counted(chunks, domain, rules, self.count_column)
 
     def _wanted(self, domain: Domain) -> list[Column]:

@@ -10,7 +10,6 @@ is charged. A dry run ends where the data would be read.
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import uuid
@@ -30,6 +29,7 @@ from ..release import Release
 from .data_source import Source, opened_source
 from .demo_people import DEMO_NAME, write_demo_people
 from .job_file import EXAMPLE, Job
+from .plain_words import in_plain_words
 from .printing import counting, remark, show, show_pairs, steps_bar, waiting
 from .release_outputs import Outputs
 from .release_plan import (
@@ -38,10 +38,12 @@ from .release_plan import (
     Facts,
     chosen_in_sight,
     drawn_error,
+    listed_orders,
     memory_sentence,
     promise,
     stated_facts,
 )
+from .text_forms import TextForm
 
 PARTS = 100
 
@@ -93,6 +95,7 @@ def run_release(
         "expected_error": choice.error,
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
+        "listed_orders": listed_orders(job.policy or "", facts.domain),
         "private": seed is None,
     }
     told["ledger"] = _preview(job, facts, mechanism)
@@ -137,6 +140,7 @@ def _source(job: Job, facts: Facts) -> Source:
         table=job.data_table,
         count_column=job.count_column,
         named=any(facts.domain.names),
+        form=TextForm(job.encoding, job.decimal, job.dates, job.blanks),
     )
     source.check(facts.domain)
     return source
@@ -160,7 +164,7 @@ def _check_ledger(job: Job, seed: int | None) -> None:
     if not path.exists() and job.total is None:
         raise LedgerError(
             f"there is no ledger at {path}; make one with `blowfish ledger create`, or "
-            "state its whole budget here: --budget 2"
+            "state its whole budget here: --budget 2, in a job file total = 2.0"
         )
     if not path.exists() and not path.parent.is_dir():
         raise LedgerError(
@@ -280,14 +284,9 @@ def _counted(source: Source, facts: Facts) -> Histogram:
                 lambda part: count(int(PARTS * part), PARTS, ""),
             )
         except CountsError as problem:
-            raise CountsError(f"{_as_flags(str(problem))}. Nothing was charged") from (
-                None
-            )
-
-
-def _as_flags(message: str) -> str:
-    """Return a message with flags in place of Python's arguments."""
-    return re.sub(r'(?:pass )?(outside|missing)="(\w+)"', r"--\1 \2", message)
+            raise CountsError(
+                f"{in_plain_words(str(problem))}. Nothing was charged"
+            ) from None
 
 
 def _remaining(job: Job) -> float | None:
@@ -314,6 +313,8 @@ def _show_dry_run(told: dict[str, Any]) -> None:
 
 def _show_release(told: dict[str, Any], choice: Choice, question: str) -> None:
     title = "Released" if told["private"] else "Released (an experiment: seeded)"
+    if told["ledger"] is not None and told["ledger"]["replayed"]:
+        title = "Written again: the release that was made before under this request"
     pairs = [
         *_mechanism_pairs(told),
         ("spent", _spending(told)),
@@ -342,6 +343,15 @@ def _mechanism_pairs(told: dict[str, Any]) -> list[tuple[str, str]]:
                 "extra cells",
                 f"{', '.join(told['extra_cells'])}: cells of their own, as secret as "
                 "any value",
+            )
+        )
+    if told["listed_orders"]:
+        pairs.append(
+            (
+                "mind",
+                f"categories of {', '.join(told['listed_orders'])} are neighbours in "
+                "the order in which they are listed. Where they have no order, state "
+                "full, blocks:FILE or graph:FILE for that column",
             )
         )
     return pairs
@@ -380,8 +390,10 @@ def _spending(told: dict[str, Any]) -> str:
         return amount
     if book["replayed"]:
         return (
-            f"nothing: this request was answered before; {book['after']:g} of "
-            f"{book['total']:g} remains ({book['file']})"
+            f"nothing: this request was answered before, and "
+            f"{'would get' if told['dry_run'] else 'got'} that answer again, whatever "
+            f"the data holds now; new data needs a new name, --request. "
+            f"{book['after']:g} of {book['total']:g} remains ({book['file']})"
         )
     after = told.get("remaining", book["after"])
     stays = "would remain" if told["dry_run"] else "remains"

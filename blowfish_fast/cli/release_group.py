@@ -25,18 +25,20 @@ def release(
     data: Annotated[
         str | None,
         typer.Option(
-            help=".csv, .parquet, .npy (counts), .duckdb, .sqlite, an address such as "
-            "postgres://..., or demo.",
+            metavar="FILE",
+            help=".csv (.csv.gz, .tsv, .txt), .parquet, .npy (counts), .duckdb, "
+            ".sqlite, an address such as postgres://..., or demo.",
             rich_help_panel=DATA,
         ),
     ] = None,
     data_table: Annotated[
         str | None,
-        typer.Option(help="Table of a database.", rich_help_panel=DATA),
+        typer.Option(metavar="NAME", help="Table of a database.", rich_help_panel=DATA),
     ] = None,
     count_column: Annotated[
         str | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column with the number of records a line stands for.",
             rich_help_panel=DATA,
         ),
@@ -46,6 +48,7 @@ def release(
         typer.Option(
             "--domain",
             "--cells",
+            metavar="CELLS",
             help="The cells: age=0:101:1, sex=categories:f,m, day=FROM:TO:month, "
             "4096, 64x64; one per column.",
             rich_help_panel=DATA,
@@ -54,6 +57,7 @@ def release(
     missing: Annotated[
         str | None,
         typer.Option(
+            metavar="RULE",
             help="Missing values: refuse (default), clamp, or cell of their own; "
             "age=cell for one column.",
             rich_help_panel=DATA,
@@ -62,16 +66,52 @@ def release(
     outside: Annotated[
         str | None,
         typer.Option(
+            metavar="RULE",
             help="Values outside the domain: refuse (default), clamp or cell.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of a CSV file that is not in UTF-8: cp1252, latin-1.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help='"," where a CSV file writes 1.234,5; "." where it writes 1,234.5.',
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    dates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORM",
+            help="How a CSV file writes dates: DD.MM.YYYY, MM/DD/YYYY, YYYYMMDD; by "
+            "default YYYY-MM-DD.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    blank: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD",
+            help="One more spelling of missing in a CSV file, as in --blank=-; "
+            "repeated for each.",
             rich_help_panel=DATA,
         ),
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
+            metavar="POLICY",
             help="What stays indistinguishable; no default: full, add_remove, line, "
-            "attribute, threshold:5, threshold:5000:value, blocks:10, graph:FILE, "
-            "product:line,full.",
+            "attribute, threshold:5, threshold:5000:value, blocks:10, blocks:FILE, "
+            "graph:FILE, product:line,full; full+known:sex where totals are public.",
             autocompletion=completions.policies,
             rich_help_panel=PRIVACY,
         ),
@@ -79,6 +119,7 @@ def release(
     workload: Annotated[
         str | None,
         typer.Option(
+            metavar="WORKLOAD",
             help="What will be asked: identity, prefixes, all_ranges, total, "
             "ranges:2000, rectangles:FILE, marginals:age,sex.",
             autocompletion=completions.workloads,
@@ -87,22 +128,28 @@ def release(
     ] = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(help="What may be spent.", rich_help_panel=PRIVACY),
+        typer.Option(
+            metavar="NUMBER", help="What may be spent.", rich_help_panel=PRIVACY
+        ),
     ] = None,
     alpha: Annotated[
         str | None,
         typer.Option(
+            metavar="NUMBER",
             help="Instead: the largest error; the least epsilon is found.",
             rich_help_panel=PRIVACY,
         ),
     ] = None,
     beta: Annotated[
         str | None,
-        typer.Option(help="Probability of exceeding it.", rich_help_panel=PRIVACY),
+        typer.Option(
+            metavar="PART", help="Probability of exceeding it.", rich_help_panel=PRIVACY
+        ),
     ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help='A name, or "best" (default): chosen from public facts.',
             autocompletion=completions.mechanisms,
             rich_help_panel=PRIVACY,
@@ -111,6 +158,7 @@ def release(
     records: Annotated[
         int | None,
         typer.Option(
+            metavar="NUMBER",
             help='Roughly how many, a public guess: "best" then also tries mechanisms '
             "that adapt to the data.",
             rich_help_panel=PRIVACY,
@@ -118,11 +166,14 @@ def release(
     ] = None,
     ledger: Annotated[
         str | None,
-        typer.Option(help="Ledger that is charged.", rich_help_panel=PRIVACY),
+        typer.Option(
+            metavar="FILE", help="Ledger that is charged.", rich_help_panel=PRIVACY
+        ),
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
+            metavar="NUMBER",
             help="Whole budget of a ledger that is not there yet.",
             rich_help_panel=PRIVACY,
         ),
@@ -130,6 +181,7 @@ def release(
     request: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Name of this question: asked again, it costs nothing.",
             rich_help_panel=PRIVACY,
         ),
@@ -137,6 +189,7 @@ def release(
     seed: Annotated[
         int | None,
         typer.Option(
+            metavar="NUMBER",
             help="Same noise again: an experiment, which protects nobody.",
             rich_help_panel=PRIVACY,
         ),
@@ -144,23 +197,32 @@ def release(
     out: Annotated[
         str | None,
         typer.Option(
-            help="File of the release (release.blowfish).", rich_help_panel=OUTPUT
+            metavar="FILE",
+            help="File of the release (release.blowfish).",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     table: Annotated[
         str | None,
         typer.Option(
+            metavar="FILE",
             help="A line per cell with intervals: .csv, .parquet or .json.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     picture: Annotated[
         str | None,
-        typer.Option(help="A picture: .png, .svg or .pdf.", rich_help_panel=OUTPUT),
+        typer.Option(
+            metavar="FILE",
+            help="A picture: .png, .svg or .pdf.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(help="Of the intervals (0.95).", rich_help_panel=OUTPUT),
+        typer.Option(
+            metavar="PART", help="Of the intervals (0.95).", rich_help_panel=OUTPUT
+        ),
     ] = None,
     overwrite: Annotated[
         bool,
@@ -200,6 +262,10 @@ def release(
         "count_column": count_column,
         "missing": missing,
         "outside": outside,
+        "encoding": encoding,
+        "decimal": decimal,
+        "dates": dates,
+        "blanks": blank,
         "domain": domain,
         "policy": policy,
         "workload": workload,

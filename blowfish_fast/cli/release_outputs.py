@@ -22,6 +22,7 @@ from .._optional import require
 from .._validation import as_confidence
 from ..domain import Domain
 from ..errors import InputError, IntervalError
+from ..frames import Table
 from ..release import Release
 from .job_file import Job
 from .picture_files import check_picture, write_picture
@@ -177,11 +178,27 @@ def _write_table(release: Release, path: Path, confidence: float) -> None:
         table = release.to_table(None)
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        table.to_csv(path)
+        write_csv(table, path)
     elif suffix == ".json":
         path.write_text(json.dumps(plain(table.to_dict())) + "\n", encoding="utf-8")
     else:
         table.to_parquet(path)
+
+
+def write_csv(table: Table, path: Path) -> None:
+    """Write a table so that a spreadsheet shows its letters as they are.
+
+    Excel takes a file without a mark at its beginning for one in the system's own
+    encoding, and garbles umlauts; a file of plain letters needs no mark and gets none.
+    """
+    texts = [
+        str(one)
+        for column in table.columns.values()
+        if column.dtype.kind in "OU"
+        for one in set(column.tolist())
+    ]
+    plainly = all(one.isascii() for one in [*table.columns, *texts])
+    table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
 
 
 def _draw(release: Release, path: Path, confidence: float) -> None:

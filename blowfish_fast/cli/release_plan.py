@@ -36,7 +36,14 @@ from ..workloads import Workload
 from .extra_cells import policy_over
 from .job_file import BEST, Job
 from .printing import counting, steps_bar, waiting
-from .words import POLICY_FORMS, WORKLOAD_FORMS, nearest, parsed_domain, parsed_workload
+from .words import (
+    KNOWN_TOTALS,
+    POLICY_FORMS,
+    WORKLOAD_FORMS,
+    nearest,
+    parsed_domain,
+    parsed_workload,
+)
 
 ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
@@ -84,6 +91,10 @@ class Choice(NamedTuple):
         return f"{self.error:,.4g} records per query (root mean square), {kind}"
 
 
+ORDERED = ("line", "threshold")
+"""Policies that speak of neighbours and distances."""
+
+
 @dataclass(frozen=True)
 class Facts:
     """Everything public that was stated: no data among it."""
@@ -101,6 +112,27 @@ class Facts:
             for one in self.domain.attributes
             for kind in one.extras
         ]
+
+
+def listed_orders(words: str, domain: Domain) -> list[str]:
+    """Return the columns whose categories a policy takes in the order of their list.
+
+    Districts have no neighbours in a list, and levels of schooling do; only whoever
+    states the policy knows.
+
+    Examples
+    --------
+    >>> towns = Domain.from_levels(["Bern", "Chur"], name="town")
+    >>> listed_orders("line", towns), listed_orders("full", towns)
+    (['town'], [])
+    """
+    name, _, setting = words.partition(KNOWN_TOTALS)[0].strip().partition(":")
+    several = setting.split(",") if name == "product" else [name] * domain.ndim
+    return [
+        str(one.name)
+        for one, part in zip(domain.attributes, several, strict=False)
+        if one.levels is not None and part.strip().partition(":")[0] in ORDERED
+    ]
 
 
 def stated_facts(job: Job) -> Facts:

@@ -42,6 +42,17 @@ class Commands(TyperGroup):
             found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)
         )
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, its switches without a word for a value.
+
+        typer would print ``--dry-run <bool>``, and whoever follows that and types
+        ``--dry-run true`` names a job file.
+        """
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            _switch_plainly(found, ctx)
+        return found
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command; Ctrl-C is told in a line, not in a traceback."""
         try:
@@ -49,6 +60,14 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             say_interrupted(stop)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _switch_plainly(command: Any, ctx: Any) -> None:
+    for option in [*command.params, command.get_help_option(ctx)]:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
+    for inner in getattr(command, "commands", {}).values():
+        _switch_plainly(inner, ctx)
 
 
 application = typer.Typer(

@@ -25,6 +25,11 @@ def ended(words: Sequence[str]) -> int:
         if isinstance(end.__context__, BrokenPipeError):
             _discard_output()
             return PIPE_CLOSED
+        # While words are read, typer hears Ctrl-C itself, and says nothing.
+        unsaid = getattr(end.__context__, "__cause__", None)
+        if isinstance(unsaid, KeyboardInterrupt):
+            say_interrupted(unsaid)
+            return INTERRUPTED
         return _flushed(end.code if isinstance(end.code, int) else DONE)
     except KeyboardInterrupt as stop:
         say_interrupted(stop)

@@ -6,9 +6,10 @@
                threshold:5000:value                at most 5000 apart, by the edges
                threshold:2:linf                    on a grid: l1, l2 or linf
                blocks:10, blocks:8x8               runs or tiles of cells
-               blocks:labels.csv                   a label for each cell
-               graph:edges.csv                     pairs of cells; -1 is "absent"
+               blocks:labels.csv                   a block for each category or cell
+               graph:edges.csv                     pairs of categories or cells
                product:line,full                   one policy per column
+               full+known:sex                      towards those who know its totals
     workload   identity, prefixes, all_ranges,     one word
                total
                ranges:2000, rectangles:500         random ones, always the same
@@ -20,10 +21,8 @@ Every refusal gives the rule, the words received and the forms there are.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,15 @@ import numpy as np
 from .._typing import FloatArray, IntArray
 from ..domain import Domain
 from ..errors import InputError
-from ..policies import POLICIES, Blocks, Graph, Policy, Product, Threshold
+from ..policies import (
+    POLICIES,
+    Blocks,
+    Graph,
+    MarginalConstraints,
+    Policy,
+    Product,
+    Threshold,
+)
 from ..workloads import (
     AllRanges,
     Identity,
@@ -45,6 +52,7 @@ from ..workloads import (
 )
 from .array_files import names_a_file, numbers_from_file
 from .domain_words import parsed_domain
+from .nearest_word import nearest
 
 __all__ = [
     "POLICY_FORMS",
@@ -66,23 +74,17 @@ PLAIN_WORKLOADS: dict[str, type[Workload]] = {
     "prefixes": Prefixes,
     "total": Total,
 }
+KNOWN_TOTALS = "+known:"
+"""Parts a policy from the columns whose totals are public."""
 POLICY_FORMS = (
     f"{', '.join(PLAIN_POLICIES)}, threshold:THETA (:value, :l2 or :linf), "
-    "blocks:SIZE, blocks:FILE, graph:FILE or product:POLICY,POLICY"
+    "blocks:SIZE, blocks:FILE, graph:FILE or product:POLICY,POLICY, each with "
+    "+known:COLUMN where the totals of a column are public"
 )
 WORKLOAD_FORMS = (
     f"{', '.join(PLAIN_WORKLOADS)}, ranges:NUMBER, rectangles:NUMBER, ranges:FILE, "
     "rectangles:FILE or marginals:COLUMN,COLUMN"
 )
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return " (did you mean ...?)" where a known word is close, else nothing."""
-    by_small_letters = {one.lower(): one for one in known}
-    close = difflib.get_close_matches(word.lower(), list(by_small_letters), n=1)
-    # A word that is known, but lacks what follows it, is no advice.
-    meant = by_small_letters[close[0]] if close else word
-    return "" if meant == word else f" (did you mean {meant!r}?)"
 
 
 def parsed_policy(words: str, domain: Domain) -> Policy:
@@ -95,7 +97,10 @@ def parsed_policy(words: str, domain: Domain) -> Policy:
     >>> parsed_policy("product:line,full", Domain((3, 4))).edge_count
     26
     """
-    name, _, setting = words.strip().partition(":")
+    words, _, known = words.strip().partition(KNOWN_TOTALS)
+    if known:
+        return knowing(parsed_policy(words, domain), known, domain)
+    name, _, setting = words.partition(":")
     makers = {
         "threshold": _threshold,
         "blocks": _blocks,
@@ -112,6 +117,12 @@ def parsed_policy(words: str, domain: Domain) -> Policy:
         f"the policy is one of {POLICY_FORMS}; received {words!r}"
         f"{nearest(name, [*PLAIN_POLICIES, *makers])}"
     )
+
+
+def knowing(policy: Policy, known: str, domain: Domain) -> Policy:
+    """Return the policy towards those who know the totals of some columns."""
+    columns = [_column(one, domain) for one in known.split(",")]
+    return policy.with_constraints(MarginalConstraints(domain, columns))
 
 
 def parsed_workload(words: str, domain: Domain) -> Workload:
@@ -175,10 +186,9 @@ def _threshold(setting: str, domain: Domain, words: str) -> Policy:
 
 def _blocks(setting: str, domain: Domain, words: str) -> Policy:
     if names_a_file(setting):
-        labels = numbers_from_file(Path(setting), "labels, one per cell")
-        if labels.shape != domain.shape:
-            labels = labels.reshape(-1)
-        return Blocks(domain, labels)
+        from .policy_files import labels_from_file
+
+        return Blocks(domain, labels_from_file(Path(setting), domain))
     sides = setting.lower().split("x")
     if not all(re.fullmatch("0*[1-9][0-9]{0,17}", one) for one in sides):
         raise InputError(
@@ -209,10 +219,12 @@ def _tiles(domain: Domain, sizes: list[int]) -> IntArray:
 def _graph(setting: str, domain: Domain, words: str) -> Policy:
     if not names_a_file(setting):
         raise InputError(
-            "a graph is graph:FILE, a .csv or .npy with two cell numbers per line; "
-            f"received {words!r}"
+            "a graph is graph:FILE, a .csv with two categories, or two cell numbers, "
+            f"per line; received {words!r}"
         )
-    return Graph(domain, numbers_from_file(Path(setting), "edges, two cells per line"))
+    from .policy_files import edges_from_file
+
+    return Graph(domain, edges_from_file(Path(setting), domain))
 
 
 def _product(setting: str, domain: Domain, words: str) -> Policy:

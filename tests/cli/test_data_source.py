@@ -122,6 +122,54 @@ def test_databases_count_as_the_columns_are(name, case, databases):
     np.testing.assert_array_equal(found, counts("demo", domain, outside))
 
 
+def test_real_numbers_of_sqlite_are_counted(databases, tmp_path):
+    lite = sqlite3.connect(tmp_path / "real.sqlite")
+    lite.execute("CREATE TABLE people (height REAL)")
+    rows = [(1.5,), (1.7,), (None,), (float("nan"),)]
+    lite.executemany("INSERT INTO people VALUES (?)", rows)
+    lite.commit()
+    lite.close()
+    found = counts(str(tmp_path / "real.sqlite"), ["height=1:2:0.5"], None, "cell")
+    assert found.tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize("written", ["true,false", "TRUE,FALSE"])
+def test_truth_values_are_categories(written, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    table = arrow.table({"member": [True, False, True, None]})
+    pyarrow.parquet.write_table(table, tmp_path / "few.parquet")
+    domain = [f"member=categories:{written}"]
+    found = counts(str(tmp_path / "few.parquet"), domain, missing="cell")
+    assert found.tolist() == [2, 1, 1]
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis")
+    pytest.importorskip("pydantic")
+    made = duckdb.connect(str(tmp_path / "few.duckdb"))
+    made.execute(f"CREATE TABLE few AS SELECT * FROM '{tmp_path}/few.parquet'")
+    made.close()
+    found = counts(str(tmp_path / "few.duckdb"), domain, missing="cell")
+    assert found.tolist() == [2, 1, 1]
+
+
+def test_a_table_without_records_is_refused(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    table = arrow.table({"age": arrow.array([], arrow.int64())})
+    pyarrow.parquet.write_table(table, tmp_path / "none.parquet")
+    with pytest.raises(BlowfishError, match="holds no record"):
+        counts(str(tmp_path / "none.parquet"), ["age=0:10:5"])
+
+
+def test_categories_of_a_database_cannot_be_clamped(databases):
+    address, options = databases["duckdb"]
+    with pytest.raises(BlowfishError, match="--outside cell") as refused:
+        counts(address, ["district=categories:centre,east"], **options)
+    assert "clamp" not in str(refused.value)
+
+
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return str(path)

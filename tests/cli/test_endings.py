@@ -132,13 +132,16 @@ def test_an_interrupted_audit_says_how_to_go_on(capsys, monkeypatch, tmp_path):
 
 
 def test_ctrl_c_reaches_a_running_command():
-    words = ["recommend", "--cells", "4096", "--policy", "full", "--epsilon", "1"]
-    words += ["--workload", "all_ranges", "--records", "100000", "--trials", "9"]
+    # The signal comes from inside the command, so it is running however slow we are.
     code = (
-        "import os, signal, threading, sys\n"
+        "import os, signal, sys, time\n"
+        "from blowfish_fast.cli import version_command\n"
         "from blowfish_fast.cli.running import ended\n"
-        "threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-        f"sys.exit(ended({words!r}))"
+        "def work(**_):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "version_command.run_version = work\n"
+        "sys.exit(ended(['version']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -146,6 +149,15 @@ def test_ctrl_c_reaches_a_running_command():
     assert done.returncode == 130
     assert done.stderr.strip().splitlines()[-1] == "interrupted"
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_answered_while_words_are_read(capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(root.Commands, "parse_args", stop)
+    code, out, err = typed(capsys, "version")
+    assert (code, out, err) == (130, "", "interrupted\n")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="there are no such pipes")

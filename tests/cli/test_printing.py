@@ -117,6 +117,17 @@ def test_tables_show_brackets_as_they_are(capsys):
         assert text in found
 
 
+def test_control_characters_of_foreign_names_reach_no_terminal(capsys):
+    foreign = "ann\x1b[2J\x9b1A\rbob\u202e"
+    printing.show_pairs(foreign, [(foreign, foreign)])
+    printing.show_table([foreign], [[foreign]], title=foreign)
+    printing.show(foreign)
+    printing.remark(foreign)
+    found = "".join(capsys.readouterr())
+    assert found.count(r"ann\x1b[2J\x9b1A\rbob\u202e") == 8
+    assert all(one.isprintable() or one == "\n" for one in found)
+
+
 def test_a_closed_pipe_is_left_to_the_end_of_the_command():
     with pytest.raises(BrokenPipeError):
         printing.Screen().on_broken_pipe()

@@ -197,7 +197,11 @@ def test_a_request_is_paid_once(empty_folder):
     assert again["ledger"]["replayed"]
     assert again["remaining"] == pytest.approx(0.3)
     np.testing.assert_array_equal(bf.Release.load("again.blowfish").estimate, first)
-    assert "nothing: this request was answered before" in run(*words, "--overwrite")
+    again = run(*words, "--overwrite")
+    assert "nothing: this request was answered before" in again
+    # Whoever runs a job again on new data must not take old numbers for new ones.
+    assert again.startswith("Written again")
+    assert "new data needs a new name, --request" in again
 
 
 def test_a_release_that_broke_off_goes_on_under_its_charge(empty_folder, monkeypatch):
@@ -430,3 +434,57 @@ def test_refusals_end_with_codes_and_without_tracebacks(capsys):
     said = " ".join(capsys.readouterr().err.split())
     assert "Traceback" not in said
     assert "did you mean 'line'" in said
+
+
+def test_tables_open_in_a_spreadsheet_with_their_letters(empty_folder):
+    (empty_folder / "towns.csv").write_text("town\nKöniz\nBern\n", encoding="utf-8")
+    for levels, mark in (("Köniz,Bern", True), ("Bern", False)):
+        run(
+            *("release", "--data", "towns.csv", "--policy", "full", "--epsilon", "1"),
+            *("--cells", f"town=categories:{levels}", "--workload", "identity"),
+            *("--outside", "cell", "--table", "out.csv", "--overwrite"),
+        )
+        begins = (empty_folder / "out.csv").read_bytes()
+        assert begins.startswith(b"\xef\xbb\xbf") == mark
+
+
+def test_a_job_states_how_its_table_is_written(empty_folder):
+    (empty_folder / "office.csv").write_bytes(
+        "Alter;Bezirk\n1,5;Zürich\n-;Zürich\n".encode("cp1252")
+    )
+    (empty_folder / "job.toml").write_text(
+        """
+[data]
+source = "office.csv"
+encoding = "cp1252"
+decimal = ","
+blanks = ["-"]
+missing = {Alter = "cell"}
+[domain]
+Alter = "0:2:1"
+Bezirk = ["Zürich", "Bern"]
+[policy]
+kind = "full"
+known = ["Bezirk"]
+[workload]
+kind = "identity"
+[budget]
+epsilon = 1000
+""",
+        encoding="utf-8",
+    )
+    found = told("release", "job.toml")
+    assert "marginal over Bezirk" in found["promise"]
+    made = bf.Release.load(empty_folder / "release.blowfish")
+    assert np.rint(made.estimate).tolist() == [[0, 0], [1, 0], [1, 0]]
+
+
+def test_an_order_of_categories_is_pointed_out():
+    district = "district=categories:centre,east,north,south,west"
+    facts = ["release", "--data", "demo", "--workload", "identity", "--epsilon", "1"]
+    facts += ["--dry-run", "--cells", district]
+    for policy in ("line", "threshold:2", "product:line"):
+        said = run(*facts, "--policy", policy)
+        assert "categories of district are neighbours in the order" in said
+    for policy in ("full", "blocks:2", "add_remove"):
+        assert "neighbours in the order" not in run(*facts, "--policy", policy)
