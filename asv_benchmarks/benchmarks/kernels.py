@@ -35,8 +35,6 @@ from blowfish_fast.kernels.interval_partition import (
     partition_grid,
 )
 from blowfish_fast.kernels.interval_pieces import (
-    interval_answers,
-    interval_counts,
     intervals_to_pieces,
     ranges_to_fractions,
 )
@@ -377,19 +375,6 @@ class IntervalsToPieces(Timed):
         intervals = curve_pieces(cells)
         edges = np.arange(0, cells + 1, 16)
         return lambda: intervals_to_pieces(*intervals, edges)
-
-
-class IntervalAnswers(Timed):
-    params: ClassVar[list[Any]] = [sizes(), ["answers", "counts"]]
-    param_names: ClassVar[list[str]] = ["cells", "kernel"]
-
-    def prepare(self, cells: int, kernel: str) -> Call:
-        pointers, starts, ends, values = curve_pieces(cells)
-        if kernel == "counts":
-            whole = np.append(0, np.cumsum(counts("dense", cells)))
-            return lambda: interval_counts(pointers, starts, ends, whole)
-        prefix = np.append(0.0, np.cumsum(counts("fractions", cells)))
-        return lambda: interval_answers(pointers, starts, ends, values, prefix)
 
 
 class HilbertOrder(Timed):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, ClassVar
 
-from blowfish_fast import Dawa, Laplace, policies, workloads
+from blowfish_fast import Dawa, Laplace, Ledger, policies, workloads
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.partitions import DyadicTree, LeastCost
 
@@ -51,6 +51,28 @@ class LaplaceRelease(Waited):
         domain, data = line(cells)
         stated = policies.POLICIES[policy](domain)
         mechanism = Laplace(stated, workloads.Identity(domain), epsilon=EPSILON)
+        return lambda: mechanism.release(data)
+
+
+class FixedCost(Timed):
+    """CPU time around the noise, on domains so small that it is nearly all of it."""
+
+    params: ClassVar[list[Any]] = [
+        [2**8] if SMALL else [2**8, 2**12],
+        ["release", "charged", "intervals"],
+    ]
+    param_names: ClassVar[list[str]] = ["cells", "step"]
+
+    def prepare(self, cells: int, step: str) -> Call:
+        domain, data = line(cells)
+        policy, asked = policies.AddRemove(domain), ranges(domain, 200)
+        mechanism = Laplace(policy, asked, epsilon=EPSILON)
+        if step == "charged":
+            ledger = Ledger(None, epsilon=10**6, policy=policy)
+            return lambda: ledger.release(mechanism, data)
+        if step == "intervals":
+            release = mechanism.release(data)
+            return lambda: release.intervals(asked)
         return lambda: mechanism.release(data)
 
 

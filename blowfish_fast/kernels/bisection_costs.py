@@ -120,7 +120,8 @@ def _sweep_clusters(
     for cluster in range(starts.size):
         start = starts[cluster]
         end = ends[cluster]
-        distinct = 0
+        # Not a literal, for which the sweeps below would be compiled a second time.
+        distinct = int(0)  # noqa: RUF046, UP018
         for place in range(start, end):
             cell = ranked[place]
             if distinct == 0 or values[cell] != levels[distinct]:

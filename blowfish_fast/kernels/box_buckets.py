@@ -113,7 +113,9 @@ def _bounds(boxes: IntArray) -> tuple[IntArray, IntArray]:
         here = bounds[starts[level] : starts[level] + count]
         for node in range(count):
             first = node * _FAN_OUT
-            here[node] = below[first]
+            for axis in range(axes):
+                here[node, 0, axis] = below[first, 0, axis]
+                here[node, 1, axis] = below[first, 1, axis]
             for child in range(first + 1, min(first + _FAN_OUT, below.shape[0])):
                 for axis in range(axes):
                     here[node, 0, axis] = min(

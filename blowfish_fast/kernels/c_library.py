@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.c_entries import (
+from blowfish_fast.kernels.c_prototypes import (
     ENTRIES,
     KINDS,
     compiled,

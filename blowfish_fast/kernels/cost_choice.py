@@ -101,11 +101,14 @@ def choose_by_cost(
     furthest = (1 << LOG_BITS) // max(number, 1)
     least = costs.min(axis=1, keepdims=True)
     absent = costs == NO_CANDIDATE
-    gaps = np.minimum(np.where(absent, least, costs) - least, furthest)
-    weights = -gaps * number
+    some_absent = bool(absent.any())
+    present = np.where(absent, least, costs) if some_absent else costs
+    weights = np.minimum(present - least, furthest) * -number
     if prior is not None:
         weights += prior_weights(np.asarray(prior, dtype=np.float64), bits)
-    return choose(words, start, np.where(absent, ABSENT, weights), bits)
+    if some_absent:
+        weights[absent] = ABSENT
+    return choose(words, start, weights, bits)
 
 
 def prior_weights(prior: FloatArray, bits: int) -> IntArray:

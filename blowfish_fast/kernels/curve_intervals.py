@@ -229,7 +229,8 @@ def _changes_by_outline(
     """List where the share changes, by the outermost cells; unsorted, with repeats."""
     height, width = box[1, 0] - box[0, 0], box[1, 1] - box[0, 1]
     corner = box[0, 0] * columns + box[0, 1]
-    found = 0
+    # Not a literal, for which the callee would be compiled a second time.
+    found = int(0)  # noqa: RUF046, UP018
     for row in range(0, height, max(1, height - 1)):
         found = _edge_changes(
             directions, corner + row * columns, row, 0, 1, width, shares, changes, found
@@ -287,7 +288,8 @@ def _append_intervals(
 @kernel
 def _enlarged(array: AnyArray, used: int, size: int) -> AnyArray:
     larger = np.empty(size, dtype=array.dtype)
-    larger[:used] = array[:used]
+    for i in range(used):
+        larger[i] = array[i]
     return larger
 
 
@@ -320,7 +322,8 @@ def _find_intervals(
     starts, ends = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     values = np.empty(0)
     counts = np.zeros(rooms.size, dtype=np.int64)
-    used, seen_room, total_room = 0, 0, rooms.sum()
+    # As above, `used` is no literal.
+    used, seen_room, total_room = int(0), 0, rooms.sum()  # noqa: RUF046, UP018
     for number in range(rooms.size):
         if rooms[number] == 0:
             continue

@@ -200,7 +200,8 @@ def _draw(
                 negative = np.int64(block[i] & _LOWEST_BIT)
                 target[i] = (size[i] ^ -negative) + negative
         elif finish == _ONE_SIDED:
-            target[:] = size[:count]
+            for i in range(count):
+                target[i] = size[i]
         else:
             for i in range(count):
                 target[i] -= size[i]
@@ -359,7 +360,9 @@ def _fill(
     for first in range(0, out.size, CHUNK):
         last = min(first + CHUNK, out.size)
         part = out[first:last]
-        drawn = np.require(words(start + first, part.size), np.uint64, ["C", "W"])
+        drawn = words(start + first, part.size)
+        if drawn.dtype != np.uint64 or not drawn.flags.carray:
+            drawn = np.require(drawn, np.uint64, ["C", "W"])
         if drawn.shape != part.shape:
             raise InputError(
                 f"a source of words must give as many as asked: {part.size}; "
@@ -403,8 +406,10 @@ def _as_ratios(
 ) -> tuple[AnyArray, AnyArray]:
     """Return the scales as two arrays: of one Python integer if shared, else int64."""
     if np.ndim(numerators) == 0 and np.ndim(denominators) == 0:
-        above = np.array([operator.index(numerators)], dtype=object)
-        below = np.array([operator.index(denominators)], dtype=object)
+        one, other = operator.index(numerators), operator.index(denominators)
+        above, below = np.array([one], dtype=object), np.array([other], dtype=object)
+        if 0 < one <= LARGEST_SCALE and other > 0:
+            return above, below
     else:
         above, below = np.asarray(numerators), np.asarray(denominators)
         for given in (above, below):

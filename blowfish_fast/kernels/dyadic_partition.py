@@ -280,20 +280,20 @@ def _boundaries(decisions: ByteArray, cells: int) -> IntArray:
     starts = np.empty(cells + 1, dtype=np.int64)
     buckets = 0
     waiting = np.empty((levels + 1, 2), dtype=np.int64)
-    waiting[0] = 1, levels
+    waiting[0, 0], waiting[0, 1] = 1, levels
     top = 1
     while top > 0:
         top -= 1
-        node, height = waiting[top]
+        node, height = waiting[top, 0], waiting[top, 1]
         start = (node << height) - (1 << levels)
         end = min(start + (1 << height), cells)
         middle = start + (1 << height >> 1)
         if height > 0 and middle >= cells:
-            waiting[top] = 2 * node, height - 1
+            waiting[top, 0], waiting[top, 1] = 2 * node, height - 1
             top += 1
         elif height > 0 and decisions[node] == _SPLIT:
-            waiting[top] = 2 * node + 1, height - 1
-            waiting[top + 1] = 2 * node, height - 1
+            waiting[top, 0], waiting[top, 1] = 2 * node + 1, height - 1
+            waiting[top + 1, 0], waiting[top + 1, 1] = 2 * node, height - 1
             top += 2
         else:
             step = end - start

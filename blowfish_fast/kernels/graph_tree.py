@@ -110,7 +110,8 @@ def _top_down(parents: IntArray) -> tuple[IntArray, int]:
         slot[owner] += 1
     order = np.empty(nodes, dtype=np.int64)
     tail = begin[0]
-    order[:tail] = children[:tail]
+    for place in range(tail):
+        order[place] = children[place]
     head = 0
     while head < tail:
         node = order[head]

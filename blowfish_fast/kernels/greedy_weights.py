@@ -200,7 +200,8 @@ def _range_shares(
     cover = _cover_of_ranges(first, last, squared, sizes, offsets, branching, shift)
     demand = cover[:leaves].copy()
     inside = np.zeros(leaves)
-    active = 0
+    # Not a literal, for which the climb below would be compiled a second time.
+    active = int(0)  # noqa: RUF046, UP018
     for query in range(first.size):
         left, right = first[query], last[query]
         left_demand = squared[query] * head[query] * head[query]

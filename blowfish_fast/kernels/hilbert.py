@@ -110,13 +110,14 @@ def _cross_block(
 def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
     """Walk through a grid whose length, with stride `forth`, is its longer side."""
     order = np.empty(length * width, dtype=np.int64)
+    # No literals, for each of which the crossing would be compiled once more.
+    step, start, one = int(0), int(0), int(1)  # noqa: RUF046, UP018
     if length % 2 == 0 or width % 2 == 1:
-        _cross_block(order, 0, 0, forth, aside, length, width)
+        _cross_block(order, step, start, forth, aside, length, width)
         return order
     if 2 * length <= 3 * width:
-        _cross_block(order, 0, 0, aside, forth, width, length)
+        _cross_block(order, step, start, aside, forth, width, length)
         return order
-    step, start = 0, 0
     while length > 1:
         if length > width:
             cut = _even_half(length)
@@ -128,7 +129,7 @@ def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
             step = _cross_block(order, step, start, aside, forth, cut, length)
             start += cut * aside
             width -= cut
-    _cross_block(order, step, start, aside, forth, width, 1)
+    _cross_block(order, step, start, aside, forth, width, one)
     return order
 
 

@@ -1,4 +1,4 @@
-"""Queries as sorted intervals: their answers, and their projection onto buckets.
+"""Queries as sorted intervals, and their projection onto buckets.
 
 Serves every workload along a line or a space-filling curve. A query is a list of
 disjoint cell intervals, each with one value; all queries lie in one compressed array,
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
@@ -104,15 +104,6 @@ def _checked_values(values: FloatArray, intervals: int) -> FloatArray:
             f"{values.shape}"
         )
     return values
-
-
-def _cells(prefix: AnyArray) -> int:
-    if prefix.ndim != 1 or prefix.size == 0:
-        raise InputError(
-            "prefix sums are one row with one entry more than there are cells, got an "
-            f"array of shape {prefix.shape}"
-        )
-    return int(prefix.size) - 1
 
 
 @kernel
@@ -277,36 +268,6 @@ def _project(
     )
 
 
-@kernel
-def _weighted_sums(
-    pointers: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    values: FloatArray,
-    prefix: FloatArray,
-) -> FloatArray:
-    answers = np.empty(pointers.size - 1)
-    for row in range(answers.size):
-        total = 0.0
-        for piece in range(pointers[row], pointers[row + 1]):
-            total += values[piece] * (prefix[ends[piece]] - prefix[starts[piece]])
-        answers[row] = total
-    return answers
-
-
-@kernel
-def _exact_sums(
-    pointers: IntArray, starts: IntArray, ends: IntArray, prefix: IntArray
-) -> IntArray:
-    answers = np.empty(pointers.size - 1, dtype=np.int64)
-    for row in range(answers.size):
-        total = 0
-        for piece in range(pointers[row], pointers[row + 1]):
-            total += prefix[ends[piece]] - prefix[starts[piece]]
-        answers[row] = total
-    return answers
-
-
 def intervals_to_pieces(
     pointers: IntArray,
     starts: IntArray,
@@ -382,50 +343,3 @@ def ranges_to_fractions(
     one_each = np.arange(starts.size + 1)
     _, starts, ends = checked_pieces(one_each, starts, ends, int(edges[-1]))
     return _end_buckets(starts, ends, edges)
-
-
-def interval_answers(
-    pointers: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    values: FloatArray,
-    prefix: FloatArray,
-) -> FloatArray:
-    """Return the answers of queries over cells from prefix sums, in O(intervals).
-
-    Parameters
-    ----------
-    pointers, starts, ends, values
-        Queries as in `intervals_to_pieces`.
-    prefix : (cells + 1,) float64
-        Sums of the cells before each position, from 0 to the total.
-
-    Returns
-    -------
-    (queries,) float64
-    """
-    prefix = np.ascontiguousarray(prefix, dtype=np.float64)
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, _cells(prefix))
-    values = _checked_values(values, starts.size)
-    return _weighted_sums(pointers, starts, ends, values, prefix)
-
-
-def interval_counts(
-    pointers: IntArray, starts: IntArray, ends: IntArray, prefix: IntArray
-) -> IntArray:
-    """Return the exact answers of queries whose coefficients are all 1.
-
-    Parameters
-    ----------
-    pointers, starts, ends
-        Queries as in `intervals_to_pieces`.
-    prefix : (cells + 1,) int64
-        Sums of the cells before each position, from 0 to the total.
-
-    Returns
-    -------
-    (queries,) int64
-    """
-    prefix = np.ascontiguousarray(prefix, dtype=np.int64)
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, _cells(prefix))
-    return _exact_sums(pointers, starts, ends, prefix)

@@ -1,6 +1,6 @@
 """The core of DAWA, written into arrays of the caller: partition, weights, leaves.
 
-Serves `c_entries`, whose callers bring pointers and no Python objects. Each kernel
+Serves `c_prototypes`, whose callers bring pointers and no Python objects. Each kernel
 checks what it is given and returns a number, negative for an error: `ERRORS` lists the
 meanings. Nothing is drawn here; noise arrives as an array.
 

@@ -155,6 +155,13 @@ def _most_gain(
 
 
 @kernel
+def _copy_to(target: IntArray, source: IntArray) -> None:
+    """Copy a row; whole rows assigned to slices compile eight times as long."""
+    for place in range(source.size):
+        target[place] = source[place]
+
+
+@kernel
 def _gain_leaves(
     table: FloatArray,
     square_table: FloatArray,
@@ -181,7 +188,9 @@ def _gain_leaves(
     done = np.empty(depth + 1, dtype=np.int64)
     before = np.empty(depth + 1, dtype=np.int64)
     gain = np.empty(depth + 1)
-    low[0], high[0], done[0] = 0, sides, 0
+    for axis in range(axes):
+        low[0, axis], high[0, axis] = 0, sides[axis]
+    done[0] = 0
     below = 0
     while below >= 0:
         if done[below] == 0:
@@ -206,7 +215,8 @@ def _gain_leaves(
                 cut_axis[below] = axis
                 cut_end[below] = high[below, axis]
                 done[below] = 1
-                low[below + 1], high[below + 1] = low[below], high[below]
+                _copy_to(low[below + 1], low[below])
+                _copy_to(high[below + 1], high[below])
                 high[below + 1, axis] = low[below, axis] + place
                 done[below + 1] = 0
                 below += 1
@@ -215,7 +225,8 @@ def _gain_leaves(
             axis = cut_axis[below]
             # The left part was the last to stand one level deeper.
             place = high[below + 1, axis]
-            low[below + 1], high[below + 1] = low[below], high[below]
+            _copy_to(low[below + 1], low[below])
+            _copy_to(high[below + 1], high[below])
             low[below + 1, axis] = place
             high[below + 1, axis] = cut_end[below]
             done[below], done[below + 1] = 2, 0
@@ -227,10 +238,11 @@ def _gain_leaves(
             found = before[below]
             if found == leaves.shape[0]:
                 more = np.empty((2 * found, 2 * axes), dtype=np.int64)
-                more[:found] = leaves
+                for leaf in range(found):
+                    _copy_to(more[leaf], leaves[leaf])
                 leaves = more
-            leaves[found, :axes] = low[below]
-            leaves[found, axes:] = high[below]
+            _copy_to(leaves[found, :axes], low[below])
+            _copy_to(leaves[found, axes:], high[below])
             found += 1
         below -= 1
         if below >= 0:

@@ -99,6 +99,13 @@ def _median_cut(totals: FloatArray) -> int:
 
 
 @kernel
+def _copy_to(target: IntArray, source: IntArray) -> None:
+    """Copy a row; whole rows assigned to slices compile eight times as long."""
+    for place in range(source.size):
+        target[place] = source[place]
+
+
+@kernel
 def _median_leaves(
     cells: FloatArray,
     table: FloatArray,
@@ -116,7 +123,7 @@ def _median_leaves(
     found = 0
     waiting = np.empty((depth + 2, 2 * axes + 1), dtype=np.int64)
     waiting[0, :axes] = 0
-    waiting[0, axes : 2 * axes] = sides
+    _copy_to(waiting[0, axes : 2 * axes], sides)
     waiting[0, 2 * axes] = 0
     top = 0
     while top >= 0:
@@ -145,17 +152,18 @@ def _median_leaves(
         if cut == 0:
             if found == leaves.shape[0]:
                 more = np.empty((2 * found, 2 * axes), dtype=np.int64)
-                more[:found] = leaves
+                for leaf in range(found):
+                    _copy_to(more[leaf], leaves[leaf])
                 leaves = more
-            leaves[found, :axes] = low
-            leaves[found, axes:] = high
+            _copy_to(leaves[found, :axes], low)
+            _copy_to(leaves[found, axes:], high)
             found += 1
             continue
         # The stack is read backwards: the left half goes in last.
         for half in range(2):
             top += 1
-            waiting[top, :axes] = low
-            waiting[top, axes : 2 * axes] = high
+            _copy_to(waiting[top, :axes], low)
+            _copy_to(waiting[top, axes : 2 * axes], high)
             waiting[top, 2 * axes] = below + 1
             if half == 0:
                 waiting[top, longest] = low[longest] + cut
@@ -183,7 +191,7 @@ def _box_order(
     axes = sides.size
     place = np.empty(axes, dtype=np.int64)
     for box in range(lows.shape[0]):
-        place[:] = lows[box]
+        _copy_to(place, lows[box])
         for position in range(edges[box], edges[box + 1]):
             cell = 0
             for axis in range(axes):

@@ -135,6 +135,8 @@ def _walk_ranges(
     total, then squared.
     """
     leaves = offsets[1]
+    # No literals, for each of which `_note` would be compiled once more.
+    own_side, earlier, later = int(0), int(1), int(2)  # noqa: RUF046, UP018
     lefts = np.empty(offsets.size, dtype=np.int64)
     rights = np.empty(offsets.size, dtype=np.int64)
     heads = np.empty(offsets.size)
@@ -176,12 +178,12 @@ def _walk_ranges(
         error += weight * (own + y * y * joint)
         pull = y * joint
         if level > 0:
-            _note(notes, left - leaves, 0, x - y, pull, weight)
-            _note(notes, left - leaves, 1, -y, pull, weight)
-            _note(notes, right - leaves, 0, z - y, pull, weight)
-            _note(notes, right - leaves, 2, -y, pull, weight)
+            _note(notes, left - leaves, own_side, x - y, pull, weight)
+            _note(notes, left - leaves, earlier, -y, pull, weight)
+            _note(notes, right - leaves, own_side, z - y, pull, weight)
+            _note(notes, right - leaves, later, -y, pull, weight)
             for node in range(left + 1 - leaves, right - leaves):
-                _note(notes, node, 0, 1.0 - y, pull, weight)
+                _note(notes, node, own_side, 1.0 - y, pull, weight)
         left_pull = part[left] * pull + variance[left] * (x - y)
         right_pull = part[right] * pull + variance[right] * (z - y)
 
@@ -192,9 +194,9 @@ def _walk_ranges(
             spread = after[node] * (1.0 - y) ** 2 + before[node] * y * y
             error += weight * variance[node] * ((x - y) ** 2 + spread / part[node])
             if depth > 0:
-                _note(notes, node - leaves, 0, x - y, left_pull, weight)
-                _note(notes, node - leaves, 1, -y, left_pull, weight)
-                _note(notes, node - leaves, 2, 1.0 - y, left_pull, weight)
+                _note(notes, node - leaves, own_side, x - y, left_pull, weight)
+                _note(notes, node - leaves, earlier, -y, left_pull, weight)
+                _note(notes, node - leaves, later, 1.0 - y, left_pull, weight)
             left_pull = part[node] * left_pull + variance[node] * (x - y)
             left_mean = x
 
@@ -202,9 +204,9 @@ def _walk_ranges(
             spread = before[node] * (1.0 - y) ** 2 + after[node] * y * y
             error += weight * variance[node] * ((z - y) ** 2 + spread / part[node])
             if depth > 0:
-                _note(notes, node - leaves, 0, z - y, right_pull, weight)
-                _note(notes, node - leaves, 1, 1.0 - y, right_pull, weight)
-                _note(notes, node - leaves, 2, -y, right_pull, weight)
+                _note(notes, node - leaves, own_side, z - y, right_pull, weight)
+                _note(notes, node - leaves, earlier, 1.0 - y, right_pull, weight)
+                _note(notes, node - leaves, later, -y, right_pull, weight)
             right_pull = part[node] * right_pull + variance[node] * (z - y)
             right_mean = z
     return error
@@ -334,7 +336,8 @@ def outside_view(
     )
     precisions = np.zeros(inner)
     spendable = inside  # used up, and as long
-    spendable[:] = weights
+    for node in range(weights.size):
+        spendable[node] = weights[node]
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
             node = offsets[level] + index

@@ -281,8 +281,9 @@ def _variances(
                 covered *= plain
                 inside *= plain * plain
             elif past == cut + 2:
-                parts[:] = fractions[cut:past]
-                pair[:] = amounts[cut:past]
+                for side in range(2):
+                    parts[side] = fractions[cut + side]
+                    pair[side] = amounts[cut + side]
                 covered, inside = _two_cuts(
                     leaves[cells[cut]],
                     leaves[cells[cut + 1]],

@@ -277,7 +277,8 @@ def _piece_shares(
     item_start = np.empty(3 * starts.size, dtype=np.int64)
     item_end = np.empty(3 * starts.size, dtype=np.int64)
     item_value = np.empty(3 * starts.size)
-    active = 0
+    # Not a literal, for which the climb below would be compiled a second time.
+    active = int(0)  # noqa: RUF046, UP018
     longest = 0
     for query in range(squared.size):
         if squared[query] == 0.0:

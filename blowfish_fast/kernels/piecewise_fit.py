@@ -113,7 +113,8 @@ def _fill_lines(values: FloatArray, choice: IntArray, fitted: FloatArray) -> Non
         length = 1 << choice[end]
         start = end - length
         if length <= 2:
-            fitted[start:end] = values[start:end]
+            for place in range(start, end):
+                fitted[place] = values[place]
         else:
             level = values[start]
             centre = 0.5 * (length - 1)

@@ -41,7 +41,8 @@ def _rows(first: IntArray, second: IntArray, nodes: int) -> tuple[IntArray, IntA
         mixed[slot[high]] = low
         slot[high] += 1
     # Handing each node to its neighbours, in order, leaves every row sorted.
-    slot[:] = pointers[:-1]
+    for node in range(nodes):
+        slot[node] = pointers[node]
     ordered = np.empty(2 * first.size, dtype=np.int64)
     for node in range(nodes):
         for entry in range(pointers[node], pointers[node + 1]):

@@ -32,7 +32,8 @@ def _prune(
 ) -> FloatArray:
     nodes = parents.size
     highest = np.zeros(nodes)
-    highest[:leaves] = thresholds
+    for leaf in range(leaves):
+        highest[leaf] = thresholds[leaf]
     for node in range(nodes - 1):
         highest[parents[node]] = max(highest[parents[node]], highest[node])
     values = fit.copy()

@@ -173,7 +173,8 @@ def _range_spreads(
             right_part = coverage[level, 1]
         root = rows.shape[0] - 1
         pull = coverage[levels - 1, 0]
-        pulls[:] = pull
+        for side in range(2):
+            pulls[side] = pull
         variance = rows[root, OWN] * pull * pull
         square = rows[root, OWN + 1] * pull * pull
         largest = rows[root, OWN + 2] * abs(pull)

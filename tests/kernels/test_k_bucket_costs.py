@@ -61,6 +61,25 @@ def test_the_best_heads_are_the_best_of_all(problem):
             assert heads[buckets - 1, end] == expected
 
 
+@pytest.mark.parametrize("kind", ["sparse", "dense", "flat", "rising"])
+def test_borders_are_passed_over_only_where_they_cannot_be_the_best(kind):
+    rng = np.random.default_rng(3)
+    count = 70 if config.DISABLE_JIT else 150
+    values = {
+        "sparse": np.where(rng.random(count) < 0.1, rng.integers(1, 900, count), 0),
+        "dense": rng.integers(0, 900, count),
+        "flat": np.zeros(count, dtype=np.int64),
+        "rising": np.arange(count),
+    }[kind]
+    errors = bucket_errors(values, np.arange(count + 1), 8)
+    heads = best_heads(errors, 40)
+    for buckets in range(1, 40):
+        for end in range(buckets + 1, count + 1):
+            begins = slice(buckets, end)
+            every = heads[buckets - 1, begins] + errors[end, begins]
+            assert heads[buckets, end] == every.min()
+
+
 @pytest.mark.parametrize(
     ("cells", "largest"), [(1, 1), (4096, 1000), (2**20, 2**19), (2**28, 3)]
 )
