@@ -23,7 +23,7 @@ import numpy as np
 from ._typing import FloatArray, IntArray
 from .buckets import Buckets
 from .errors import BudgetError, DataDependentError, EpsilonError, PrivacyError
-from .noise import Scales, Spread
+from .noise import Scales, Spread, measured_rows
 from .policies import Policy
 from .workloads import Form
 
@@ -136,13 +136,14 @@ class Account:
         """Charge before anything is drawn; refuse what the grant does not cover."""
         if call.epsilon <= 0:
             raise EpsilonError(f"a step must cost more than 0; received {call.epsilon}")
-        if self.spent + call.epsilon > self.granted:
+        spent = self.spent + call.epsilon
+        if spent > self.granted:
             raise BudgetError(
                 f"{call.name} asks for {float(call.epsilon):g} and only "
                 f"{float(self.granted - self.spent):g} of {float(self.granted):g} is "
                 "left; give the last step private.remaining"
             )
-        self.spent += call.epsilon
+        self.spent = spent
         self.calls.append(call)
 
 
@@ -253,16 +254,19 @@ class Handle:
 
 def _draw(scales: Scales, rng: Randomness) -> IntArray:
     """Return one exact discrete Laplace draw per measured scale, 0 elsewhere."""
-    noise = np.zeros(scales.rates.size, dtype=np.int64)
-    measured = scales.measured
+    measured = measured_rows(scales)
     rates = scales.rates[measured]
     if rates.size == 0:
-        return noise
+        return np.zeros(scales.rates.size, dtype=np.int64)
     # One shared scale is the faster path of the sampler.
     shared = bool((rates == rates[0]).all())
-    noise[measured] = (
+    draws = (
         rng.laplace(scales.unit, int(rates[0]), size=rates.size)
         if shared
         else rng.laplace(scales.unit, rates)
     )
+    if draws.size == scales.rates.size:
+        return draws
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    noise[measured] = draws
     return noise

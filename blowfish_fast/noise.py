@@ -62,6 +62,26 @@ class Scales(NamedTuple):
         return variances
 
 
+def measured_rows(scales: Scales) -> slice | BoolArray:
+    """Return an index of the rows that carry noise: a slice where they lie together.
+
+    A slice reads and writes without copies, which at many rows is most of the work.
+
+    Examples
+    --------
+    >>> none = np.zeros(3, dtype=np.bool_)
+    >>> measured_rows(Scales(np.array([5, 5, 0]), 8, none))
+    slice(0, 2, None)
+    >>> measured_rows(Scales(np.array([5, 0, 5]), 8, none))
+    array([ True, False,  True])
+    """
+    measured = scales.measured
+    count = int(np.count_nonzero(measured))
+    first = int(measured.argmax()) if count else 0
+    together = slice(first, first + count)
+    return together if measured[together].all() else measured
+
+
 def integer_weights(weights: FloatArray) -> IntArray:
     """Round weights in [0, 1] to integers, the form in which the worst edge is found.
 
@@ -85,8 +105,10 @@ def scales_within(
         rates = np.zeros(weights.size, dtype=np.int64)
     else:
         # floor(w * budget / worst) exactly: weights < 2^31, budget < 2^32.
-        rates = weights * np.int64(budget) // np.int64(worst)
-    rates[rates < unit / 2**LARGEST_SCALE_BITS] = 0
+        rates = weights * np.int64(budget)
+        rates //= np.int64(worst)
+    if unit >> LARGEST_SCALE_BITS:
+        rates[rates < unit >> LARGEST_SCALE_BITS] = 0
     rates[exact] = 0
     return Scales(rates, unit, exact)
 
@@ -141,14 +163,23 @@ def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     noisy = (largest > 0) & (square > 0)
     safe = np.where(noisy, largest, 1.0)
     total = np.where(noisy, square, 1.0)
-    reach = distance * safe
-    root = np.hypot(total, reach)
-    slope = reach / (total + root)
-    # 1 - slope without cancellation: the noise may be tiny beside the distance.
-    rest = total * (1.0 + total / (root + reach)) / (total + root)
-    exponent = -(total / safe**2) * _log_rest(slope, rest) - slope * distance / safe
+    exponent, _ = _best_exponent(distance, total, safe)
     bound: FloatArray = np.minimum(1.0, 2.0 * np.exp(np.minimum(exponent, 0.0)))
     return np.where(noisy, bound, 0.0)
+
+
+def _best_exponent(
+    distance: FloatArray, total: FloatArray, safe: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least exponent over all s, and s in units of 1 / `safe`."""
+    reach = distance * safe
+    root = np.hypot(total, reach)
+    both = total + root
+    slope = reach / both
+    # 1 - slope without cancellation: the noise may be tiny beside the distance.
+    rest = total * (1.0 + total / (root + reach)) / both
+    exponent = -(total / safe**2) * _log_rest(slope, rest) - slope * distance / safe
+    return exponent, slope
 
 
 def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
@@ -184,13 +215,46 @@ def _bisected(square: FloatArray, largest: FloatArray, miss: float) -> FloatArra
     spread = Spread(square, square, largest)
     low = np.zeros(square.size)
     high = np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    short, far = _around_root(spread, high, miss)
     for _ in range(100):
         middle = 0.5 * (low + high)
-        enough = chernoff_tail(middle, spread) <= miss
+        open_ends = (low < middle) & (middle < high)
+        if not open_ends.any():
+            break
+        # The bound falls with the distance: only near its root has it to be asked.
+        enough = middle >= far
+        unclear = open_ends & (middle > short) & ~enough
+        if unclear.any():
+            enough |= unclear & (chernoff_tail(middle, spread) <= miss)
         high = np.where(enough, middle, high)
         low = np.where(enough, low, middle)
     # Rounding in the bound is far below this margin.
     return high * (1.0 + 2.0**-30)
+
+
+def _around_root(
+    spread: Spread, start: FloatArray, miss: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return distances whose bound is above `miss`, and at most `miss`, close by.
+
+    Newton's steps on the exponent, whose derivative is -s; it is concave, so they come
+    down to the root from above. Both ends are tried; where one fails, 0 or infinity.
+    """
+    noisy = (spread.largest > 0) & (spread.square > 0)
+    safe = np.where(noisy, spread.largest, 1.0)
+    total = np.where(noisy, spread.square, 1.0)
+    distance, goal = np.where(noisy, start, 1.0), math.log(miss / 2.0)
+    with np.errstate(all="ignore"):
+        for _ in range(20):
+            exponent, slope = _best_exponent(distance, total, safe)
+            step = (exponent - goal) * safe / slope
+            distance = distance + step
+            if (np.abs(step) <= 2.0**-48 * distance).all():
+                break
+        short, far = distance * (1.0 - 2.0**-42), distance * (1.0 + 2.0**-42)
+        below = chernoff_tail(short, spread) > miss
+        beyond = chernoff_tail(far, spread) <= miss
+    return np.where(below, short, 0.0), np.where(beyond, far, np.inf)
 
 
 def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray:
@@ -209,6 +273,32 @@ def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray
     start = 2.0 / (1.0 + math.exp(-1.0 / width))
     half = spread.largest * np.maximum(np.log(start * mean / miss), 0.0)
     return np.where(few, half * (1.0 + 2.0**-30), np.inf)
+
+
+ROUNDED = 2.0**-10
+"""Noise below this is none, or the rounding of none."""
+
+
+def without_rounding(
+    answers: FloatArray, noise: FloatArray, estimate: FloatArray
+) -> FloatArray:
+    """Return answers, those without noise as the whole numbers that they are.
+
+    An answer without noise adds up exact counts; least squares and sums in floating
+    point leave it next to a whole number, within 2^-50 per cell of all that is added
+    up, and never further than 2^-10 here. `noise` is a half-width or a deviation.
+
+    Examples
+    --------
+    >>> without_rounding(
+    ...     np.array([7.000000001, 2.25, 3.0001]), np.array([0, 0, 9]), np.full(99, 1e6)
+    ... )
+    array([7.    , 2.25  , 3.0001])
+    """
+    size = float(np.abs(estimate).sum()) * estimate.size
+    whole = np.rint(answers)
+    near = np.abs(answers - whole) <= min(size * 2.0**-50, ROUNDED)
+    return np.where((noise < ROUNDED) & near, whole, answers)
 
 
 FFT_ERROR = 1e-11

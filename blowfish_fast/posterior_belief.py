@@ -21,7 +21,7 @@ from typing import Any, overload
 import numpy as np
 
 from ._typing import FloatArray
-from ._validation import EpsilonLike, as_epsilon, as_fraction, as_integers
+from ._validation import EpsilonLike, as_epsilon, as_fraction, as_whole
 from .errors import EpsilonError, InputError, PolicyError, SizeError
 from .policies import Policy
 
@@ -131,15 +131,7 @@ def risk(
     array([0.447, 0.803, 0.447])
     """
     total = as_epsilon(epsilon) * _as_queries(queries)
-    if policy is not None and not isinstance(policy, Policy):
-        raise PolicyError(
-            f"state a policy, such as policies.Full(domain); received {policy!r}"
-        )
-    if policy is not None and policy.has_constraints:
-        raise PolicyError(
-            "known counts tie people to each other, so several records may change "
-            "with one; state the most steps between two values: steps=..."
-        )
+    _check_policy(policy)
     if np.ndim(prior) == 0:
         return Belief(_as_belief(prior, "prior"), total * _steps(policy, steps))
     if policy is None:
@@ -184,6 +176,7 @@ def largest_epsilon(
     >>> risk(0.1, epsilon=epsilon, queries=10) <= 0.5
     True
     """
+    _check_policy(policy)
     before, after = _as_belief(prior, "prior"), _as_belief(belief, "belief")
     if not 0 < before < after < 1:
         raise InputError(
@@ -211,6 +204,19 @@ def largest_epsilon(
         f"no epsilon of a billionth or more keeps the belief below {belief!r}; allow a "
         "little more, or ask fewer queries"
     )
+
+
+def _check_policy(policy: Any) -> None:
+    """Refuse what is no policy, and one whose distances do not bound beliefs."""
+    if policy is not None and not isinstance(policy, Policy):
+        raise PolicyError(
+            f"state a policy, such as policies.Full(domain); received {policy!r}"
+        )
+    if policy is not None and policy.has_constraints:
+        raise PolicyError(
+            "known counts tie people to each other, so several records may change "
+            "with one; state the most steps between two values: steps=..."
+        )
 
 
 def _bound(prior: Fraction, exponent: Fraction | float) -> float:
@@ -253,7 +259,7 @@ def _by_cell(prior: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
 def _steps(policy: Policy | None, steps: Any) -> int | float:
     """Return the most steps between two values; infinite where no path leads."""
     if steps is not None:
-        number = int(as_integers(steps, "steps"))
+        number = as_whole(steps, "steps")
         if policy is not None or number < 1:
             raise InputError(
                 "give the policy or the most steps between two values, at least 1; "
@@ -289,10 +295,7 @@ def _as_belief(value: Any, name: str) -> Fraction:
 
 
 def _as_queries(queries: Any) -> int:
-    number = int(as_integers(queries, "queries"))
-    if number < 1:
-        raise InputError(f"queries must be at least 1; received {queries!r}")
-    return number
+    return as_whole(queries, "queries", 1)
 
 
 def _decimal(value: Fraction) -> Decimal:

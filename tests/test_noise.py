@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from blowfish_fast.noise import (
     Scales,
     Spread,
+    budget_unit,
     chernoff_half_width,
     chernoff_tail,
     integer_weights,
     laplace_mean_size,
     laplace_sum_half_width,
     laplace_variance,
+    measured_rows,
     one_draw_half_width,
     scales_within,
+    without_rounding,
 )
 
 
@@ -89,6 +92,29 @@ def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
             assert total[np.abs(reach) > half / 2.5].sum() > miss
 
 
+@pytest.mark.parametrize("miss", [0.5, 0.05, 1e-3, 1e-12])
+def test_half_widths_are_those_of_a_plain_bisection_to_the_last_bit(miss):
+    rng = np.random.default_rng(5)
+    largest = np.exp(rng.uniform(-20.0, 30.0, 300)) * (rng.random(300) > 0.05)
+    square = largest**2 * np.exp(rng.uniform(0.0, 25.0, 300))
+    spread = Spread(square, square, largest)
+    low, high = np.zeros(300), np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        enough = chernoff_tail(middle, spread) <= miss
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+    half = chernoff_half_width(spread, miss)
+    assert (half == high * (1.0 + 2.0**-30)).all()
+
+
+@pytest.mark.parametrize("rates", [[5, 5, 0], [0, 5, 7], [5, 0, 7], [0, 0, 0], [1]])
+def test_measured_rows_are_found_together_or_apart(rates):
+    scales = Scales(np.array(rates), 8, np.zeros(len(rates), dtype=np.bool_))
+    rows = np.arange(len(rates))
+    assert rows[measured_rows(scales)].tolist() == rows[scales.measured].tolist()
+    assert isinstance(measured_rows(scales), slice) == (rates != [5, 0, 7])
+
+
 @pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_one_heavy_draw_is_bounded_above_and_closely(width, others):
@@ -151,3 +177,20 @@ def test_long_sums_are_rounded_up_and_stay_below_the_chernoff_bound():
 
 def test_misses_below_the_error_of_the_transform_are_left_to_the_bound():
     assert laplace_sum_half_width(2.0, np.array([3]), 1e-12)[0] == math.inf
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.1", "0.5", "1", "1.7", "100"])
+def test_a_budget_is_counted_in_about_two_billion_steps(epsilon):
+    unit = budget_unit(Fraction(epsilon))
+    assert unit & (unit - 1) == 0
+    assert 2**30 < Fraction(epsilon) * unit <= 2**31
+
+
+def test_answers_without_noise_lose_their_rounding_and_no_others():
+    estimate = np.full(4096, 1e6)
+    answers = np.array([7.0001, 7.0001, 2.4, -3.0])
+    noise = np.array([0.0, 2.0, 0.0, 0.0])
+    found = without_rounding(answers, noise, estimate)
+    assert found.tolist() == [7.0, 7.0001, 2.4, -3.0]
+    # Beside few records a ten-thousandth is no rounding.
+    assert without_rounding(answers, noise, np.ones(4)).tolist() == answers.tolist()

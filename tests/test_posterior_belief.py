@@ -169,3 +169,17 @@ def test_beliefs_that_cannot_be_kept_are_refused(prior, belief):
         largest_epsilon(prior, belief)
     with pytest.raises(EpsilonError, match="billionth"):
         largest_epsilon(0.5, "0.5000000001", queries=10**6)
+
+
+def test_known_counts_are_refused_in_both_directions():
+    domain = bf.Domain(4)
+    known = bf.CountConstraints(domain, [[True, True, False, False]])
+    policy = bf.policies.Full(domain).with_constraints(known)
+    for asked in (
+        lambda: risk(0.1, epsilon=1, policy=policy),
+        lambda: largest_epsilon(0.1, belief=0.5, policy=policy),
+    ):
+        with pytest.raises(PolicyError, match="tie people to each other"):
+            asked()
+    with pytest.raises(PolicyError, match="state a policy"):
+        largest_epsilon(0.1, belief=0.5, policy="full")

@@ -46,3 +46,7 @@ __all__ = [
     "from_dict",
     "histogram_sensitivity",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -155,7 +155,7 @@ class Constrained(Policy):
         Releases here are private at eps / factor without the constraints, so they
         keep the promise of every policy with no more edges and no larger factor.
         """
-        if self.parent is not None and self.parent.covers(other):
+        if self._covers_by_parent(other):
             return True
         if other.has_constraints and other.factor > self.factor:
             return self == other

@@ -199,7 +199,7 @@ class Projection(Graph):
     Parameters
     ----------
     source : Policy
-        A policy without "absent".
+        A policy without "absent" and without constraints; refused otherwise.
     buckets : Buckets
         The bins.
 
@@ -215,7 +215,19 @@ class Projection(Graph):
     kind = "projection"
 
     def __init__(self, source: Policy, buckets: Buckets) -> None:
-        Policy.__init__(self, Domain(buckets.count), parent=source)
+        if source.has_bottom or source.has_constraints:
+            raise PolicyError(
+                "a Projection holds moves between bins only, and would drop the "
+                f'constraints or the edges to "absent" of {source!r}. Use '
+                "source.project(labels), which keeps them"
+            )
+        if buckets.cells != source.domain.size:
+            raise PolicyError(
+                f"the bins must cover the {source.domain.size} cells of the policy; "
+                f"received bins of {buckets.cells}"
+            )
+        Policy.__init__(self, Domain(buckets.count))
+        self._seen_from(source, buckets)
         self.source = source
         self.bins = buckets
 

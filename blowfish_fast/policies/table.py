@@ -66,9 +66,21 @@ class TablePolicy(Policy):
         self.domain = wide
         self.parent = None
         self.buckets = None
-        self.by_attribute = None if by_attribute is None else dict(by_attribute)
+        self._stated = None if by_attribute is None else dict(by_attribute)
         for name, one in (self.by_attribute or {}).items():
             self._check(name, one)
+
+    @property
+    def by_attribute(self) -> dict[str, Policy] | None:
+        """The policies of attributes, in a copy; None where whole records are secret.
+
+        Examples
+        --------
+        >>> from blowfish_fast import Domain
+        >>> TablePolicy(Domain(9, names=["age"])).by_attribute is None
+        True
+        """
+        return None if self._stated is None else dict(self._stated)
 
     def _check(self, name: str, policy: Policy) -> None:
         axis = self.domain.axis(name)

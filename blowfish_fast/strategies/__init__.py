@@ -57,3 +57,7 @@ __all__ = [
     "StackedBuckets",
     "WeightedTree",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -81,7 +81,10 @@ class LinearStrategy(ABC):
         Each measured row with its own draw, exact rows as they are, and 0 in place of
         rows that are not measured.
         """
-        return np.where(scales.exact, rows, np.where(scales.measured, rows + noise, 0))
+        noisy = rows + noise
+        noisy[~scales.measured] = 0
+        np.copyto(noisy, rows, where=scales.exact)
+        return noisy
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Return how far each answer may lie off, but for a probability of `miss`.

@@ -27,6 +27,7 @@ from ..policies import Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
 from ..workloads.base import form_matrix, row_moments
 from .base import LinearStrategy
+from .prefix_sums import UNKNOWN_SCALE
 
 MOST_COEFFICIENTS = 2**26
 
@@ -83,11 +84,7 @@ class Cells(LinearStrategy):
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark public totals, and cells that no edge touches."""
-        components = policy.components()
-        if components.count == self.part_sizes.size:
-            public = ~components.private
-        else:
-            public = np.full(self.part_sizes.size, not policy.has_bottom)
+        public = self._public_parts(policy)
         alone = public & (self.part_sizes == 1)
         if not (policy.has_bottom or policy.has_moves):
             alone[:] = True
@@ -95,6 +92,31 @@ class Cells(LinearStrategy):
             np.full(self.cells, alone[0]) if self.parts is None else alone[self.parts]
         )
         return np.concatenate([cells, public])
+
+    def _public_parts(self, policy: Policy) -> BoolArray:
+        """Mark the parts whose total no edge of the policy changes.
+
+        Those that consist of whole connected parts of the policy, none with "absent":
+        asked of the policy at hand, which need not be the one of `under`.
+        """
+        components = policy.components()
+        if self.parts is None:
+            return np.array([not components.private.any()])
+        if self.parts is components.labels:
+            return ~components.private
+        if components.labels is None:
+            whole = (self.parts == self.parts[0]).all() and not components.private[0]
+            return np.full(self.part_sizes.size, bool(whole))
+        # A connected part that lies in several parts moves records between them.
+        owner = np.zeros(components.count, dtype=np.int64)
+        owner[components.labels] = self.parts
+        split = owner[components.labels] != self.parts
+        cut = np.zeros(components.count, dtype=np.bool_)
+        cut[components.labels[split]] = True
+        moved = (cut | components.private)[components.labels]
+        public = np.ones(self.part_sizes.size, dtype=np.bool_)
+        public[self.parts[moved]] = False
+        return public
 
     def worst_edge(self, weights: IntArray, policy: Policy) -> int:
         """Return the heaviest cell with its total, or the two heaviest cells.
@@ -106,7 +128,10 @@ class Cells(LinearStrategy):
         cells, totals = weights[: self.cells], weights[self.cells :]
         worst = int(cells.max()) + int(totals.max()) if policy.has_bottom else 0
         if policy.has_moves:
-            worst = max(worst, int(np.partition(cells, -2)[-2:].sum()))
+            heaviest = int(cells.argmax())
+            others = (cells[:heaviest], cells[heaviest + 1 :])
+            second = max(int(part.max()) for part in others if part.size)
+            worst = max(worst, int(cells[heaviest]) + second)
         return worst
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
@@ -115,12 +140,14 @@ class Cells(LinearStrategy):
         known = scales.exact[self.cells :]
         if not known.any():
             return cells
-        parts = np.zeros(self.cells, np.int64) if self.parts is None else self.parts
+        if self.parts is None:
+            cells += (noisy[self.cells :] - noisy[: self.cells].sum()) / self.cells
+            return cells
         sums = np.zeros(self.part_sizes.size, dtype=np.int64)
-        np.add.at(sums, parts, noisy[: self.cells])
+        np.add.at(sums, self.parts, noisy[: self.cells])
         gap = np.where(known, noisy[self.cells :] - sums, 0) / self.part_sizes
-        shifted: FloatArray = cells + gap[parts]
-        return shifted
+        cells += gap[self.parts]
+        return cells
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise in closed form.
@@ -131,11 +158,14 @@ class Cells(LinearStrategy):
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         noisy = scales.measured[: self.cells]
-        if not noisy.any():
+        if scales.exact[: self.cells].all():
             none = np.zeros(row_moments(form, self.cells).total.size)
             return Spread(none, none, none)
-        first = int(np.flatnonzero(noisy)[0])
-        width, variance = scales.widths[first], scales.variances[first]
+        # Cells that were not measured tell nothing.
+        width, variance = UNKNOWN_SCALE, UNKNOWN_SCALE**2
+        if noisy.any():
+            first = int(np.flatnonzero(noisy)[0])
+            width, variance = scales.widths[first], scales.variances[first]
         moments = row_moments(form, self.cells)
         squares, largest = moments.squares, np.maximum(moments.largest, -moments.least)
         known = scales.exact[self.cells :]

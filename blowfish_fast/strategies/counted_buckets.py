@@ -17,13 +17,16 @@ from .cells import Cells
 def mean_noise(policy: Policy, epsilon: Fraction) -> float:
     """Return the mean absolute noise on a count: what one more bucket costs.
 
+    Constraints of the policy make it larger by their factor.
+
     Examples
     --------
     >>> import blowfish_fast as bf
     >>> round(mean_noise(bf.policies.Full(bf.Domain(9)), Fraction(1, 10)), 2)
     19.99
     """
-    return laplace_mean_size(float(Cells(2).scales(policy, epsilon).widths[0]))
+    scales = Cells(2).scales(policy.unconstrained, epsilon / policy.factor)
+    return laplace_mean_size(float(scales.widths[0]))
 
 
 def bucket_counts(

@@ -18,7 +18,7 @@ import numpy as np
 from .._typing import BoolArray, FloatArray, IntArray
 from ..errors import EpsilonError, IntervalError, PrivacyError, SizeError
 from ..noise import WEIGHT_BITS, Scales, Spread
-from ..policies import ABSENT, Policy
+from ..policies import ABSENT, Graph, Policy
 from ..workloads import Form, Implicit
 from ..workloads.base import form_matrix
 from .base import LinearStrategy
@@ -60,6 +60,7 @@ class EdgeNoise(LinearStrategy):
         self.cells = cells
         self.heads = heads
         self.tails = tails
+        self._made_for: Policy | None = None
 
     @classmethod
     def under(cls, policy: Policy) -> Self:
@@ -69,7 +70,9 @@ class EdgeNoise(LinearStrategy):
         edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
         heads = np.where(edges[:, 0] == ABSENT, edges[:, 1], edges[:, 0])
         tails = np.where(edges[:, 0] == ABSENT, ABSENT, edges[:, 1])
-        return cls(policy.domain.size, heads.astype(np.int64), tails.astype(np.int64))
+        made = cls(policy.domain.size, heads.astype(np.int64), tails.astype(np.int64))
+        made._made_for = policy
+        return made
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells themselves."""
@@ -84,8 +87,26 @@ class EdgeNoise(LinearStrategy):
         return np.zeros(self.heads.size, dtype=bool)
 
     def worst_edge(self, weights: IntArray, policy: Policy) -> int:
-        """Return the heaviest edge: each policy edge is paid by its own draw."""
+        """Return the heaviest edge: each policy edge is paid by its own draw.
+
+        Refuses a policy with an edge that has no draw here.
+        """
+        self._check_edges(policy)
         return int(weights.max()) if weights.size else 0
+
+    def _check_edges(self, policy: Policy) -> None:
+        if policy is self._made_for:
+            return
+        ends = np.column_stack([self.heads, self.tails])
+        if self.cells != policy.domain.size or not (
+            policy == self._made_for or Graph(policy.domain, ends).covers(policy)
+        ):
+            raise PrivacyError(
+                "this noise lies on the edges of another policy, and an edge without a "
+                f"draw of its own would be published exactly under {policy!r}; use "
+                "EdgeNoise.under(policy)"
+            )
+        self._made_for = policy
 
     def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
         """Return one scale for all edges; refuse an epsilon that leaves none.

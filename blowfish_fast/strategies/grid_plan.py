@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import IntArray
-from .._validation import as_integers
+from .._validation import as_whole
 from ..buckets import Buckets
-from ..errors import DataDependentError, InputError
+from ..errors import DataDependentError
 from ..handle import Handle, Measurement
 from ..noise import Scales
 from ..policies import Policy
@@ -42,13 +42,12 @@ def as_records(value: Any) -> int | None:
     """Read a public rough count of records: None, or a whole number from 0 on."""
     if value is None:
         return None
-    number = as_integers(value, "records")
-    if number.ndim != 0 or number < 0:
-        raise InputError(
-            f"records must be a public rough count, 0 or more; received {value!r}. "
-            "None reads it where it is public and buys it where it is not"
-        )
-    return int(number)
+    return as_whole(
+        value,
+        "records",
+        0,
+        way_out="None reads it where it is public and buys it where it is not",
+    )
 
 
 def rough_total(
@@ -74,7 +73,7 @@ def rough_total(
 
 def count_epsilon(policy: Policy, epsilon: Fraction) -> float:
     """Return the reciprocal of the noise scale of a count: a move changes two."""
-    return float(epsilon) / (2.0 if policy.has_moves else 1.0)
+    return float(epsilon / policy.factor) / (2.0 if policy.has_moves else 1.0)
 
 
 def parts_per_axis(

@@ -205,15 +205,19 @@ def _axis_weights(cells: int) -> FloatArray:
     """
     weights = np.ones(cells)
     depth = (cells - 1).bit_length()
+    if cells == 2**depth:
+        return weights
     left = np.zeros(2 * cells)
     left[1] = depth
     for level in range(depth):
-        nodes = np.arange(2**level, min(2 ** (level + 1), cells))
+        first, past = 2**level, min(2 ** (level + 1), cells)
         # The leftmost way is the longest; it ends in one of the deepest leaves or not.
+        nodes = np.arange(first, past)
         longest = depth - level - (nodes << (depth - level) >= 2 * cells)
-        weights[nodes] = left[nodes] / longest
-        for child in (2 * nodes, 2 * nodes + 1):
-            left[child] = left[nodes] - weights[nodes]
+        weights[first:past] = left[first:past] / longest
+        rest = left[first:past] - weights[first:past]
+        left[2 * first : 2 * past : 2] = rest
+        left[2 * first + 1 : 2 * past : 2] = rest
     return weights
 
 

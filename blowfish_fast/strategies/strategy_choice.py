@@ -17,7 +17,7 @@ predicted error is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import BlowfishError, EpsilonError, PolicyError, SizeError
 from ..noise import laplace_variance
-from ..policies import Policy
+from ..policies import Full, Policy
 from ..workloads import Form, Fractions, Implicit, Pieces
 from .base import LinearStrategy
 from .cells import Cells
@@ -34,6 +34,7 @@ from .edge_lines import EdgeLines
 from .edge_noise import EdgeNoise
 from .h_theta import HTheta
 from .hierarchy_plan import planned_hierarchy
+from .line_reach import LineReach
 from .prefix_sums import PrefixSums
 from .spanning_tree import SpanningTree
 from .tree_weights import tuned_tree
@@ -70,6 +71,12 @@ MOST_WEIGHED = 2**22
 FEW_EDGES = 2**16
 """Up to here a spanning tree is followed along every edge at once."""
 
+FAR = 4
+"""Up to this many longest edges make up a line on which plans for `Full` are tried."""
+
+SMALL = Fraction(1, 100)
+"""An epsilon at which the law of the noise is nearly the continuous one."""
+
 MOST_PREFIXES = 2**24
 """Most prefixes times buckets that are listed where no closed form is known."""
 
@@ -104,10 +111,33 @@ def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
     if name == "tuned_tree":
         return tuned_tree(form, policy.domain.size, root_exact=not policy.has_bottom)
     if name == "h_theta":
-        return HTheta.under(policy)
+        return _planned(HTheta.under, policy, form)
     if name == "ordered_hierarchical":
-        return planned_hierarchy(policy)
+        return _planned(planned_hierarchy, policy, form)
     return PrefixSums(policy.domain.size)
+
+
+def _planned(
+    plan: Callable[[Policy], LinearStrategy], policy: Policy, form: Form
+) -> LinearStrategy:
+    """Return the plan for a policy, or the one for `Full` where it promises less.
+
+    Whatever edges a plan was made for, its noise is scaled to the policy. Blocks as
+    long as an edge that spans most of the line leave a short one over, and pay for it.
+    """
+    own = plan(policy)
+    longest = int(LineReach(policy).lengths.max())
+    if policy.has_bottom or FAR * longest < policy.domain.size:
+        return own
+    wide = plan(Full(policy.domain))
+    try:
+        promised, wider = (
+            _rounded(predicted_variance(one, policy, form, SMALL))
+            for one in (own, wide)
+        )
+    except SizeError:
+        return own
+    return wide if wider < promised else own
 
 
 def predicted_variance(

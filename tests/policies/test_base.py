@@ -291,3 +291,21 @@ def test_policies_can_be_copied_and_pickled(family, copied):
     policy = policy_families(Domain(6))[family]
     assert copied(policy) == policy
     assert copied(policy.project([0, 0, 1, 1, 2, 2])).parent == policy
+
+
+def test_cells_in_another_order_do_not_pass_for_the_cells_themselves():
+    line = policies.Line(Domain(4))
+    turned = line.project([3, 2, 1, 0])
+    shuffled = line.project([0, 2, 1, 3])
+    known = policies.CountConstraints(Domain(4), [[True, True, False, False]])
+    assert turned.covers(line), "its edges are the same"
+    for one in (
+        shuffled,
+        policies.from_dict(shuffled.to_dict()),
+        line.with_constraints(known).project([0, 2, 1, 3]),
+    ):
+        assert not one.covers(line)
+    # Fewer bins, or other names, cannot be mistaken.
+    assert line.project([1, 0, 0, 0]).covers(line)
+    named = policies.Line(Domain(4, names=["age"]))
+    assert named.project([0, 2, 1, 3]).covers(named)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain, policies
+from blowfish_fast import CountConstraints, Domain, policies
 from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
 from tests.reference import policy_graphs as reference
 
@@ -86,6 +86,13 @@ def test_absent_inside_a_factor_is_refused():
         policies.Product(policies.Line(Domain(3)), policies.AddRemove(Domain(3)))
     with pytest.raises(PolicyError, match="factor 0"):
         policies.Product(policies.Graph(Domain(3), [[0, -1]]), policies.Line(Domain(3)))
+
+
+def test_constraints_belong_on_the_product():
+    factor = policies.Full(Domain(4))
+    known = CountConstraints(factor.domain, [[True, True, False, False]])
+    with pytest.raises(PolicyError, match="factor 1 carries constraints"):
+        policies.Product(policies.Line(Domain(3)), factor.with_constraints(known))
 
 
 def test_mismatched_domains_are_refused():

@@ -124,3 +124,26 @@ def test_only_one_axis_is_told_apart_from_several():
     assert projection.depends_on_one(labels, (2, 2)) == 0
     assert projection.depends_on_one(np.array([0, 1, 0, 1]), (2, 2)) == 1
     assert projection.depends_on_one(np.array([0, 1, 1, 0]), (2, 2)) is None
+
+
+def test_what_a_projection_would_drop_is_refused():
+    domain, bins = Domain(4), Buckets(np.array([0, 2, 4]))
+    known = policies.CountConstraints(domain, [[True, True, False, False]])
+    sources = [
+        policies.AddRemove(domain),
+        policies.Graph(domain, [[0, 1], [2, -1]]),
+        policies.Full(domain).with_constraints(known),
+    ]
+    for source in sources:
+        with pytest.raises(PolicyError, match="would drop"):
+            policies.Projection(source, bins)
+        stated = {"source": source.to_dict(), "labels": bins.labels.tolist()}
+        with pytest.raises(PolicyError, match="would drop"):
+            policies.from_dict(
+                {"kind": "projection", "domain": Domain(2).to_dict(), **stated}
+            )
+        kept = source.project(bins)
+        assert kept.has_bottom == source.has_bottom
+        assert kept.factor == source.factor
+    with pytest.raises(PolicyError, match="must cover the 4 cells"):
+        policies.Projection(policies.Full(domain), Buckets(np.array([0, 2])))

@@ -131,3 +131,11 @@ def test_policies_must_fit_their_attributes():
         TablePolicy(SMALL, {"age": PAY_POLICY})
     with pytest.raises(PolicyError, match="all have names"):
         TablePolicy(bf.Domain(4))
+
+
+def test_the_policies_of_attributes_do_not_change_in_place():
+    table = TablePolicy(SMALL, {"age": AGE_POLICY})
+    before = table.through(["age"])
+    table.by_attribute.clear()
+    assert table == TablePolicy(SMALL, {"age": AGE_POLICY})
+    assert table.through(["age"]) == before

@@ -10,10 +10,11 @@ import pytest
 from blowfish_fast import Domain
 from blowfish_fast.buckets import Buckets
 from blowfish_fast.errors import IntervalError
-from blowfish_fast.policies import AddRemove, Full
+from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line
 from blowfish_fast.strategies import Cells
-from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Ranges, Total
+from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges, Total
 from tests.reference.spread import dense_spread
+from tests.strategies.implicit_totals import assert_totals_equal_their_list
 
 
 @pytest.mark.parametrize(
@@ -49,15 +50,7 @@ def test_totals_of_implicit_workloads_equal_their_list(policy, edges):
     domain, buckets = Domain(7), Buckets(np.array(edges))
     strategy = Cells(buckets.count)
     scales = strategy.scales(policy(domain).project(buckets), Fraction(1))
-    for workload in (
-        Identity(domain),
-        Total(domain),
-        Prefixes(domain),
-        AllRanges(domain),
-    ):
-        total = strategy.total_variance(workload.form(buckets), scales)
-        listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
-        assert total == pytest.approx(listed, rel=1e-9, abs=1e-12)
+    assert_totals_equal_their_list(strategy, domain, buckets, scales, near=1e-12)
 
 
 def test_all_ranges_have_the_known_total():
@@ -123,3 +116,44 @@ def test_parts_with_public_totals_equal_dense_least_squares(generator):
             inside = np.array(labels) == part
             assert estimate[inside].sum() == pytest.approx(counts[inside].sum())
         assert (Cells.unpack(strategy.pack()).parts == strategy.parts).all()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Full(Domain(6)),
+        Line(Domain(6)),
+        AddRemove(Domain(6)),
+        Blocks(Domain(6), [0, 0, 1, 1, 2, 2]),
+        Blocks(Domain(6), [0, 1, 0, 1, 2, 2]),
+        Blocks(Domain(6), [0, 1, 2, 3, 4, 5]),
+        Graph(Domain(6), [[0, 1], [2, -1], [4, 5]]),
+    ],
+    ids=lambda policy: policy.kind,
+)
+@pytest.mark.parametrize(
+    "parts",
+    [None, [0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 1, 1], [0, 1, 2, 3, 4, 5], [0] * 6],
+    ids=["one", "pairs", "four", "single", "all"],
+)
+def test_exact_rows_are_those_that_no_edge_of_the_policy_at_hand_moves(policy, parts):
+    strategy = Cells(6, None if parts is None else np.array(parts))
+    exact = strategy.exact_rows(policy)
+    moved = np.zeros(exact.size, dtype=bool)
+    for edge in np.concatenate([*policy.edges(), np.empty((0, 2), np.int64)]):
+        counts = np.zeros((2, 7), dtype=np.int64)
+        counts[[0, 1], edge] = 1
+        moved |= strategy.rows(counts[0, :6]) != strategy.rows(counts[1, :6])
+    assert not (exact & moved).any()
+    # Totals that nothing moves are published; cells of larger parts are not.
+    assert (exact[6:] == ~moved[6:]).all()
+
+
+def test_cells_that_were_not_measured_promise_nothing():
+    strategy, policy = Cells(4), Full(Domain(4))
+    scales = strategy.scales(policy, Fraction(1, 10**14))
+    assert not scales.measured.any()
+    form = Identity(Domain(4)).explicit_form(Buckets.single_cells(4))
+    assert (strategy.half_widths(form, scales, 0.05) > 1e20).all()
+    total = Total(Domain(4)).explicit_form(Buckets.single_cells(4))
+    assert strategy.half_widths(total, scales, 0.05).tolist() == [0.0]

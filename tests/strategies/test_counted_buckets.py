@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain
+from blowfish_fast import CountConstraints, Domain
 from blowfish_fast.buckets import Buckets
 from blowfish_fast.handle import Account, Handle
 from blowfish_fast.noise import laplace_mean_size
@@ -20,6 +20,14 @@ from blowfish_fast.strategies.counted_buckets import bucket_counts, mean_noise
 def test_a_move_changes_two_counts(policy, moved):
     found = mean_noise(policy(Domain(9)), Fraction(1, 10))
     assert found == pytest.approx(laplace_mean_size(10.0 * moved), rel=1e-6)
+
+
+def test_constraints_make_a_bucket_dearer_by_their_factor():
+    policy = Full(Domain(9))
+    known = policy.with_constraints(CountConstraints(policy.domain, np.eye(2, 9) > 0))
+    assert known.factor == 3
+    found = mean_noise(known, Fraction(3, 10))
+    assert found == mean_noise(policy, Fraction(1, 10))
 
 
 def test_nothing_secret_costs_no_noise():

@@ -136,3 +136,17 @@ def test_an_epsilon_too_small_for_noise_publishes_nothing():
     blank = blank._replace(rates=np.zeros_like(blank.rates))
     with pytest.raises(PrivacyError, match="publish its cells"):
         strategy.published(np.arange(6), np.zeros(5, dtype=np.int64), blank)
+
+
+def test_edges_without_a_draw_are_refused():
+    line, full = bf.policies.Line(LINE), bf.policies.Full(LINE)
+    scales = EdgeNoise.under(line).scales(line, Fraction(1))
+    same = EdgeNoise.unpack(EdgeNoise.under(line).pack())
+    assert same.cost(bf.policies.Threshold(LINE, theta=1), scales) == 1
+    for strategy in (same, EdgeNoise.under(line)):
+        for other in (full, GRAPHS["cycle"], bf.policies.Line(bf.Domain(7))):
+            with pytest.raises(PrivacyError, match="edges of another policy"):
+                strategy.cost(other, scales)
+    # More draws than edges are no harm.
+    every = EdgeNoise.under(full)
+    assert every.cost(line, every.scales(full, Fraction(1))) == 1

@@ -12,9 +12,10 @@ from blowfish_fast.buckets import Buckets
 from blowfish_fast.errors import DomainError, InputError, IntervalError
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.strategies import STRATEGIES, NodeTree
-from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Ranges, Total
+from blowfish_fast.workloads import AllRanges, Linear, Ranges
 from tests.reference.parent_tree import random_parents, worst_edge
 from tests.reference.spread import dense_spread
+from tests.strategies.implicit_totals import assert_totals_equal_their_list
 
 POLICIES = {
     "add_remove": AddRemove,
@@ -88,15 +89,7 @@ def test_totals_of_implicit_workloads_equal_their_list(generator):
     domain, buckets = Domain(13), Buckets(np.array([0, 1, 2, 6, 7, 10, 13]))
     strategy = tree(6, generator)
     scales = strategy.scales(Full(Domain(6)), Fraction(1))
-    for workload in (
-        Identity(domain),
-        Total(domain),
-        Prefixes(domain),
-        AllRanges(domain),
-    ):
-        total = strategy.total_variance(workload.form(buckets), scales)
-        listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
-        assert total == pytest.approx(listed, rel=1e-9, abs=1e-9)
+    assert_totals_equal_their_list(strategy, domain, buckets, scales)
     with pytest.raises(IntervalError, match="list the queries"):
         strategy.spread(AllRanges(domain).form(buckets), scales)
 

@@ -14,9 +14,10 @@ from blowfish_fast.noise import Scales
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.strategies import OrderedHierarchy
 from blowfish_fast.strategies.hierarchy_plan import planned_hierarchy
-from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Ranges, Total
+from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges
 from tests.reference.policy_edges import worst_edge_cost
 from tests.reference.spread import dense_spread
+from tests.strategies.implicit_totals import assert_totals_equal_their_list
 
 CELLS = 13
 DOMAIN = Domain(CELLS)
@@ -113,15 +114,7 @@ def test_totals_of_implicit_workloads_equal_their_list(name, sizes):
     domain = Domain(buckets.cells)
     strategy = planned_hierarchy(POLICIES[name])
     scales = strategy.scales(POLICIES[name], Fraction(1))
-    for workload in (
-        Identity(domain),
-        Total(domain),
-        Prefixes(domain),
-        AllRanges(domain),
-    ):
-        total = strategy.total_variance(workload.form(buckets), scales)
-        listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
-        assert total == pytest.approx(listed, rel=1e-9, abs=1e-9)
+    assert_totals_equal_their_list(strategy, domain, buckets, scales)
 
 
 @pytest.mark.parametrize("name", POLICIES)

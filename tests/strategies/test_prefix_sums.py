@@ -14,9 +14,10 @@ from blowfish_fast.noise import Scales
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.strategies import PrefixSums
 from blowfish_fast.strategies.line_reach import LineReach
-from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Ranges, Total
+from blowfish_fast.workloads import AllRanges, Identity, Linear, Ranges
 from tests.reference.policy_edges import worst_edge_cost
 from tests.reference.spread import dense_spread
+from tests.strategies.implicit_totals import assert_totals_equal_their_list
 
 CELLS = 9
 DOMAIN = Domain(CELLS)
@@ -107,15 +108,7 @@ def test_totals_of_implicit_workloads_equal_their_list(name, edges):
     domain = Domain(buckets.cells)
     strategy = PrefixSums(CELLS)
     scales = strategy.scales(POLICIES[name][0], Fraction(1))
-    for workload in (
-        Identity(domain),
-        Total(domain),
-        Prefixes(domain),
-        AllRanges(domain),
-    ):
-        total = strategy.total_variance(workload.form(buckets), scales)
-        listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
-        assert total == pytest.approx(listed, rel=1e-9, abs=1e-12)
+    assert_totals_equal_their_list(strategy, domain, buckets, scales, near=1e-12)
 
 
 def test_o4_ranges_cost_four_and_prefixes_two():

@@ -12,8 +12,9 @@ from blowfish_fast.buckets import Buckets
 from blowfish_fast.kernels.tree_shape import tree_levels
 from blowfish_fast.policies import AddRemove, Full
 from blowfish_fast.strategies import WeightedTree
-from blowfish_fast.workloads import AllRanges, Identity, Linear, Prefixes, Ranges, Total
+from blowfish_fast.workloads import Linear, Ranges
 from tests.reference.spread import dense_spread
+from tests.strategies.implicit_totals import assert_totals_equal_their_list
 
 
 def tree(leaves, branching, generator):
@@ -70,15 +71,7 @@ def test_totals_of_implicit_workloads_equal_their_list(policy, generator):
     domain, buckets = Domain(13), Buckets(np.array([0, 1, 2, 6, 7, 10, 13]))
     strategy = tree(6, 2, generator)
     scales = strategy.scales(policy(Domain(6)), Fraction(1))
-    for workload in (
-        Identity(domain),
-        Total(domain),
-        Prefixes(domain),
-        AllRanges(domain),
-    ):
-        total = strategy.total_variance(workload.form(buckets), scales)
-        listed = strategy.spread(workload.explicit_form(buckets), scales).variance.sum()
-        assert total == pytest.approx(listed, rel=1e-9, abs=1e-9)
+    assert_totals_equal_their_list(strategy, domain, buckets, scales)
 
 
 def test_noise_free_rows_give_back_the_cells(generator):
