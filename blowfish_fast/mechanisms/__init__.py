@@ -51,3 +51,7 @@ __all__ = [
     "Transformed",
     "UniformGrid",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

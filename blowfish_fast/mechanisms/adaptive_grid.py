@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._typing import IntArray
-from .._validation import as_integers, as_share
+from .._validation import as_positive, as_share, as_whole
 from ..domain import Domain
-from ..errors import DataDependentError, InputError
+from ..errors import DataDependentError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..policies import Policy
@@ -72,7 +72,8 @@ class AdaptiveGrid(Mechanism):
     Sensitivity: one box of each level when a record is added or removed, two when it
         moves; a public total is exact.
     Error: the noise of both levels, known once the boxes are; the error of taking boxes
-        as even depends on the data.
+        as even depends on the data. The finer boxes follow noise that the estimate uses
+        again, so intervals hold over all releases, not given the boxes.
     Complexity: O(n) time and memory.
     Source: [1]_, with the number of records bought where the paper reads it, exact
         least squares over both levels, and constants (20, 5/2 and a share of 2/5 in
@@ -115,9 +116,9 @@ class AdaptiveGrid(Mechanism):
         self.records = as_records(records)
         self.total_share = as_share(total_share, "total_share")
         self.first_share = as_share(first_share, "first_share")
-        self.constant = _positive(constant, "constant")
-        self.fine_constant = _positive(fine_constant, "fine_constant")
-        self.fewest_parts = _at_least_one(fewest_parts)
+        self.constant = as_positive(constant, "constant")
+        self.fine_constant = as_positive(fine_constant, "fine_constant")
+        self.fewest_parts = as_whole(fewest_parts, "fewest_parts", 1)
 
     def _run(self, private: Handle) -> Outcome:
         share = self.total_share * self.epsilon
@@ -151,7 +152,7 @@ class AdaptiveGrid(Mechanism):
         return parts_per_axis(
             np.array([self.domain.shape]),
             [records],
-            count_epsilon(private.policy, private.remaining),
+            count_epsilon(self.policy, private.remaining),
             self.constant * COARSER,
             least=self.fewest_parts,
         )
@@ -163,7 +164,7 @@ class AdaptiveGrid(Mechanism):
         parts = parts_per_axis(
             coarse.tree.highs[boxes] - coarse.tree.lows[boxes],
             counts[coarse.placed.numbers[boxes]],
-            count_epsilon(private.policy, private.remaining),
+            count_epsilon(self.policy, private.remaining),
             self.fine_constant,
         )
         return _level(coarse.tree, boxes, parts)
@@ -211,18 +212,3 @@ def _single(measurements: list[Measurement]) -> Measurement:
     layers = [Layer(second, np.arange(tree.nodes)), Layer(first, coarse)]
     layers += [Layer(one, coarse[-1:]) for one in bought]
     return one_measurement(tree.parents, second.buckets, layers)
-
-
-def _positive(value: float, name: str) -> float:
-    if not 0 < value < float("inf"):
-        raise InputError(f"{name} must be a positive number; received {value!r}")
-    return float(value)
-
-
-def _at_least_one(value: Any) -> int:
-    number = as_integers(value, "fewest_parts")
-    if number.ndim != 0 or number < 1:
-        raise InputError(
-            f"fewest_parts must be a whole number, 1 or more; received {value!r}"
-        )
-    return int(number)

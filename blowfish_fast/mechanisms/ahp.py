@@ -86,7 +86,7 @@ class Ahp(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
-        price = mean_noise(private.policy, self.epsilon - share)
+        price = mean_noise(self.policy, self.epsilon - share)
         clusters = private.select(self.partition.priced(price), epsilon=share)
         measurement = bucket_counts(private, clusters)
         details = {"labels": clusters.labels, "buckets": clusters.count}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from .._typing import FloatArray
-from .._validation import as_counts, as_epsilon
+from .._validation import as_counts, as_epsilon, quoted
 from ..domain import Domain
 from ..errors import DataDependentError, DomainError, PolicyError, WorkloadError
 from ..guarantee import Guarantee
@@ -104,12 +104,12 @@ class Mechanism(ABC):
         if not isinstance(policy, Policy):
             raise PolicyError(
                 f"state the policy first, such as policies.Full(domain); received "
-                f"{policy!r}"
+                f"{quoted(policy)}"
             )
         if not isinstance(workload, Workload):
             raise WorkloadError(
                 "state the workload second, such as workloads.Identity(domain); "
-                f"received {workload!r}"
+                f"received {quoted(workload)}"
             )
         if workload.domain != policy.domain:
             raise DomainError(

@@ -169,7 +169,7 @@ class Dawa(Mechanism):
         if self.partition is None or self.partition_share is None:
             return Buckets.single_cells(self.domain.size)
         share = self.partition_share * self.epsilon
-        price = mean_noise(along.policy, self.epsilon - share)
+        price = mean_noise(self.policy, self.epsilon - share)
         return along.select(self.partition.priced(price), epsilon=share)
 
     def _boxes(self, buckets: Buckets) -> IntArray | None:

@@ -91,7 +91,9 @@ class Efpa(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         share = self.choice_share * self.epsilon
-        noise = self._noise(private.policy, float(self.epsilon - share))
+        # Constraints make all noise larger by their factor.
+        left = (self.epsilon - share) / self.policy.factor
+        noise = self._noise(private.policy, float(left))
         kept = private.select(KeptFrequencies(noise), epsilon=share)
         strategy = Fourier(self.domain.size, kept)
         measurement = private.measure(strategy, epsilon=private.remaining)

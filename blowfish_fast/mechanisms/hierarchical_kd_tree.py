@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .._validation import as_integers
+from .._validation import as_whole
 from ..buckets import Buckets
 from ..domain import Domain
-from ..errors import DataDependentError, InputError
+from ..errors import DataDependentError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..partitions.kd_cells import Boxes
@@ -85,11 +85,7 @@ class HierarchicalKdTree(Mechanism):
         super().__init__(policy, workload, epsilon=epsilon)
         if height is None:
             height = min((self.domain.size - 1).bit_length(), DEEPEST)
-        self.height = int(as_integers(height, "height"))
-        if not 0 <= self.height <= 64:
-            raise InputError(
-                f"height must lie between 0 and 64 levels; received {height!r}"
-            )
+        self.height = as_whole(height, "height", 0, 64)
 
     def _run(self, private: Handle) -> Outcome:
         if private.rehearsing and self.height:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from .._validation import as_integers
+from .._validation import as_whole
 from ..curves import curve
 from ..domain import Domain
 from ..errors import InputError
@@ -96,7 +96,11 @@ class Hierarchy(Mechanism):
                 f"{weights!r}"
             )
         self.weights = weights
-        self.fan_out = None if fan_out is None else _fan_out(fan_out)
+        self.fan_out = (
+            None
+            if fan_out is None
+            else as_whole(fan_out, "fan_out", 2, way_out="None chooses it")
+        )
 
     def _run(self, private: Handle) -> Outcome:
         along = private.on(curve(self.domain))
@@ -159,13 +163,3 @@ def _least_root(cells: int, levels: int) -> int:
     while root**levels < cells:
         root += 1
     return root
-
-
-def _fan_out(value: Any) -> int:
-    number = as_integers(value, "fan_out")
-    if number.ndim != 0 or number < 2:
-        raise InputError(
-            f"fan_out must be a whole number, 2 or more; received {value!r}. None "
-            "chooses it"
-        )
-    return int(number)

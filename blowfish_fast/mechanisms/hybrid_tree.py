@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from .._validation import as_integers, as_share
+from .._validation import as_share, as_whole
 from ..domain import Domain
 from ..errors import InputError
 from ..handle import Handle
@@ -92,7 +92,17 @@ class HybridTree(Mechanism):
         if fit not in (None, "prune"):
             raise InputError(f'fit must be "prune" or None; received {fit!r}')
         self.fit = fit
-        self.levels = self.domain.ndim if levels is None else _levels(levels)
+        self.levels = (
+            self.domain.ndim
+            if levels is None
+            else as_whole(
+                levels,
+                "levels",
+                1,
+                40,
+                way_out="A tree without medians is a QuadTree",
+            )
+        )
         self.median_share = as_share(median_share, "median_share")
 
     def _run(self, private: Handle) -> Outcome:
@@ -121,13 +131,3 @@ class HybridTree(Mechanism):
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon, levels=2)
         return mechanism, stepped(domain, 3, height=5)
-
-
-def _levels(value: Any) -> int:
-    number = as_integers(value, "levels")
-    if number.ndim != 0 or not 1 <= number <= 40:
-        raise InputError(
-            f"levels must be a whole number from 1 to 40; received {value!r}. A tree "
-            "without medians is a QuadTree"
-        )
-    return int(number)

@@ -7,14 +7,13 @@ Pieces: strategy ``strategies.cells`` twice, boxes from ``partitions.kd_cells`` 
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from .._typing import FloatArray
-from .._validation import as_integers, as_share
+from .._validation import as_positive, as_share, as_whole
 from ..domain import Domain
 from ..errors import DataDependentError, InputError
 from ..handle import Handle, Measurement
@@ -144,18 +143,15 @@ class KdTree(Mechanism):
                 "cell_share must lie between 0.001 and 0.999, so that both counts tell "
                 f"something; received {cell_share!r}"
             )
-        given = {"count": count, "price": price, "caution": caution}
         if uniformity is not None:
-            given["uniformity"] = uniformity
-        for name, value in given.items():
-            if not (math.isfinite(value) and value > 0):
-                raise InputError(f"{name} must be a positive number; received {value}")
+            as_positive(uniformity, "uniformity")
         self.uniformity = uniformity
-        self.count = float(count)
-        self.price = float(price)
-        self.caution = float(caution)
-        cells = self.domain.size
-        self.depth = default_depth(cells) if depth is None else _depth(depth)
+        self.count = as_positive(count, "count")
+        self.price = as_positive(price, "price")
+        self.caution = as_positive(caution, "caution")
+        if depth is None:
+            depth = default_depth(self.domain.size)
+        self.depth = as_whole(depth, "depth", 0, 2**16)
 
     def _run(self, private: Handle) -> Outcome:
         strategy = Cells.under(private.policy)
@@ -188,7 +184,9 @@ class KdTree(Mechanism):
         """Build the tree on published values."""
         noisy = cells.estimate().reshape(self.domain.shape)
         if self.rule == "gain":
-            fresh = Cells(2).scales(private.policy, private.remaining)
+            fresh = Cells(2).scales(
+                private.policy, private.remaining / self.policy.factor
+            )
             variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
             return paying_boxes(
                 noisy,
@@ -216,13 +214,6 @@ class KdTree(Mechanism):
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon)
         return mechanism, striped(domain, 4, height=9)
-
-
-def _depth(depth: Any) -> int:
-    number = int(as_integers(depth, "depth"))
-    if not 0 <= number <= 2**16:
-        raise InputError(f"depth must lie between 0 and 2^16; received {depth!r}")
-    return number
 
 
 def _shrunk(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
 import numpy as np
 
 from .._typing import AnyArray, FloatArray
-from .._validation import as_share, malformed_as
+from .._validation import as_share, as_whole, malformed_as
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import (
@@ -247,8 +247,8 @@ class KMeans(Mechanism):
                 f"{policy!r}"
             )
         super().__init__(policy, Identity(policy.domain), epsilon=epsilon)
-        self.clusters = _positive(clusters, "clusters")
-        self.rounds = _positive(rounds, "rounds")
+        self.clusters = as_whole(clusters, "clusters", 1)
+        self.rounds = as_whole(rounds, "rounds", 1)
         self.size_share = as_share(size_share, "size_share")
         if assign not in get_args(Assignment):
             raise InputError(
@@ -403,14 +403,6 @@ def evenly_spread(count: int, axes: int) -> FloatArray:
     steps = ratio ** -np.arange(1.0, axes + 1)
     spread: FloatArray = (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
     return spread
-
-
-def _positive(number: Any, name: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer):
-        raise InputError(f"{name} must be a whole number; received {number!r}")
-    if number < 1:
-        raise InputError(f"{name} must be at least 1; received {number}")
-    return int(number)
 
 
 def _as_points(data: Any, domain: Domain) -> FloatArray:

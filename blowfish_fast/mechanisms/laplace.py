@@ -17,7 +17,7 @@ from ..histogram import Histogram
 from ..policies import Policy
 from ..strategies import Answers, Cells, EdgeNoise, LinearStrategy
 from ..strategies.edge_noise import refuse_too_dense
-from ..workloads import Identity, Workload
+from ..workloads import Identity, Linear, Workload
 from .base import Mechanism, Outcome
 
 
@@ -43,7 +43,8 @@ class Laplace(Mechanism):
         the policy-specific sensitivity of the workload. Public totals are exact.
     Error: on cells the variance of the noise times the number of cells of a range, less
         the part that public totals remove; on edges times the number of edges it cuts;
-        on queries the variance itself.
+        on queries the variance itself, less what the fit gains where some queries are
+        combinations of others.
     Complexity: O(n) time and memory; O(n + edges) on edges, the coefficients of the
         workload on queries.
     Source: [1]_, with noise on the integers; proof in ``docs/proofs/laplace.md``.
@@ -96,7 +97,10 @@ class Laplace(Mechanism):
             refuse_too_dense(self.policy.unconstrained)
             return self.policy.edge_count
         if self.on == "queries":
-            return int(self.workload.queries * self.workload.mean_cells())
+            if isinstance(self.workload, Linear):
+                return int(self.workload.matrix.nnz)
+            cells = min(self.workload.mean_cells(), float(self.domain.size))
+            return int(self.workload.queries * cells)
         return 0
 
     @classmethod

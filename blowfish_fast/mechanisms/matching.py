@@ -111,10 +111,10 @@ class Matching(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
-        price = mean_noise(private.policy, self.epsilon - share)
+        price = mean_noise(self.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
         bucketed = private.on(buckets)
-        strategy = self._strategy(bucketed, private.remaining)
+        strategy = self._strategy(bucketed, private.remaining / self.policy.factor)
         measurement = bucketed.measure(strategy, epsilon=private.remaining)
         details = {
             "labels": buckets.labels,

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
-from .._validation import as_integers, as_share
+from .._validation import as_share, as_whole
 from ..buckets import Buckets
 from ..domain import Domain
-from ..errors import InputError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..policies import Policy
@@ -109,13 +108,13 @@ class Mwem(Mechanism):
         passes: int = 100,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        self.rounds = None if rounds is None else _at_least_one(rounds, "rounds")
+        self.rounds = None if rounds is None else as_whole(rounds, "rounds", 1)
         self.choice_share = (
             (Fraction(1, 2) if policy.has_moves else Fraction(2, 5))
             if choice_share is None
             else as_share(choice_share, "choice_share")
         )
-        self.passes = _at_least_one(passes, "passes")
+        self.passes = as_whole(passes, "passes", 1)
         self.selector = WorstQuery(workload)
 
     def _run(self, private: Handle) -> Outcome:
@@ -157,7 +156,8 @@ class Mwem(Mechanism):
 
     def _rounds(self, total: float) -> int:
         """Return the number of rounds for a public number of records."""
-        root = (total * float(self.epsilon)) ** (1 / 3)
+        # Constraints make the noise of every answer larger by their factor.
+        root = (total * float(self.epsilon / self.policy.factor)) ** (1 / 3)
         return int(np.clip(round(0.72 * root), FEWEST_ROUNDS, MOST_ROUNDS))
 
     @classmethod
@@ -300,10 +300,3 @@ def _outside(runs: Runs, size: int) -> list[Runs]:
     if not gaps.any():
         return []
     return [Runs(starts[gaps], ends[gaps], np.ones(int(gaps.sum()), dtype=np.int64))]
-
-
-def _at_least_one(number: Any, name: str) -> int:
-    whole = int(as_integers(number, name))
-    if whole < 1:
-        raise InputError(f"{name} must be at least 1; received {number!r}")
-    return whole

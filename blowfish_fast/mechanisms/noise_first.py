@@ -5,15 +5,15 @@ Pieces: strategy ``strategies.cells``, merge from ``kernels.bucket_merge``.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
 
 from .._typing import FloatArray, IntArray
+from .._validation import as_positive
 from ..buckets import Buckets
 from ..domain import Domain
-from ..errors import DomainError, InputError
+from ..errors import DomainError
 from ..handle import Handle
 from ..histogram import Histogram
 from ..policies import Policy
@@ -76,9 +76,7 @@ class NoiseFirst(Mechanism):
                 "NoiseFirst merges neighbours along one ordered attribute; this domain "
                 f"has {self.domain.ndim}. Use Laplace or Dawa on several"
             )
-        if not (math.isfinite(price) and price > 0):
-            raise InputError(f"price must be a positive number; received {price!r}")
-        self.price = float(price)
+        self.price = as_positive(price, "price")
 
     def _run(self, private: Handle) -> Outcome:
         strategy = Cells.under(private.policy)

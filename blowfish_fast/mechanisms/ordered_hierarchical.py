@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._validation import as_integers
+from .._validation import as_whole
 from ..domain import Domain
 from ..errors import InputError, PolicyError
 from ..handle import Handle
@@ -92,7 +92,13 @@ class OrderedHierarchical(Mechanism):
             )
         if fit not in (None, "isotonic"):
             raise InputError(f'fit must be None or "isotonic"; received {fit!r}')
-        self.fan_out = None if fan_out is None else _fan_out(fan_out)
+        self.fan_out = (
+            None
+            if fan_out is None
+            else as_whole(
+                fan_out, "fan_out", 2, way_out="None chooses it by predicted error"
+            )
+        )
         self.fit = fit
 
     def _run(self, private: Handle) -> Outcome:
@@ -127,13 +133,3 @@ class OrderedHierarchical(Mechanism):
         """Return the mechanism for a few ranges, with a step in the counts."""
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
         return mechanism, stepped(domain, 2, height=5)
-
-
-def _fan_out(value: Any) -> int:
-    number = as_integers(value, "fan_out")
-    if number.ndim != 0 or number < 2:
-        raise InputError(
-            f"fan_out must be a whole number, 2 or more; received {value!r}. None "
-            "chooses it by predicted error"
-        )
-    return int(number)

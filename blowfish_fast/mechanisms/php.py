@@ -97,7 +97,7 @@ class Php(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         share = self.partition_share * self.epsilon
-        price = PRICE * mean_noise(private.policy, self.epsilon - share)
+        price = PRICE * mean_noise(self.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from .._validation import as_integers, as_share
+from .._validation import as_share, as_whole
 from ..domain import Domain
 from ..errors import DomainError
 from ..handle import Handle
@@ -88,8 +88,8 @@ class StructureFirst(Mechanism):
                 f"{self.domain.ndim}. Use Dawa on several"
             )
         self.partition = KBuckets(
-            None if buckets is None else int(as_integers(buckets, "buckets")),
-            largest_count=int(as_integers(largest_count, "largest_count")),
+            None if buckets is None else as_whole(buckets, "buckets"),
+            largest_count=as_whole(largest_count, "largest_count"),
         )
         from ..kernels.k_bucket_costs import squares_grid
 

@@ -227,7 +227,7 @@ class Transformed(Mechanism):
 
     def _over_cells(self, private: Handle) -> Chosen:
         """Choose among strategies over all cells, in their own order or on a curve."""
-        epsilon = private.remaining
+        epsilon = private.remaining / self.policy.factor
         if isinstance(self.strategy, Explicit):
             return Chosen(private, self.strategy.under(private.policy))
         form = self.workload.form(private.buckets)
@@ -261,7 +261,7 @@ class Transformed(Mechanism):
     def _whole_grid(self, private: Handle) -> Chosen | None:
         """Return noise along the lines of a grid if it is small beside the records."""
         form = self.workload.form(private.buckets)
-        epsilon = private.remaining
+        epsilon = private.remaining / self.policy.factor
         lines = built("edge_lines", private.policy, form)
         variance = predicted_variance(lines, private.policy, form, epsilon)
         error = math.sqrt(variance / max(self.workload.queries, 1))
@@ -276,11 +276,12 @@ class Transformed(Mechanism):
         assert self.partition_share is not None
         along = private.on(curve(self.domain))
         share = self.partition_share * self.epsilon
-        priced = partition.priced(self._bucket_price(along, self.epsilon - share))
+        priced = partition.priced(self._bucket_price(self.epsilon - share))
         bucketed = along.on(along.select(priced, epsilon=share))
         form = self.workload.form(bucketed.buckets)
         offered = tuple(one for one in NAMES if one != "edge_lines")
-        return self._best(bucketed, form, private.remaining, offered)
+        epsilon = private.remaining / self.policy.factor
+        return self._best(bucketed, form, epsilon, offered)
 
     def _best(
         self, handle: Handle, form: Any, epsilon: Fraction, names: tuple[Name, ...]
@@ -294,7 +295,7 @@ class Transformed(Mechanism):
         best = found[0].strategy
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)
 
-    def _bucket_price(self, along: Handle, epsilon: Fraction) -> float:
+    def _bucket_price(self, epsilon: Fraction) -> float:
         """Return the mean absolute noise of one bucket in the second step.
 
         Contiguous buckets of a line lie between two noisy running totals; for any
@@ -303,8 +304,8 @@ class Transformed(Mechanism):
         contiguous = isinstance(self.partition, DyadicTree | LeastCost)
         between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
         if between and _is_line(self.policy):
-            return mean_difference_size(1.0 / float(epsilon))
-        return mean_noise(along.policy, epsilon)
+            return mean_difference_size(self.policy.factor / float(epsilon))
+        return mean_noise(self.policy, epsilon)
 
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray

@@ -11,9 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._validation import as_share
+from .._validation import as_positive, as_share
 from ..domain import Domain
-from ..errors import InputError
 from ..handle import Handle, Measurement
 from ..histogram import Histogram
 from ..policies import Policy
@@ -96,14 +95,12 @@ class UniformGrid(Mechanism):
         super().__init__(policy, workload, epsilon=epsilon)
         self.records = as_records(records)
         self.total_share = as_share(total_share, "total_share")
-        if not 0 < constant < float("inf"):
-            raise InputError(f"constant must be a positive number; received {constant}")
-        self.constant = float(constant)
+        self.constant = as_positive(constant, "constant")
 
     def _run(self, private: Handle) -> Outcome:
         share = self.total_share * self.epsilon
         records, bought = rough_total(private, self.records, epsilon=share)
-        epsilon = count_epsilon(private.policy, private.remaining)
+        epsilon = count_epsilon(self.policy, private.remaining)
         whole = BoxTree.whole(self.domain.shape)
         parts = parts_per_axis(whole.highs, [records], epsilon, self.constant)
         placed = whole.divided(whole.leaves, parts).arranged(self.domain.shape)

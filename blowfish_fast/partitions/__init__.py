@@ -26,3 +26,7 @@ __all__ = [
     "cost_bound",
     "partition_cost",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,3 +9,7 @@ from .nearest_shape import NearestShape
 from .queries import WorstQuery
 
 __all__ = ["ByCost", "KeptFrequencies", "Medians", "NearestShape", "WorstQuery"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

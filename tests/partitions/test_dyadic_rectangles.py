@@ -13,18 +13,7 @@ from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.kernels.box_buckets import bucket_boxes
 from blowfish_fast.partitions import DyadicRectangles
 from blowfish_fast.policies import AddRemove, Blocks, Full, Threshold
-from blowfish_fast.randomness import Randomness
-
-
-def chosen(partition, counts, policy=AddRemove, epsilon=1, seed=1):
-    counts = np.asarray(counts)
-    return partition.select(
-        counts.reshape(-1),
-        policy=policy(Domain(counts.shape)),
-        epsilon=Fraction(epsilon),
-        rng=Randomness(seed),
-    )
-
+from tests.partitions.choosing import chosen
 
 POLICIES = [AddRemove, Full, lambda grid: Threshold(grid, theta=1, metric="l1")]
 

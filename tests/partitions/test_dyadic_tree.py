@@ -7,21 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.partitions import DyadicTree
 from blowfish_fast.policies import AddRemove, Full
-from blowfish_fast.randomness import Randomness
-
-
-def chosen(partition, counts, policy=AddRemove, epsilon=1, seed=1):
-    counts = np.asarray(counts)
-    return partition.select(
-        counts,
-        policy=policy(Domain(counts.size)),
-        epsilon=Fraction(epsilon),
-        rng=Randomness(seed),
-    )
+from tests.partitions.choosing import chosen
 
 
 @pytest.mark.parametrize("policy", [AddRemove, Full])

@@ -13,16 +13,7 @@ from blowfish_fast.partitions import KBuckets
 from blowfish_fast.partitions.k_buckets import evenly_spaced
 from blowfish_fast.policies import AddRemove, Blocks, Full
 from blowfish_fast.randomness import Randomness
-
-
-def chosen(partition, counts, policy=AddRemove, epsilon=1, seed=1):
-    counts = np.asarray(counts)
-    return partition.select(
-        counts,
-        policy=policy(Domain(counts.size)),
-        epsilon=Fraction(epsilon),
-        rng=Randomness(seed),
-    )
+from tests.partitions.choosing import chosen
 
 
 @pytest.mark.parametrize("policy", [AddRemove, Full])

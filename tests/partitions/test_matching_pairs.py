@@ -16,7 +16,7 @@ from blowfish_fast.kernels.sorted_groups import group_sorted
 from blowfish_fast.partitions import Matching
 from blowfish_fast.partitions.matching_pairs import pair_deviations
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph
-from blowfish_fast.randomness import Randomness
+from tests.partitions.choosing import chosen
 from tests.reference.window_matching import deviation
 
 SINGLES = np.ones(8, dtype=np.int64)
@@ -28,15 +28,6 @@ VARIANTS = [
     Matching(20),
     Matching(rounds=3),
 ]
-
-
-def chosen(partition, counts, policy=AddRemove, epsilon=1, seed=1):
-    counts = np.asarray(counts)
-    if isinstance(policy, type):
-        policy = policy(Domain(counts.size))
-    return partition.select(
-        counts, policy=policy, epsilon=Fraction(epsilon), rng=Randomness(seed)
-    )
 
 
 @pytest.mark.parametrize("partition", [Matching(), Matching(4)])

@@ -13,7 +13,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.partitions import NoisySort
 from blowfish_fast.partitions.noisy_sort import on_cells
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
-from blowfish_fast.randomness import Randomness
+from tests.partitions.choosing import chosen
 
 VARIANTS = [
     NoisySort(),
@@ -21,15 +21,6 @@ VARIANTS = [
     NoisySort(2, grouping="even"),
     NoisySort(5, grouping="even"),
 ]
-
-
-def chosen(partition, counts, policy=AddRemove, epsilon=1, seed=1):
-    counts = np.asarray(counts)
-    if isinstance(policy, type):
-        policy = policy(Domain(counts.size))
-    return partition.select(
-        counts, policy=policy, epsilon=Fraction(epsilon), rng=Randomness(seed)
-    )
 
 
 @pytest.mark.parametrize(

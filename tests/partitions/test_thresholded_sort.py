@@ -12,16 +12,7 @@ from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.partitions import NoisySort, ThresholdedSort
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line
-from blowfish_fast.randomness import Randomness
-
-
-def chosen(partition, counts, policy=AddRemove, epsilon=1, seed=1):
-    counts = np.asarray(counts)
-    if isinstance(policy, type):
-        policy = policy(Domain(counts.size))
-    return partition.select(
-        counts, policy=policy, epsilon=Fraction(epsilon), rng=Randomness(seed)
-    )
+from tests.partitions.choosing import chosen
 
 
 @pytest.mark.parametrize("policy", [AddRemove, Full, Line])

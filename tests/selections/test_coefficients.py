@@ -14,9 +14,11 @@ from blowfish_fast.randomness import Randomness
 from blowfish_fast.selections import KeptFrequencies
 from blowfish_fast.selections.coefficients import (
     COST_BITS,
+    IN_A_ROW,
     LARGEST_NORM_BITS,
     ROOT_OF_TWO,
     TRANSFORM_BITS,
+    running_sums,
 )
 from tests.reference.fourier_rows import spectrum_norms
 
@@ -44,9 +46,29 @@ def test_the_transform_is_far_more_exact_than_assumed(cells):
         energy[0] /= 2
         if cells % 2 == 0:
             energy[-1] /= 2
-        found = np.sqrt(np.append(np.cumsum(energy[:0:-1])[::-1], 0.0))
+        found = np.sqrt(np.append(running_sums(energy[:0:-1])[::-1], 0.0))
         error = np.abs(found - spectrum_norms(counts)).max()
         assert error <= 2.0 ** -(TRANSFORM_BITS + 6) * np.linalg.norm(counts)
+
+
+@pytest.mark.parametrize("size", [0, 1, IN_A_ROW - 1, IN_A_ROW, IN_A_ROW + 1, 40_000])
+def test_running_sums_are_those_of_the_definition(size):
+    terms = np.random.default_rng(size).integers(0, 2**20, size=size)
+    found = running_sums(terms.astype(np.float64))
+    np.testing.assert_array_equal(found, np.cumsum(terms))
+
+
+@pytest.mark.parametrize("part", [0.49, 0.51])
+def test_many_small_squares_behind_a_large_one_are_not_lost(part):
+    # One after the other, each is rounded away, or up to twice its size.
+    large, small = 2.0**53, 2.0 * part
+    terms = np.full(2**21, small)
+    terms[0] = large
+    behind = np.arange(terms.size)
+    error = np.abs((running_sums(terms) - large) - small * behind)
+    # Half of the error that the proof grants to norms, since squares err twice.
+    assert error.max() <= 2.0 ** -(TRANSFORM_BITS + 2) * large
+    assert np.cumsum(terms)[-1] in (large, large + 2.0 * behind[-1])
 
 
 @pytest.mark.parametrize("cells", [2, 5, 8, 12])
