@@ -23,6 +23,8 @@ EpsilonLike = float | int | Fraction | Decimal | str
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(10**9)
+LONGEST_QUOTE = 60
+"""Characters of a text that a message repeats."""
 
 
 def as_fraction(value: Any, name: str) -> Fraction:
@@ -78,9 +80,68 @@ def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
     return epsilon
 
 
+def quoted(value: Any) -> str:
+    """Return how a message quotes what was received in place of another thing.
+
+    Objects of this package and short plain values as they are; of everything else the
+    type only, because it may hold records, and messages end up in logs.
+
+    Examples
+    --------
+    >>> quoted(10), quoted("age"), quoted([52_000, 61_000])
+    ('10', "'age'", 'a list')
+    """
+    plain = value is None or isinstance(value, bool | numbers.Number)
+    short = isinstance(value, str) and len(value) <= LONGEST_QUOTE
+    if plain or short or type(value).__module__.startswith(f"{__package__}."):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
 def is_whole(value: Any) -> bool:
     """Return whether `value` is a whole number, of Python or of numpy."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def as_whole(
+    value: Any,
+    name: str,
+    least: int | None = None,
+    most: int | None = None,
+    *,
+    way_out: str = "",
+) -> int:
+    """Read one whole number within limits; a float may hold it."""
+    number = _one_integer(value)
+    if number is None:
+        rule = "be one whole number"
+    elif least is not None and most is not None and not least <= number <= most:
+        rule = f"lie between {least} and {most}"
+    elif least is not None and number < least:
+        rule = f"be at least {least}"
+    else:
+        return number
+    hint = f". {way_out}" if way_out else ""
+    raise InputError(f"{name} must {rule}; received {quoted(value)}{hint}")
+
+
+def _one_integer(value: Any) -> int | None:
+    try:
+        number = as_integers(value, "it")
+    except InputError:
+        return None
+    return int(number) if number.ndim == 0 else None
+
+
+def as_positive(value: Any, name: str) -> float:
+    """Read a positive, finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InputError(f"{name} must be a positive number; received {quoted(value)}")
+    return number
 
 
 def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction:
@@ -109,7 +170,8 @@ def as_confidence(value: Any) -> float:
 
 def as_integers(values: Any, name: str) -> IntArray:
     """Read whole numbers of any dtype; floats may hold them."""
-    array = np.asarray(values)
+    with malformed_as(InputError, f"{name} must be whole numbers"):
+        array: AnyArray = np.asarray(values)
     if array.dtype.kind == "b":
         raise InputError(f"{name} must be whole numbers; received truth values")
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
@@ -147,7 +209,8 @@ def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
     if array.shape != shape:
         raise CountsError(
             f"counts must have the shape of the domain, {shape}; received "
-            f"{array.shape}. Reshape them, or build a Domain of that shape"
+            f"{array.shape}. Reshape them, or build a Domain of that shape; records "
+            "are counted first (Histogram.from_records)"
         )
     if array.dtype.kind == "O":
         array = _from_objects(array)

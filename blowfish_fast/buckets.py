@@ -62,7 +62,13 @@ class Buckets:
         cls, cells: int, order: IntArray | None = None, *, curve: bool = False
     ) -> Buckets:
         """Give each cell a bucket of its own, along `order`."""
-        return cls(np.arange(cells + 1, dtype=np.int64), order, curve=curve)
+        edges = np.arange(cells + 1, dtype=np.int64)
+        if order is not None or cells < 1:
+            return cls(edges, order, curve=curve)
+        # Every release begins with these, and there is nothing in them to check.
+        own = object.__new__(cls)
+        own.edges, own.order, own.curve = edges, None, curve
+        return own
 
     @classmethod
     def from_labels(cls, labels: AnyArray) -> Buckets:

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from ._typing import AnyArray, FloatArray, IntArray
+from ._validation import malformed_as
 from .domain import Domain
 from .errors import DomainError, InputError
-from .noise import Spread, chernoff_half_width
+from .noise import Spread, chernoff_half_width, without_rounding
 
 # Spreads are rounded up to this many digits, so that the bound is computed once for
 # all that agree; it grows by less than a thousandth.
@@ -36,7 +37,7 @@ def ordered_attribute(domain: Domain, name: str) -> None:
     if domain.ndim != 1:
         raise DomainError(
             f"{name} asks for one ordered attribute; this release has {domain.ndim}. "
-            "Sum its estimate over the others, or release one attribute"
+            "Ask release.where(...).quantile(attribute, q), or release one attribute"
         )
 
 
@@ -87,8 +88,9 @@ def cdf_bounds(linear: FloatArray, spread: Spread, miss: float) -> FloatArray:
 def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
     """Return the quantiles of an estimate.
 
-    With edges, values along the axis, records taken as uniform inside a cell; else
-    cell numbers: the first cell up to which at least a part q of all records lies.
+    With edges, values along the axis, records taken as uniform inside a cell, or dates
+    in the unit of the axis; else cell numbers: the first cell up to which at least a
+    part q of all records lies.
     """
     parts = _as_parts(q)
     totals = monotone_totals(estimate)
@@ -102,7 +104,7 @@ def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
     inside = totals[cells] - before
     share = np.clip((ranks - before) / np.where(inside > 0.0, inside, 1.0), 0.0, 1.0)
     values: FloatArray = cuts[cells] + share * (cuts[cells + 1] - cuts[cells])
-    return values
+    return _in_values(domain, values)
 
 
 def quantile_bounds(
@@ -121,7 +123,7 @@ def quantile_bounds(
     if edges is None:
         return np.stack([first, last], axis=-1)
     cuts = np.asarray(edges, dtype=np.float64)
-    return np.stack([cuts[first], cuts[last + 1]], axis=-1)
+    return _in_values(domain, np.stack([cuts[first], cuts[last + 1]], axis=-1))
 
 
 def _band(
@@ -138,10 +140,7 @@ def _band(
 
 def _linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
     """Return running totals; those without noise are whole numbers but for rounding."""
-    totals = np.cumsum(linear)
-    whole = np.rint(totals)
-    exact = (spread.square == 0.0) & (np.abs(totals - whole) < 1e-6)
-    return np.where(exact, whole, totals)
+    return without_rounding(np.cumsum(linear), np.sqrt(spread.square), linear)
 
 
 def _half_widths(spread: Spread, miss: float) -> FloatArray:
@@ -163,8 +162,19 @@ def _first_reaching(totals: FloatArray, ranks: FloatArray) -> IntArray:
     return np.minimum(np.searchsorted(totals, ranks), totals.size - 1)
 
 
+def _in_values(domain: Domain, places: FloatArray) -> AnyArray:
+    """Return places along the axis as dates where the axis has dates."""
+    unit = domain.attributes[0].unit
+    return (
+        places
+        if unit is None
+        else np.floor(places).astype(np.int64).astype(f"M8[{unit}]")
+    )
+
+
 def _as_parts(q: Any) -> FloatArray:
-    parts = np.asarray(q, dtype=np.float64)
+    with malformed_as(InputError, "quantiles are asked for as parts from 0 to 1"):
+        parts = np.asarray(q, dtype=np.float64)
     if not ((parts >= 0.0) & (parts <= 1.0)).all():
         raise InputError(
             f"quantiles are asked for as parts from 0 to 1; received {q!r}. The median "

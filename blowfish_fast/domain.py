@@ -238,7 +238,7 @@ class Domain(Attributes):
     ----------
     shape : int or sequence of int
         Number of cells of each attribute.
-    names : sequence of str, optional
+    names : str or sequence of str, optional
         Names of the attributes, all different.
 
     Examples
@@ -260,15 +260,10 @@ class Domain(Attributes):
     )
 
     def __init__(
-        self, shape: int | Sequence[int], names: Sequence[str] | None = None
+        self, shape: int | Sequence[int], names: str | Sequence[str] | None = None
     ) -> None:
         sizes = _sizes(shape)
-        if names is not None and len(names) != len(sizes):
-            raise DomainError(
-                f"give one name per attribute: {len(sizes)} attributes, "
-                f"{len(names)} names"
-            )
-        labels = list(names) if names is not None else [None] * len(sizes)
+        labels = _labels(names, len(sizes))
         self._set(
             tuple(
                 Attribute(size, name) for size, name in zip(sizes, labels, strict=True)
@@ -343,6 +338,22 @@ def narrowed(domain: Attributes) -> Domain | WideDomain:
     """Return a `Domain` if its cells fit in memory, else a `WideDomain`."""
     fits = domain.size <= LARGEST_DOMAIN
     return (Domain if fits else WideDomain)._of(domain.attributes)
+
+
+def _labels(names: Any, attributes: int) -> list[Any]:
+    if names is None:
+        return [None] * attributes
+    if not isinstance(names, Iterable):
+        raise DomainError(
+            "names are texts, one per attribute, and several sizes are one tuple, such "
+            f"as Domain((4, 5)); received {names!r} as names"
+        )
+    labels = [names] if isinstance(names, str) else list(names)
+    if len(labels) != attributes:
+        raise DomainError(
+            f"give one name per attribute: {attributes} attributes, {len(labels)} names"
+        )
+    return labels
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:

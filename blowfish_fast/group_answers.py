@@ -14,8 +14,11 @@ import numpy as np
 
 from ._typing import FloatArray
 from ._validation import as_confidence
-from .errors import InputError
+from .errors import InputError, IntervalError, SizeError
 from .frames import Table
+
+MOST_PRINTED = 1000
+"""Groups up to which printing works out their intervals."""
 
 Bounds = Callable[[float], FloatArray]
 """From a confidence to intervals, (groups, 2)."""
@@ -119,6 +122,17 @@ class GroupedAnswers(Mapping[Any, Answer]):
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
     where there are several attributes, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        What was grouped by.
+    measure, of : str, str or None
+        What was asked, "mean", and of which attribute.
+    values_array : (groups,) float64
+        The answers, in the order of the groups.
+    seeded : bool
+        Whether the release is an experiment.
     """
 
     def __init__(
@@ -128,9 +142,14 @@ class GroupedAnswers(Mapping[Any, Answer]):
         measure: str,
         values: FloatArray,
         bounds: Bounds,
+        *,
+        of: str | None = None,
+        seeded: bool = False,
     ) -> None:
         self.attributes = tuple(attributes)
         self.measure = measure
+        self.of = of
+        self.seeded = seeded
         self.values_array = values
         self._bounds = bounds
         self._cache: dict[float, FloatArray] = {}
@@ -205,6 +224,33 @@ class GroupedAnswers(Mapping[Any, Answer]):
         """Return `to_table` as a pandas data frame."""
         return self.to_table(confidence).to_pandas()
 
+    def to_polars(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a polars data frame."""
+        return self.to_table(confidence).to_polars()
+
+    def to_arrow(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as an arrow table."""
+        return self.to_table(confidence).to_arrow()
+
     def __repr__(self) -> str:
         by = ", ".join(self.attributes) or "nothing"
-        return f"GroupedAnswers({self.measure} by {by}: {len(self)} groups)"
+        asked = self.measure if self.of is None else f"{self.measure} of {self.of}"
+        return f"GroupedAnswers({asked} by {by}: {len(self)} groups)"
+
+    def __str__(self) -> str:
+        return str(self._printed())
+
+    def _repr_html_(self) -> str:
+        """Show the answers of the groups, with their intervals, in a notebook."""
+        from .html_views import panel
+
+        return panel(repr(self)) + self._printed()._repr_html_()
+
+    def _printed(self) -> Table:
+        """Return the table, without intervals where they are unknown or many."""
+        if len(self) > MOST_PRINTED:
+            return self.to_table(None)
+        try:
+            return self.to_table()
+        except (IntervalError, SizeError):
+            return self.to_table(None)

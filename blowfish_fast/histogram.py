@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import IntArray
-from ._validation import as_counts, malformed_as
+from ._validation import as_counts, malformed_as, quoted
 from .binning import Treatments, cell_blocks, domain_with_rules
 from .domain import Domain, WideDomain
 from .errors import DomainError, InputError
@@ -217,6 +217,6 @@ def _check_domain(domain: Any) -> None:
         )
     if not isinstance(domain, Domain):
         raise DomainError(
-            f"the first argument must be a Domain; received {domain!r}. "
+            f"the first argument must be a Domain; received {quoted(domain)}. "
             "Write Histogram(Domain(n), counts)"
         )

@@ -21,16 +21,17 @@ to the range of the values. That is a proved bound, a little wide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ._typing import FloatArray
+from ._typing import FloatArray, IntArray
 from ._validation import as_confidence
 from .axes import Attribute
 from .cell_values import column_name
 from .errors import DomainError, InputError, WorkloadError
-from .group_answers import Answer, GroupedAnswers, Quotient
+from .group_answers import Answer, Bounds, GroupedAnswers, Quotient
 from .predicates import (
     Cover,
     covers,
@@ -40,6 +41,7 @@ from .predicates import (
     is_within,
 )
 from .query_grid import Answering, Grid, value_rows
+from .selected_quantiles import SelectedQuantiles
 
 
 class Selection:
@@ -66,7 +68,7 @@ class Selection:
         """Select further: everything must hold together."""
         domain = self._release.domain
         refined = list(self._covers)
-        for axis, cover in covers(domain, {**(conditions or {}), **named}).items():
+        for axis, cover in covers(domain, merged(conditions, named)).items():
             refined[axis] = intersection(refined[axis], cover)
             if not refined[axis]:
                 raise InputError(
@@ -97,7 +99,8 @@ class Selection:
             of its cell, or of the selected part of the cell; the cell number where
             there are no edges; the level where levels are numbers.
         values : array_like, optional
-            Other public values, one per cell.
+            Other public values, one per cell. Whole numbers want them: in a cell from
+            20 to 25 the ages are 20 to 24, and 22 is their middle, not 22.5.
         """
         return _Measures(self._release, self._single()).sum(name, values)[()]
 
@@ -109,18 +112,45 @@ class Selection:
         """
         return _Measures(self._release, self._single()).mean(name, values)[()]
 
-    def group_by(self, *names: str | int, **bins: Any) -> Groups:
+    def quantile(self, name: str | int, q: float = 0.5) -> Answer:
+        """Return the value below which a part `q` of the records lies: the median.
+
+        Parameters
+        ----------
+        name : str or int
+            An attribute with edges, or with plain cell numbers.
+        q : float
+            From 0 to 1.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> people = bf.Domain.product(
+        ...     bf.Domain.from_edges(range(0, 101, 10), name="age"),
+        ...     bf.Domain.from_levels(["F", "M"], name="sex"))
+        >>> release = bf.Laplace(
+        ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
+        ... ).release([[30, 20]] * 10, rng=3)
+        >>> bool(40 < release.where(sex="F").quantile("age") < 60)
+        True
+        >>> len(release.group_by("sex").quantile("age", 0.9))
+        2
+        """
+        return _Measures(self._release, self._single()).quantile(name, q)[()]
+
+    def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
         """Break the selection down by attributes.
 
         Parameters
         ----------
-        names : str or int
+        names : str or int, or a list of them
             Attributes to break down by cell.
         bins
-            Attributes with edges in values, ``age=[0, 18, 65]``, or with a mapping
-            from names to conditions.
+            Attributes with edges in values, ``age=[0, 18, 65]``, with the levels that
+            are wanted, or with a mapping from names to conditions.
         """
-        asked: dict[Any, Any] = {**dict.fromkeys(names), **bins}
+        listed = [one for name in names for one in _each(name)]
+        asked: dict[Any, Any] = {**dict.fromkeys(listed), **bins}
         domain = self._release.domain
         axes = domain.axes(asked)
         groups = {
@@ -195,6 +225,10 @@ class Groups:
         """Return the mean of an attribute in each group; see `Selection.mean`."""
         return self._measures.mean(name, values)
 
+    def quantile(self, name: str | int, q: float = 0.5) -> GroupedAnswers:
+        """Return a quantile of an attribute in each group; see `Selection.quantile`."""
+        return self._measures.quantile(name, q)
+
     def min(self, name: str | int) -> NoReturn:
         """Refuse: see the error."""
         _refuse_extremes("minimum", name)
@@ -247,11 +281,11 @@ class _Measures:
         axis = self.release.domain.axis(name)
         rows, _, _ = self._value_rows(axis, values)
         summed = self.grid.weighted(axis, rows)
-        return self._packed("sum", summed.values, summed.bounds)
+        return self._packed("sum", summed.values, summed.bounds, axis)
 
-    def mean(self, name: str | int, values: Any) -> GroupedAnswers:
+    def mean(self, name: str | int, given: Any) -> GroupedAnswers:
         axis = self.release.domain.axis(name)
-        rows, lowest, highest = self._value_rows(axis, values)
+        rows, lowest, highest = self._value_rows(axis, given)
         centre = lowest + (highest - lowest) / 2
         from scipy import sparse
 
@@ -265,14 +299,22 @@ class _Measures:
         quotient = Quotient(
             summed.bounds, counted.bounds, lowest=low, highest=high, centre=middle
         )
-        return self._packed("mean", np.clip(estimate, low, high), quotient.bounds)
+        values = np.clip(estimate, low, high)
+        return self._packed("mean", values, quotient.bounds, axis)
+
+    def quantile(self, name: str | int, q: float) -> GroupedAnswers:
+        axis = self.release.domain.axis(name)
+        found = SelectedQuantiles(self.grid, axis, q)
+        return self._packed("quantile", found.values, found.bounds, axis)
 
     def _value_rows(self, axis: int, values: Any) -> tuple[Any, FloatArray, FloatArray]:
         attribute = self.release.domain.attributes[axis]
         given = None if values is None else _given_values(attribute, values)
         return value_rows(attribute, self.grid.axes[axis], given)
 
-    def _packed(self, measure: str, values: FloatArray, bounds: Any) -> GroupedAnswers:
+    def _packed(
+        self, measure: str, values: FloatArray, bounds: Any, of: int | None = None
+    ) -> GroupedAnswers:
         """Name the answers, in the order in which attributes were asked for."""
         domain = self.release.domain
         shape = [len(groups) for groups in self.grid.axes]
@@ -289,8 +331,32 @@ class _Measures:
             names,
             measure,
             values[order],
-            lambda confidence: bounds(as_confidence(confidence))[order],
+            partial(_in_order, bounds, order),
+            of=None if of is None else column_name(domain, of),
+            seeded=not getattr(self.release, "private", True),
         )
+
+
+def merged(
+    conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
+) -> dict[Any, Any]:
+    """Join conditions in a mapping and by keyword; refuse what is neither."""
+    if conditions is not None and not isinstance(conditions, Mapping):
+        raise InputError(
+            "conditions name attributes: where(age=slice(20, 40), sex='F'), or a "
+            f"mapping such as {{'age': slice(20, 40)}}; received a "
+            f"{type(conditions).__name__}"
+        )
+    return {**(conditions or {}), **named}
+
+
+def _each(name: Any) -> Sequence[Any]:
+    """Return a name, or the names of a list, one by one."""
+    return list(name) if isinstance(name, list | tuple) else [name]
+
+
+def _in_order(bounds: Bounds, order: IntArray, confidence: float) -> FloatArray:
+    return bounds(as_confidence(confidence))[order]
 
 
 def _given_values(attribute: Attribute, values: Any) -> FloatArray:
@@ -309,6 +375,6 @@ def _given_values(attribute: Attribute, values: Any) -> FloatArray:
 def _refuse_extremes(word: str, name: str | int) -> NoReturn:
     raise WorkloadError(
         f"no {word} of {name!r}: a single record decides it, so noise would have to "
-        "cover the whole range of values. Ask release.quantiles([0.01, 0.99]) on one "
-        "attribute, or counts by group_by"
+        "cover the whole range of values. Ask where(...).quantile(name, 0.99), or "
+        "counts by group_by"
     )

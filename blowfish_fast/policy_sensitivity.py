@@ -153,6 +153,12 @@ def record_sum_sensitivity(
             f"on {domain.ndim} attributes give the value of each cell that is summed: "
             "values=..."
         )
+    extras = domain.attributes[0].extras if values is None else ()
+    if extras:
+        raise WorkloadError(
+            f"records in the cells {list(extras)} have no value on the axis; say what "
+            "each cell counts as in the sum: values=..."
+        )
     edges = domain.attributes[0].edges
     if values is not None or edges is None:
         given = np.arange(domain.size) if values is None else values

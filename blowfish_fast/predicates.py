@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
@@ -24,6 +25,9 @@ import numpy as np
 from .axes import MICROSECONDS, Attribute, as_dates
 from .domain import Attributes
 from .errors import DomainError, InputError
+
+ZONE = re.compile(r"[T ].*(Z|[+-][0-9:]+)$")
+"""A time of day that ends in a zone."""
 
 Cover = tuple[tuple[float, float], ...]
 """Disjoint half-open intervals along the cells of one axis, in order."""
@@ -50,8 +54,14 @@ def everything(attribute: Attribute) -> Cover:
 
 
 def attribute_cover(attribute: Attribute, condition: Any) -> Cover:
-    """Return the cells that one condition selects; empty if none."""
-    several = isinstance(condition, list | tuple | set | frozenset | np.ndarray)
+    """Return the cells that one condition selects; empty if none.
+
+    Lists of conditions may come in any container: a column of a data frame, too.
+    """
+    single = isinstance(condition, str | bytes | Mapping | np.generic) or (
+        isinstance(condition, np.ndarray) and condition.ndim == 0
+    )
+    several = isinstance(condition, Iterable) and not single
     listed: Iterable[Any] = condition if several else [condition]
     return united(interval for one in listed for interval in _intervals(attribute, one))
 
@@ -143,9 +153,16 @@ def _level_intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]
 
 
 def _single(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
-    """Read a single value: a date is its day or month, a whole number its cell."""
+    """Read a single value: a date is its day or month, a whole number its cell.
+
+    A moment finer than the unit of the axis, such as a time stamp at midnight on an
+    axis of days, stands for the whole unit that holds it.
+    """
     if attribute.unit is not None:
-        start, end = _date_span(one)
+        start, end = (
+            moment.astype(f"datetime64[{attribute.unit}]") for moment in _date_span(one)
+        )
+        end = max(end, start + 1)
         return [(_date_place(attribute, start), _date_place(attribute, end))]
     value = _number(attribute, one)
     cuts = attribute.cuts or tuple(float(cell) for cell in range(attribute.regular + 1))
@@ -185,11 +202,16 @@ def _date_place(attribute: Attribute, moment: Any) -> float:
 
 
 def _date_span(value: Any) -> tuple[Any, Any]:
-    """Return the first moment of a date and the first after it, as it was written."""
+    """Return the first moment of a date and the first after it, as it was written.
+
+    Times with a zone are read in UTC, as records are.
+    """
     try:
         if isinstance(value, str | np.datetime64):
-            moment = np.datetime64(value)
+            moment = _plain_date(value)
         elif isinstance(value, datetime.datetime):
+            if value.tzinfo is not None:
+                value = value.astimezone(datetime.UTC).replace(tzinfo=None)
             moment = np.datetime64(value, "us")
         elif isinstance(value, datetime.date):
             moment = np.datetime64(value, "D")
@@ -203,6 +225,13 @@ def _date_span(value: Any) -> tuple[Any, Any]:
     if np.isnat(moment):
         raise InputError("a missing date cannot be asked for; its cell is '(missing)'")
     return moment, moment + 1
+
+
+def _plain_date(value: Any) -> Any:
+    """Read a text or a numpy date; refuse a text with a zone, which numpy warns of."""
+    if isinstance(value, str) and ZONE.search(value):
+        raise ValueError
+    return np.datetime64(value)
 
 
 def _number(attribute: Attribute, value: Any) -> float:
@@ -228,7 +257,8 @@ def groups_of(
     cover : Cover
         What is selected of it; parts of which nothing is selected are left out.
     bins : sequence or mapping, optional
-        Increasing edges in values, or a mapping from names to conditions.
+        Increasing edges in values, the levels that are wanted, or a mapping from
+        names to conditions.
 
     Returns
     -------
@@ -247,6 +277,14 @@ def groups_of(
         ]
     elif isinstance(bins, Mapping):
         named = [(name, attribute_cover(attribute, one)) for name, one in bins.items()]
+    elif not isinstance(bins, Iterable) or isinstance(bins, str):
+        raise InputError(
+            f"bins of {attribute.name or 'an attribute'} are edges in values, such as "
+            f"[0, 18, 65], levels, or a mapping from names to conditions; received "
+            f"{bins!r}"
+        )
+    elif attribute.levels is not None:
+        named = [(one, attribute_cover(attribute, one)) for one in bins]
     else:
         edges = list(bins)
         if len(edges) < 2:

@@ -17,6 +17,7 @@ import operator
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -184,13 +185,15 @@ class Randomness:
         if size is None:
             size = max(np.size(numerators), np.size(denominators))
         for scales in (numerators, denominators):
-            if np.shape(scales) not in ((), (size,)):
+            if not isinstance(scales, int) and np.shape(scales) not in ((), (size,)):
                 raise InputError(
                     f"{size} draws need one scale or {size}; "
                     f"received an array of shape {np.shape(scales)}"
                 )
         words = self.stream()
-        workers = min(threads or _usable_cores(), size // _DRAWS_PER_THREAD)
+        workers = size // _DRAWS_PER_THREAD
+        if workers >= 2:
+            workers = min(threads or _usable_cores(), workers)
         if workers < 2:
             return kind(words, 0, numerators, denominators, size)
         out = np.empty(size, dtype=np.int64)
@@ -241,16 +244,25 @@ def _key_from(seed: int | np.random.Generator | None) -> bytes:
 
 def _counter_mode(key: bytes) -> Callable[[int], CipherContext]:
     """Return a function that starts AES-256 in counter mode at a given block."""
+    cipher, cipher_of_key, counter = _cipher_parts()
+    cipher_key = cipher_of_key(key)
+
+    def encryptor_at(block: int) -> CipherContext:
+        start = counter(block.to_bytes(16, "big"))
+        context: CipherContext = cipher(cipher_key, start).encryptor()
+        return context
+
+    return encryptor_at
+
+
+@cache
+def _cipher_parts() -> tuple[Any, Any, Any]:
+    """Load the cipher when it is first needed, and look for it only then."""
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES
     from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-    cipher_key = AES(key)
-
-    def encryptor_at(block: int) -> CipherContext:
-        return Cipher(cipher_key, CTR(block.to_bytes(16, "big"))).encryptor()
-
-    return encryptor_at
+    return Cipher, AES, CTR
 
 
 def _check_process(process: int | None) -> None:

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 
 from ._optional import require
 from ._typing import IntArray
-from ._validation import as_epsilon, as_integers
+from ._validation import as_epsilon, as_whole
 from .comparison import Comparison, Prediction, compare
 from .errors import BlowfishError, InputError
 from .mechanisms.base import Mechanism
@@ -247,11 +247,10 @@ def recommend(
     True
     """
     granted = as_epsilon(epsilon)
-    guessed = int(as_integers(records, "records"))
+    guessed = as_whole(records, "records")
     if trials is None:
         trials = TRIALS if policy.domain.size <= MANY_CELLS else 1
-    if int(as_integers(trials, "trials")) < 1:
-        raise InputError(f"trials must be at least 1; received {trials!r}")
+    repeats = as_whole(trials, "trials", 1)
     shapes = generated_shapes(policy.domain, guessed, seed=seed)
     predictions = compare(policy, workload, epsilon=granted)
     simulated = _simulated(predictions, policy, workload, granted)
@@ -259,7 +258,7 @@ def recommend(
     for number, (name, mechanism) in enumerate(simulated.items()):
         if progress is not None:
             progress(number, len(simulated), name)
-        found.append(_typical(name, mechanism, shapes, int(trials), seed))
+        found.append(_typical(name, mechanism, shapes, repeats, seed))
     if progress is not None:
         progress(len(simulated), len(simulated), "done")
     heading = (

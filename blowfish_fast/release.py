@@ -6,7 +6,7 @@ and the promise that was kept. True counts are gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ._typing import AnyArray, FloatArray
-from ._validation import as_confidence
+from ._validation import as_confidence, quoted
 from .cumulative import (
     cdf_bounds,
     cdf_values,
@@ -26,7 +26,7 @@ from .domain import Domain
 from .errors import DomainError, IntervalError, ReleaseFileError
 from .guarantee import Guarantee
 from .handle import Measurement
-from .noise import Spread
+from .noise import Spread, without_rounding
 from .workloads import Identity, Prefixes, Workload
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from .frames import Table
-    from .olap import Selection
+    from .olap import Groups, Selection
 
 Covers = Literal["noise", "nothing"]
 
@@ -82,6 +82,8 @@ class Release:
     1000
     >>> list(release.to_table().columns), release.to_arrow().num_rows
     (['age_from', 'age_to', 'estimate', 'low', 'high'], 10)
+    >>> release.to_polars(confidence=None).shape
+    (10, 3)
     >>> same = bf.Release.from_bytes(release.to_bytes())
     >>> same.estimate.tolist() == release.estimate.tolist(), same.version
     (True, '0...')
@@ -134,7 +136,7 @@ class Release:
         form = workload.explicit_form(measurement.buckets)
         half = measurement.strategy.half_widths(form, measurement.scales, miss)
         linear = self.estimate if self.unfitted is None else self.unfitted
-        centre = workload.answer(linear)
+        centre = without_rounding(workload.answer(linear), half, linear)
         return np.stack([centre - half, centre + half], axis=-1)
 
     def standard_errors(self, workload: Workload) -> FloatArray:
@@ -162,7 +164,9 @@ class Release:
         """Return where a part `q` of all records is reached, one place for each.
 
         Values along the axis where the domain has edges (records taken as uniform
-        inside a cell), cell numbers otherwise: ``quantiles(0.5)`` is the median.
+        inside a cell), dates where it has dates, cell numbers otherwise:
+        ``quantiles(0.5)`` is the median. One attribute of several has
+        ``where(...).quantile(name, q)``.
         """
         _ordered(self.domain, "quantiles")
         return quantile_places(self.domain, self.estimate, q)
@@ -210,9 +214,26 @@ class Release:
         >>> bool(60 < women.count() < 90), bool(25 < women.mean("age") < 40)
         (True, True)
         """
-        from .olap import Selection
+        from .olap import Selection, merged
 
-        return Selection.of(self, {**(conditions or {}), **named})
+        return Selection.of(self, merged(conditions, named))
+
+    def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
+        """Break all records down by attributes: ``where().group_by(...)`` in short.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> towns = bf.Domain.from_levels(["Bern", "Chur"], name="town")
+        >>> release = bf.Laplace(
+        ...     bf.policies.Full(towns), bf.workloads.Identity(towns), epsilon=1
+        ... ).release([300, 20], rng=3)
+        >>> print(release.group_by("town").count())
+        town  count      low     high
+        Bern    303  295.878  310.122
+        Chur     17  9.87842  24.1216
+        """
+        return self.where().group_by(*names, **bins)
 
     def sample(
         self, n: int | None = None, rng: int | np.random.Generator | None = None
@@ -231,7 +252,8 @@ class Release:
         -------
         Table
             A column per attribute, with `to_pandas`, `to_polars`, `to_arrow`,
-            `to_csv` and `to_parquet`. Values are uniform inside their cells.
+            `to_csv` and `to_parquet`. Values are uniform inside their cells: where
+            they are whole numbers, such as years of age, take their floor.
         """
         from .synthetic import sampled_records
 
@@ -257,6 +279,10 @@ class Release:
     def to_pandas(self, confidence: float | None = 0.95) -> Any:
         """Return `to_table` as a pandas data frame."""
         return self.to_table(confidence).to_pandas()
+
+    def to_polars(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a polars data frame."""
+        return self.to_table(confidence).to_polars()
 
     def to_arrow(self, confidence: float | None = 0.95) -> Any:
         """Return `to_table` as an arrow table."""
@@ -286,7 +312,9 @@ class Release:
     def _check(self, workload: Workload) -> None:
         if not isinstance(workload, Workload):
             raise DomainError(
-                f"ask a workload, such as workloads.Ranges; received {workload!r}"
+                "ask a workload, such as workloads.Ranges(domain, starts, ends), or "
+                "ask in values: release.where(age=slice(20, 40)).count(); received "
+                f"{quoted(workload)}"
             )
         if workload.domain != self.domain:
             raise DomainError(

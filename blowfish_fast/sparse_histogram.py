@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._typing import FloatArray, IntArray
-from ._validation import malformed_as
+from ._validation import malformed_as, quoted
 from .binning import Treatments, cell_blocks, domain_with_rules
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrowed
 from .errors import DomainError, InputError, SizeError
@@ -230,7 +230,7 @@ def _check_domain(domain: Any) -> None:
     if not isinstance(domain, Attributes):
         raise DomainError(
             f"the first argument must be a WideDomain or a Domain; received "
-            f"{domain!r}. Write WideDomain.product(ages, towns, ...)"
+            f"{quoted(domain)}. Write WideDomain.product(ages, towns, ...)"
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import AnyArray, FloatArray, IntArray
-from ._validation import as_integers
+from ._validation import as_whole, malformed_as
 from .axes import MISSING, OUTSIDE, Attribute
 from .cell_values import as_array, column_name, cut_values
 from .domain import Domain
@@ -51,7 +51,8 @@ def sampled_records(
         their unit), levels, cell numbers. Missing values are missing; values outside
         are infinite, just after the last edge for dates, "(outside)" among levels.
     """
-    generator = np.random.default_rng(rng)
+    with malformed_as(InputError, "rng must be a whole number or a numpy Generator"):
+        generator = np.random.default_rng(rng)
     records = _record_count(estimate, count)
     shares = non_negative_shares(estimate.reshape(-1), records)
     counts = rounded_counts(shares, records, generator)
@@ -70,9 +71,7 @@ def sampled_records(
 
 def _record_count(estimate: FloatArray, count: Any) -> int:
     records = (
-        max(round(float(estimate.sum())), 0)
-        if count is None
-        else int(as_integers(count, "n"))
+        max(round(float(estimate.sum())), 0) if count is None else as_whole(count, "n")
     )
     if records < 0:
         raise InputError(f"n must not be negative; received {count!r}")
@@ -105,16 +104,42 @@ def rounded_counts(
 ) -> IntArray:
     """Round shares up or down to whole numbers with their total, without bias.
 
-    Systematic rounding: marks at u, u + 1, u + 2, ... on the running totals, with one
-    uniform u; a cell gets the marks that fall into it.
+    Pivotal sampling (Deville and Tille 1998) along a tree. What is left of every share
+    after its whole part is the chance of one record more; neighbours pool their two
+    chances, one of them is decided, and the other goes on to the next round:
+
+        .3  .6  .8  .3          .3 + .6 = .9   one of the two keeps all of it
+        .9      .1   (1 record) .8 + .3 = 1.1  one gets a record, the other keeps .1
+        0   (1 record)          .9 + .1 = 1    one gets a record, the other nothing
+
+    Stretches of neighbouring cells keep their totals but for a record or so, and since
+    every pair tosses a coin of its own, a few records out of many cells do not repeat
+    a pattern of the cells, as equal steps along the running totals would. O(n).
     """
-    if total == 0:
-        return np.zeros(shares.size, dtype=np.int64)
-    ends = np.cumsum(shares)
-    ends *= total / ends[-1]
-    marks = np.floor(ends + generator.random()).astype(np.int64)
-    marks[-1] = total
-    return np.diff(np.minimum(marks, total), prepend=0)
+    whole = np.floor(shares)
+    counts: IntArray = whole.astype(np.int64)
+    places: IntArray = np.flatnonzero(shares > whole)
+    chances = (shares - whole)[places]
+    while places.size > 1:
+        paired = places.size - places.size % 2
+        pool = chances[:paired].reshape(-1, 2).sum(axis=1)
+        second = chances[1:paired:2]
+        # Below 1 together, the second stays in with its part of the pool; above, one
+        # record is given out, and the second stays in if the first one gets it.
+        given = pool >= 1.0
+        stays = np.where(given, 1.0 - second, second)
+        parts = np.where(given, 2.0 - pool, pool)
+        last = generator.random(pool.size) * parts < stays
+        pairs = places[:paired].reshape(-1, 2)
+        remaining = np.where(last, pairs[:, 1], pairs[:, 0])
+        decided = np.where(last, pairs[:, 0], pairs[:, 1])
+        counts[decided[given]] += 1
+        places = np.append(remaining, places[paired:])
+        chances = np.append(np.where(given, pool - 1.0, pool), chances[paired:])
+    if places.size:
+        # The last chance is 0 or 1 but for rounding: the total decides it.
+        counts[places[0]] += total - int(counts.sum())
+    return counts
 
 
 def _values(

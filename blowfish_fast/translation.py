@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ._typing import FloatArray, IntArray
-from ._validation import as_confidence
+from ._validation import as_confidence, as_whole
 from .comparison import compare
 from .errors import BlowfishError, EpsilonError, InputError, SizeError
 from .mechanisms.base import Mechanism
@@ -225,8 +225,7 @@ def translate(
     miss = 1.0 - as_confidence(1.0 - _as_beta(beta))
     if scope not in SCOPES:
         raise InputError(f"scope must be one of {SCOPES}; received {scope!r}")
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 0:
-        raise InputError(f"samples must be a whole number from 0; received {samples!r}")
+    samples = as_whole(samples, "samples", 0)
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from ._validation import as_epsilon, as_integers
+from ._validation import as_epsilon, as_positive, as_whole
 from .errors import InputError
 
 Bound = Literal["exact", "printed"]
@@ -105,7 +105,9 @@ def cells_delta(
     0.05
     """
     number, width = _checked(cells, epsilon, sensitivity)
-    distance = _error(error) * (1 if records is None else _records(records))
+    distance = as_positive(error, "error") * (
+        1 if records is None else _records(records)
+    )
     distance = max(distance - _rounding(number, width, discrete), 0.0)
     if bound == "printed":
         return min(1.0, number * math.exp(-distance / (number * width)))
@@ -142,7 +144,7 @@ def cells_records(
         bound=bound,
         discrete=discrete,
     )
-    return math.ceil(absolute / _error(error))
+    return math.ceil(absolute / as_positive(error, "error"))
 
 
 def largest_sensitivity(
@@ -157,7 +159,9 @@ def largest_sensitivity(
     >>> round(largest_sensitivity(1024, epsilon=1, delta=0.05, error=100), 2)
     0.09
     """
-    return _error(error) / cells_error(cells, epsilon=epsilon, delta=delta, bound=bound)
+    return as_positive(error, "error") / cells_error(
+        cells, epsilon=epsilon, delta=delta, bound=bound
+    )
 
 
 def parity_agreement(noise_rate: float, combined: int) -> float:
@@ -174,22 +178,17 @@ def parity_agreement(noise_rate: float, combined: int) -> float:
     """
     if not 0 <= noise_rate <= 1:
         raise InputError(f"noise_rate must lie in [0, 1]; received {noise_rate!r}")
-    labels = int(as_integers(combined, "combined"))
-    if labels < 0:
-        raise InputError(f"combined must be 0 or more; received {combined!r}")
+    labels = as_whole(combined, "combined", 0)
     return float(0.5 + 0.5 * (1.0 - 2.0 * noise_rate) ** labels)
 
 
 def _checked(cells: Any, epsilon: Any, sensitivity: float) -> tuple[int, float]:
     """Return the number of cells and the scale of their noise."""
-    number = int(as_integers(cells, "cells"))
+    number = as_whole(cells, "cells")
     if number < 1:
         raise InputError(f"there must be at least one cell; received {cells!r}")
-    if not (math.isfinite(sensitivity) and sensitivity > 0):
-        raise InputError(
-            f"sensitivity must be a positive number; received {sensitivity!r}"
-        )
-    return number, float(sensitivity) / float(as_epsilon(epsilon))
+    reach = as_positive(sensitivity, "sensitivity")
+    return number, reach / float(as_epsilon(epsilon))
 
 
 def _chance(delta: float) -> float:
@@ -201,14 +200,8 @@ def _chance(delta: float) -> float:
     return float(delta)
 
 
-def _error(error: float) -> float:
-    if not (math.isfinite(error) and error > 0):
-        raise InputError(f"error must be a positive number; received {error!r}")
-    return float(error)
-
-
 def _records(records: Any) -> int:
-    number = int(as_integers(records, "records"))
+    number = as_whole(records, "records")
     if number < 1:
         raise InputError(
             f"relative counts need at least one record; received {records!r}"

@@ -66,6 +66,11 @@ def test_bad_labels_are_refused(labels):
         Buckets.from_labels(np.array(labels))
 
 
+def test_a_number_that_no_label_uses_is_named():
+    with pytest.raises(DomainError, match="1 is missing"):
+        Buckets.from_labels([0, 2, 2, 4, 4])
+
+
 def test_orders_and_partitions_must_fit():
     with pytest.raises(DomainError, match="cover the domain"):
         Buckets(np.array([0, 3]), np.array([0, 1]))

@@ -66,6 +66,19 @@ def test_predictions_are_those_of_the_mechanisms(policy, workload):
         assert one.total == pytest.approx(expected, rel=1e-9), one.name
 
 
+@pytest.mark.parametrize("kind", [bf.workloads.AllRanges, bf.workloads.Prefixes])
+def test_no_threshold_promises_more_error_than_all_moves_do(kind):
+    # What is planned for all moves serves every threshold.
+    line = bf.Domain(100)
+    asked = kind(line)
+    full = bf.compare(bf.policies.Full(line), asked, epsilon=1, hurried=True).best
+    for theta in (26, 37, 61, 98):
+        policy = bf.policies.Threshold(line, theta=theta)
+        best = bf.compare(policy, asked, epsilon=1, hurried=True).best
+        assert best.mean <= full.mean * (1 + 1e-9), (theta, best.name)
+        assert best.mechanism.policy == policy
+
+
 def test_line_policies_rank_as_the_theory_says():
     table = bf.compare(bf.policies.Line(LINE), CELLS, epsilon=0.01)
     # ALGORITHMS section 4: 4 against 8 in the limit of large noise.

@@ -178,3 +178,18 @@ def test_the_example_of_an_index_runs_and_prefers_the_weaker_policy():
     near, everything = found.values()
     assert near < 0.05
     assert near < 0.3 * everything
+
+
+def test_quantiles_of_dates_are_dates():
+    days = bf.Domain.from_dates(
+        np.arange("1969-12-01", "1970-02-01", dtype="M8[D]"), name="day"
+    )
+    release = bf.Ordered(
+        bf.policies.Line(days), bf.workloads.Prefixes(days), epsilon=10**6
+    ).release(np.ones(days.size, int), rng=1)
+    assert release.quantiles(0.25) == np.datetime64("1969-12-16")
+    low, high = release.quantile_intervals([0.1, 0.5])[1]
+    assert low.dtype == np.dtype("M8[D]")
+    assert low <= release.quantiles(0.5) <= high
+    with pytest.raises(InputError, match="parts from 0 to 1"):
+        release.quantiles("x")

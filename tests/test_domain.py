@@ -80,6 +80,17 @@ def test_bad_edges_are_refused_with_a_reason(edges, words):
         Domain.from_edges(edges)
 
 
+def test_one_attribute_may_be_named_by_a_text():
+    assert Domain(100, names="age") == Domain(100, names=["age"])
+    with pytest.raises(DomainError, match="2 attributes, 1 names"):
+        Domain((4, 5), names="ab")
+
+
+def test_sizes_that_are_no_tuple_are_told_from_names():
+    with pytest.raises(DomainError, match=r"such as Domain\(\(4, 5\)\); received 5"):
+        Domain(4, 5)
+
+
 def test_levels_and_names_must_differ():
     with pytest.raises(DomainError, match="twice"):
         Domain.from_levels(["a", "a"])

@@ -32,10 +32,38 @@ def test_columns_are_kept_by_name(table):
     assert table["count"].tolist() == [1, 2, 3]
     assert table.to_dict()["town"] == ["Bern", None, "Ch,ur"]
     assert repr(table) == "Table(3 rows: age, town, day, hour, count)"
+    assert list(table) == list(dict(table)) == ["age", "town", "day", "hour", "count"]
+    assert "town" in table
+    assert 0 not in table
     with pytest.raises(DomainError, match="no column 'size'"):
         table["size"]
     with pytest.raises(DomainError, match="one length"):
         Table({"a": np.zeros(2), "b": np.zeros(3)})
+
+
+def test_printing_shows_rows(table):
+    assert str(table).splitlines() == [
+        "age  town          day           hour  count",
+        "1.5  Bern   2024-01-01  1970-01-01T01      1",
+        "                        1970-01-01T02      2",
+        "inf  Ch,ur  2024-01-03  1970-01-01T03      3",
+    ]
+    assert table._repr_html_().count("<tr>") == 4
+    long = Table({"n": np.arange(1000), "x": np.arange(1000) * 1234.5678})
+    lines = str(long).splitlines()
+    assert len(lines) == 23
+    assert lines[11].split() == ["...", "..."]
+    assert lines[-2:] == ["999  1233333.2", "1,000 rows"]
+    assert "1,000 rows" in long._repr_html_()
+    assert "&lt;i&gt;" in Table({"<i>": np.arange(2)})._repr_html_()
+    assert str(Table({})) == ""
+
+
+def test_arrow_streams_hand_a_table_over(table):
+    arrow = pytest.importorskip("pyarrow")
+    assert arrow.table(table).num_rows == 3
+    polars = pytest.importorskip("polars")
+    assert polars.DataFrame(table)["count"].to_list() == [1, 2, 3]
 
 
 def test_a_csv_file_reads_back(table, tmp_path):

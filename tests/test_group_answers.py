@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.group_answers import Answer, GroupedAnswers, Quotient
 
 
@@ -47,12 +47,37 @@ def test_groups_share_one_computation_of_intervals():
     assert repr(answers) == "GroupedAnswers(count by town: 2 groups)"
 
 
+def test_printing_shows_the_answers_with_their_intervals(monkeypatch):
+    assert str(grouped([])).splitlines() == [
+        "town  count  low  high",
+        "Bern      1    0     2",
+        "Chur      6    3     9",
+    ]
+    assert "<td" in grouped([])._repr_html_()
+
+    def unknown(confidence):
+        raise IntervalError("not linear")
+
+    bare = GroupedAnswers(["a"], [["<b>"]], "mean", np.array([0.5]), unknown, of="pay")
+    assert str(bare) == "a    mean\n<b>   0.5"
+    assert repr(bare) == "GroupedAnswers(mean of pay by a: 1 groups)"
+    assert "&lt;b&gt;" in bare._repr_html_()
+    monkeypatch.setattr("blowfish_fast.group_answers.MOST_PRINTED", 1)
+    asked = []
+    assert "low" not in str(grouped(asked))
+    assert asked == []
+
+
 def test_groups_become_a_table():
     table = grouped([]).to_table()
     assert list(table.columns) == ["town", "count", "low", "high"]
     assert list(grouped([]).to_table(confidence=None).columns) == ["town", "count"]
     pytest.importorskip("pandas")
     assert grouped([]).to_pandas().shape == (2, 4)
+    pytest.importorskip("pyarrow")
+    assert grouped([]).to_arrow().num_rows == 2
+    pytest.importorskip("polars")
+    assert grouped([]).to_polars(None).columns == ["town", "count"]
 
 
 NUMBERS = st.floats(-50, 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -295,3 +296,23 @@ def test_data_frames_ask_for_their_extra(things, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="frames"):
         things["comparison"].to_pandas()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bf.policies.Full(bf.Domain(5)),
+        bf.policies.AddRemove(bf.Domain(4)),
+        bf.policies.Attribute(bf.Domain((3, 2))),
+        bf.policies.Graph(bf.Domain(6), [(0, 3), (3, 5), (-1, 2)]),
+    ],
+    ids=repr,
+)
+def test_every_cell_of_a_small_policy_is_drawn_inside_its_picture(policy):
+    html = policy._repr_html_()
+    width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', html).groups())
+    places = re.findall(r'<circle cx="(\S+)" cy="(\S+)"', html)
+    assert len(set(places)) == policy.domain.size
+    for across, down in places:
+        assert 0 < float(across) < width
+        assert 0 < float(down) < height

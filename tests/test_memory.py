@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,6 +14,7 @@ from blowfish_fast.curves import curve
 from blowfish_fast.errors import SizeError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from tests import measuring
+from tests.own_process import found_by
 
 MEASURED = [*measuring.cases()]
 LINE = bf.Domain(64)
@@ -25,23 +22,9 @@ LINE = bf.Domain(64)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
-def run(scenario, folder):
-    paths = [str(Path(bf.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, measuring.__file__, scenario, str(folder)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
-    return run("used", tmp_path_factory.mktemp("used"))
+    return found_by(measuring, "used", tmp_path_factory.mktemp("used"))
 
 
 @linux
@@ -63,7 +46,7 @@ def test_what_is_declared_is_no_fancy(used, name):
 
 @linux
 def test_too_little_memory_is_refused_uncharged(tmp_path):
-    found = run("refused", tmp_path)
+    found = found_by(measuring, "refused", tmp_path)
     assert [one[0] for one in found] == list(MECHANISMS)
     for name, alone, kept, before, after in found:
         for said, consequence in ((alone, "drawn"), (kept, "charged")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -352,3 +353,26 @@ def test_too_many_cells_for_an_interval_are_refused_with_their_number(monkeypatc
     assert total > 0
     with pytest.raises(SizeError, match="36 cells"):
         total.interval()
+
+
+def test_conditions_and_names_come_in_the_forms_of_data_frames(release):
+    by_list = release.group_by(["age", "sex"]).count()
+    assert dict(by_list) == dict(release.where().group_by("age", "sex").count())
+    assert list(release.group_by(sex=["X", "F"]).count()) == ["X", "F"]
+    for condition in ("age > 20", lambda one: one.age, ["age"]):
+        with pytest.raises(InputError, match="conditions name attributes"):
+            release.where(condition)
+    with pytest.raises(InputError, match="edges in values"):
+        release.group_by(age=5)
+
+
+def test_answers_by_group_survive_pickling(release):
+    for answers in (
+        release.group_by("sex").count(),
+        release.group_by("sex").mean("age"),
+        release.group_by("sex").quantile("age"),
+    ):
+        again = pickle.loads(pickle.dumps(answers))
+        assert dict(again) == dict(answers)
+        np.testing.assert_allclose(again.intervals(), answers.intervals())
+        assert again.seeded

@@ -271,3 +271,10 @@ def test_workloads_of_other_kinds_are_read_through_their_form():
         assert sensitivity(policy, Gaps(line)) == 1
     even = policies.Blocks(line, [0, 1, 0, 1, 0, 1])
     assert sensitivity(even, Gaps(line)) == 0
+
+
+def test_record_sums_ask_what_a_missing_value_counts_as():
+    ages = Domain.from_edges([0, 10, 20, 30], name="age").with_extra_cells(missing=True)
+    with pytest.raises(WorkloadError, match="have no value on the axis"):
+        record_sum_sensitivity(policies.Full(ages), [1.0])
+    assert record_sum_sensitivity(policies.Full(ages), [1.0], values=[5, 15, 25, 0])

@@ -21,6 +21,7 @@ from blowfish_fast.predicates import (
 )
 
 AGES = Domain.from_edges(range(0, 101, 10), name="age").attributes[0]
+EAST = datetime.timezone(datetime.timedelta(hours=1))
 YEARS = Domain.from_edges(range(102), name="year").attributes[0]
 TOWNS = Domain.from_levels(["Bern", "Basel", "Chur"], name="town").attributes[0]
 NUMBERS = Domain(5, names=["number"]).attributes[0]
@@ -50,6 +51,18 @@ DAYS = Domain.from_dates(
         (DAYS, "2024-01-02", ((1, 2),)),
         (DAYS, "2024-02", ((31, 60),)),
         (DAYS, datetime.date(2024, 1, 3), ((2, 3),)),
+        # A moment stands for the unit of the axis that holds it, never for an instant.
+        (DAYS, datetime.datetime(2024, 1, 3), ((2, 3),)),
+        (DAYS, datetime.datetime(2024, 1, 3, 17, 30), ((2, 3),)),
+        (DAYS, np.datetime64("2024-01-03", "ns"), ((2, 3),)),
+        (DAYS, "2024-01-03 00:00:00", ((2, 3),)),
+        (DAYS, np.array(["2024-01-03", "2024-01-05"], "M8[ns]"), ((2, 3), (4, 5))),
+        # Zones are read in UTC, as records are.
+        (DAYS, datetime.datetime(2024, 1, 3, 0, 30, tzinfo=EAST), ((1, 2),)),
+        (YEARS, range(3, 6), ((3, 6),)),
+        (TOWNS, {"Bern": 1, "Chur": 2}.keys(), ((0, 1), (2, 3))),
+        (TOWNS, (one for one in ["Chur"]), ((2, 3),)),
+        (TOWNS, np.array("Chur"), ((2, 3),)),
         (DAYS, slice(datetime.datetime(2024, 1, 1, 6), "2024-01-03"), ((0.25, 2),)),
     ],
 )
@@ -73,6 +86,9 @@ def test_conditions_become_intervals(attribute, condition, expected):
         (NUMBERS, 1.5, "no cell of width 1"),
         (DAYS, 3, "texts like 2024-05-31"),
         (DAYS, "soon", "texts like 2024-05-31"),
+        (DAYS, "2024-01-03T00:00Z", "texts like 2024-05-31"),
+        (DAYS, "2024-01-03T00:00+01:00", "texts like 2024-05-31"),
+        (TOWNS, {"Bern": 1}, "is not known here"),
         (DAYS, np.datetime64("NaT"), "missing date"),
     ],
 )
@@ -86,6 +102,14 @@ def test_conditions_name_attributes_that_exist():
     with pytest.raises(DomainError, match=r"no attribute 'age'; .*\['kind'\]"):
         covers(domain, {"age": 3})
     assert covers(domain, {"kind": "a"}) == {0: ((0.0, 1.0),)}
+
+
+def test_conditions_on_one_attribute_meet_and_must_leave_something():
+    domain = Domain.from_edges(range(0, 101, 10), name="age")
+    both = {"age": slice(0, 30), 0: slice(20, 50)}
+    assert covers(domain, both) == {0: ((2.0, 3.0),)}
+    with pytest.raises(InputError, match="selects no part of any cell; age goes"):
+        covers(domain, {"age": slice(0, 20), 0: slice(30, 50)})
 
 
 def test_intervals_are_united_intersected_and_compared():
@@ -110,8 +134,21 @@ def test_groups_are_cells_edges_or_named_conditions():
     assert groups_of(TOWNS, ((0.0, 3.0),), {"west": ["Bern"], "none": []}) == [
         ("west", ((0.0, 1.0),))
     ]
+    assert groups_of(TOWNS, ((0.0, 3.0),), ["Chur", "Bern"]) == [
+        ("Chur", ((2.0, 3.0),)),
+        ("Bern", ((0.0, 1.0),)),
+    ]
     with pytest.raises(DomainError, match="at least two edges"):
         groups_of(AGES, ((0.0, 10.0),), [5])
+    with pytest.raises(InputError, match="edges in values"):
+        groups_of(AGES, ((0.0, 10.0),), 5)
+
+
+def test_columns_of_frames_list_conditions():
+    pandas = pytest.importorskip("pandas")
+    for listed in (pandas.Series(["Bern", "Chur"]), pandas.Index(["Bern", "Chur"])):
+        assert attribute_cover(TOWNS, listed) == ((0, 1), (2, 3))
+    assert attribute_cover(DAYS, pandas.Timestamp("2024-01-03")) == ((2, 3),)
 
 
 def test_cells_have_names_and_attributes_an_extent():

@@ -181,6 +181,8 @@ def test_the_table_of_cells_holds_estimates_and_intervals(release):
     pytest.importorskip("pyarrow")
     assert release.to_pandas().shape == (42, 5)
     assert release.to_arrow(None).num_columns == 3
+    pytest.importorskip("polars")
+    assert release.to_polars(None).width == 3
 
 
 def test_a_release_that_covers_nothing_has_a_table_without_intervals():
@@ -239,3 +241,34 @@ def test_releases_can_be_copied_and_pickled(name, copied):
 def test_what_was_measured_cannot_be_written_over(release):
     with pytest.raises(ValueError, match="read-only"):
         release.measurements[0].noisy[0] = 0
+
+
+def test_a_promise_prints_shortly_on_many_cells():
+    line = bf.Domain.from_edges(range(2**16 + 1), name="value")
+    laplace = bf.Laplace(
+        bf.policies.Full(line), bf.workloads.Identity(line), epsilon=0.5
+    )
+    release = laplace.release(np.zeros(line.size, dtype=int), rng=1)
+    assert repr(release.guarantee) == (
+        "Guarantee(eps = 0.5, full, seeded: an experiment)"
+    )
+    assert len(release._repr_html_()) < 5000
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"kmeans"}))
+def test_intervals_of_public_totals_are_these_totals(name):
+    domain = bf.Domain(700)
+    counts = np.random.default_rng(3).integers(0, 10**6, 700)
+    total = bf.workloads.Total(domain)
+    for policy in (
+        bf.policies.Full(domain),
+        bf.policies.Blocks(domain, np.arange(700) // 7),
+    ):
+        mechanism, _ = MECHANISMS[name].example(domain, policy, 1)
+        found = mechanism.release(counts, rng=1)
+        if found.covers == "nothing" or len(found.measurements) != 1:
+            continue
+        low, high = found.intervals(total)[0]
+        assert low <= counts.sum() <= high
+        if high - low < 1e-6:
+            assert low == high == counts.sum()

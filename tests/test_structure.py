@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,13 @@ from blowfish_fast.mechanisms.registry import MECHANISMS
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "blowfish_fast"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+COMPILED = ("kernel", "exact_kernel", "helper")
 LABELS = ("Guarantee", "Neighbours", "Sensitivity", "Error", "Complexity", "Source")
+
+
+@cache
+def _tree(path):
+    return ast.parse(path.read_text())
 
 
 def test_file_names_are_unique():
@@ -45,6 +53,48 @@ def test_every_kernel_has_its_test():
     assert kernels - tested == set()
 
 
+def test_kernels_copy_arrays_in_loops():
+    # Numba checks the shapes of ``a[i:j] = b`` by code that spells them out in text,
+    # which takes three seconds to compile, for a first release too.
+    copies = []
+    for path in (PACKAGE / "kernels").glob("[a-z]*.py"):
+        for function in ast.walk(_tree(path)):
+            if isinstance(function, ast.FunctionDef) and any(
+                isinstance(one, ast.Name) and one.id in COMPILED
+                for one in function.decorator_list
+            ):
+                copies += [
+                    f"{path.name}: {ast.unparse(one)}" for one in _copies(function)
+                ]
+    assert copies == []
+
+
+def _copies(function):
+    """Yield what a kernel assigns to slices, and to rows, but for single numbers."""
+    grids = {
+        ast.unparse(one.value)
+        for one in ast.walk(function)
+        if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Tuple)
+    }
+    for one in ast.walk(function):
+        if not isinstance(one, ast.Assign) or isinstance(one.value, ast.Constant):
+            continue
+        targets = one.targets
+        if isinstance(targets[0], ast.Tuple):
+            targets = targets[0].elts
+        for target in targets:
+            if not isinstance(target, ast.Subscript):
+                continue
+            sliced = any(isinstance(part, ast.Slice) for part in ast.walk(target.slice))
+            row = ast.unparse(target.value) in grids
+            row = row and not isinstance(target.slice, ast.Tuple)
+            number = isinstance(one.value, ast.Call) and (
+                ast.unparse(one.value.func) in ("min", "max")
+            )
+            if (sliced or row) and not number:
+                yield one
+
+
 @pytest.mark.parametrize(
     "folder",
     ["mechanisms", "partitions", "policies", "selections", "strategies", "workloads"],
@@ -59,7 +109,7 @@ def test_every_module_is_mirrored_by_a_test(folder):
 
 
 def _classes_in(path, words):
-    tree = ast.parse(path.read_text())
+    tree = _tree(path)
     public = [
         node.name
         for node in tree.body
@@ -102,7 +152,7 @@ def test_partitions_choices_and_conversions_have_a_proof():
 def test_proofs_name_what_exists():
     defined = {path.stem for path in SOURCES}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 defined.add(node.name)
             elif isinstance(node, ast.AnnAssign | ast.Assign):
@@ -126,6 +176,45 @@ def test_proofs_name_what_exists():
             assert (page.parent / page_named).exists(), f"{page.name}: {page_named}"
 
 
+def _imported(path):
+    """Yield the modules of the package that one imports, at any depth of its code."""
+    package = ["blowfish_fast", *path.relative_to(PACKAGE).parts[:-1]]
+    waiting = list(_tree(path).body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+            yield base
+        else:
+            waiting += ast.iter_child_nodes(node)
+
+
+def test_no_modules_import_each_other():
+    known = {".".join(path.relative_to(ROOT).with_suffix("").parts): path
+             for path in SOURCES if path.stem != "__init__"}  # fmt: skip
+    needs = {name: {one for one in _imported(path) if one in known}
+             for name, path in known.items()}  # fmt: skip
+    # `Policy.with_constraints` returns what is built from policies.
+    needs["blowfish_fast.policies.base"].remove("blowfish_fast.policies.constrained")
+    list(TopologicalSorter(needs).static_order())
+
+
+def test_recipes_never_name_the_counts():
+    for path in (PACKAGE / "mechanisms").glob("[a-z]*.py"):
+        named = {
+            node.attr
+            for node in ast.walk(_tree(path))
+            if isinstance(node, ast.Attribute)
+        }
+        # Points of k-means are made into counts where `base` reads a histogram.
+        doors = {"base": {"counts", "_counts"}, "kmeans": {"_counts"}}
+        assert named & {"counts", "_counts"} <= doors.get(path.stem, set()), path.stem
+
+
 def test_importing_the_package_loads_numpy_and_nothing_heavier():
     code = (
         "import sys, blowfish_fast; "
@@ -142,7 +231,7 @@ def test_no_public_function_carries_the_name_of_a_module_beside_it():
     for folder in {path.parent for path in SOURCES}:
         modules = {path.stem for path in folder.glob("*.py")}
         for path in folder.glob("*.py"):
-            for node in ast.parse(path.read_text()).body:
+            for node in _tree(path).body:
                 if isinstance(node, ast.FunctionDef) and node.name in modules:
                     pytest.fail(f"{path.name}: {node.name} is also a module")
 
@@ -169,3 +258,12 @@ def test_every_lazy_name_can_be_reached():
     assert "Dawa" in dir(bf)
     assert "greedy_scaling" in dir(bf.kernels)
     assert re.match(r"\d+\.\d+", bf.__version__)
+
+
+def test_completion_offers_public_names_only():
+    import blowfish_fast as bf
+
+    for name in bf.__all__:
+        module = getattr(bf, name)
+        if hasattr(module, "__path__"):
+            assert dir(module) == sorted(module.__all__), name

@@ -99,3 +99,32 @@ def test_nothing_but_noise_below_zero_draws_nobody():
     line = bf.Domain(3)
     assert len(sampled_records(line, np.array([-5.0, 1.0, 0.5]))) == 0
     assert len(sampled_records(line, np.array([-5.0, 1.0, 0.5]), 3)) == 3
+
+
+def test_few_records_of_many_cells_repeat_no_pattern_of_theirs():
+    # Twenty equal groups of an outer attribute, and as many records: steps of equal
+    # length along the running totals would meet the same inner cell in each of them.
+    domain = bf.Domain((20, 50))
+    estimate = np.tile(np.linspace(1, 3, 50), (20, 1))
+    for records in (5, 20, 100):
+        means = [
+            sampled_records(domain, estimate, records, rng=seed)["axis1"].mean()
+            for seed in range(200)
+        ]
+        inner = np.arange(50)
+        shares = estimate[0] / estimate[0].sum()
+        middle = inner @ shares
+        apart = np.sqrt((inner - middle) ** 2 @ shares / records)
+        assert np.std(means) < 1.2 * apart
+        assert abs(np.mean(means) - middle) < 4 * apart / np.sqrt(200)
+
+
+def test_ranges_of_cells_keep_their_totals_but_for_a_few_records():
+    shares = np.random.default_rng(1).dirichlet(np.ones(4096)) * 1000
+    counts = rounded_counts(shares, 1000, np.random.default_rng(2))
+    assert np.abs(np.cumsum(counts - shares)).max() < 6
+
+
+def test_a_seed_that_is_none_is_refused():
+    with pytest.raises(InputError, match="rng must be"):
+        sampled_records(bf.Domain(3), np.ones(3), 3, rng="x")

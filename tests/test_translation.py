@@ -143,8 +143,8 @@ def test_the_rank_covers_the_quantile_with_the_confidence_stated():
         ({"beta": 1.5}, "strictly between 0 and 1"),
         ({"beta": None}, "strictly between 0 and 1"),
         ({"scope": "each"}, "scope must be one of"),
-        ({"samples": -1}, "samples must be a whole number"),
-        ({"samples": 2.5}, "samples must be a whole number"),
+        ({"samples": -1}, "samples must be at least 0; received -1"),
+        ({"samples": 2.5}, "samples must be one whole number"),
     ],
     ids=str,
 )

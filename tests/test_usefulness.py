@@ -34,10 +34,11 @@ def test_k3_labels_that_are_combined_agree_less():
 
 
 @pytest.mark.parametrize("bound", ["exact", "printed"])
-def test_delta_is_the_inverse_of_the_error(bound):
-    error = cells_error(30, epsilon=1, delta=0.1, bound=bound, sensitivity=2)
-    delta = cells_delta(30, epsilon=1, error=error, bound=bound, sensitivity=2)
-    assert delta == pytest.approx(0.1)
+@pytest.mark.parametrize("discrete", [False, True])
+def test_delta_is_the_inverse_of_the_error(bound, discrete):
+    given = {"epsilon": 1, "bound": bound, "sensitivity": 2, "discrete": discrete}
+    error = cells_error(30, delta=0.1, **given)
+    assert cells_delta(30, error=error, **given) == pytest.approx(0.1)
 
 
 def test_the_exact_bound_is_the_law_of_the_sum():

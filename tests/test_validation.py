@@ -8,15 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast._validation import (
     as_confidence,
     as_epsilon,
     as_integers,
     as_parts,
+    as_positive,
     as_share,
+    as_whole,
     malformed_as,
 )
-from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.errors import BlowfishError, EpsilonError, InputError
 
 
 @pytest.mark.parametrize(
@@ -89,3 +92,112 @@ def test_parts_number_the_cells():
     for wrong in ([0, 1], [0, 1, -1], [0, 1, 3], [0, 1, 2**63 - 1], [[0, 1, 2]]):
         with pytest.raises(InputError, match="number each of the 3 cells"):
             as_parts(wrong, 3)
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.int8(3), np.array(3)])
+def test_one_whole_number_is_read_in_any_dress(value):
+    found = as_whole(value, "rounds", 3, 3)
+    assert (found, type(found)) == (3, int)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([3, 4], "rounds must be one whole number; received a list. Say None"),
+        ([3], "be one whole number"),
+        ([[1], [2, 3]], "be one whole number"),
+        (2.5, "be one whole number; received 2.5"),
+        (Fraction(3), "be one whole number"),
+        (None, "be one whole number; received None"),
+        (True, "be one whole number; received True"),
+        (0, "rounds must lie between 1 and 9; received 0. Say None"),
+        (10, "lie between 1 and 9"),
+    ],
+)
+def test_what_is_not_one_whole_number_is_refused(value, message):
+    with pytest.raises(InputError, match=message):
+        as_whole(value, "rounds", 1, 9, way_out="Say None")
+
+
+def test_a_lower_limit_may_stand_alone():
+    assert as_whole(10**12, "rounds", 1) == 10**12
+    assert as_whole(-4, "rounds") == -4
+    with pytest.raises(InputError, match=r"rounds must be at least 1; received 0$"):
+        as_whole(0, "rounds", 1)
+
+
+@pytest.mark.parametrize("value", [2, 2.0, "2", Fraction(2), np.float32(2), Decimal(2)])
+def test_positive_numbers_are_read(value):
+    assert as_positive(value, "price") == 2.0
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, float("nan"), float("inf"), "much", None, [1, 2], 10**400]
+)
+def test_what_is_not_positive_is_refused(value):
+    with pytest.raises(InputError, match="price must be a positive number"):
+        as_positive(value, "price")
+
+
+LINE, MAP = bf.Domain(16), bf.Domain((4, 4))
+RANGES = bf.workloads.Ranges.random(LINE, 3, rng=1)
+DOORS = {
+    "Mwem rounds": lambda one: bf.Mwem(
+        bf.policies.Full(LINE), RANGES, epsilon=1, rounds=one
+    ),
+    "Hierarchy fan_out": lambda one: bf.Hierarchy(
+        bf.policies.Full(LINE), RANGES, epsilon=1, fan_out=one
+    ),
+    "KMeans clusters": lambda one: bf.KMeans(bf.policies.Full(MAP), one, epsilon=1),
+    "KdTree depth": lambda one: bf.KdTree(
+        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, depth=one
+    ),
+    "KdTree price": lambda one: bf.KdTree(
+        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, price=one
+    ),
+    "UniformGrid constant": lambda one: bf.UniformGrid(
+        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, constant=one
+    ),
+    "Ranges.random": lambda one: bf.workloads.Ranges.random(LINE, one, rng=1),
+    "sample": lambda one: (
+        bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1)
+        .release(np.arange(16), rng=1)
+        .sample(one, rng=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("value", [[3, 4], [3], "three"], ids=str)
+def test_several_numbers_where_one_is_wanted_are_refused_with_a_reason(door, value):
+    with pytest.raises(InputError, match="must be"):
+        DOORS[door](value)
+
+
+def test_messages_quote_no_records():
+    line, records = bf.Domain(4), [52_000, 61_000, 48_500, 39_999]
+    policy, cells = bf.policies.Full(line), bf.workloads.Identity(line)
+    release = bf.Laplace(policy, cells, epsilon=1).release([1] * 4, rng=1)
+    doors = [
+        lambda data: bf.policies.Full(data),
+        lambda data: bf.workloads.Identity(data),
+        lambda data: bf.Histogram(data, line),
+        lambda data: bf.Histogram.from_records(data, line),
+        lambda data: bf.SparseHistogram.from_records(data, line),
+        lambda data: bf.Laplace(data, cells, epsilon=1),
+        lambda data: bf.Laplace(policy, data, epsilon=1),
+        lambda data: bf.Ledger(None, epsilon=1, policy=data),
+        lambda data: bf.Ledger(None, epsilon=1, policy=policy).release(data, line),
+        lambda data: release.answer(data),
+        lambda data: release.where(data),
+    ]
+    for door in doors:
+        for data in (records, np.array(records), {"pay": records}):
+            if isinstance(data, dict) and door is doors[-1]:
+                continue
+            with pytest.raises(BlowfishError) as problem:
+                door(data)
+            assert "000" not in str(problem.value)
+            assert type(data).__name__ in str(problem.value)
+    with pytest.raises(BlowfishError, match="received 10"):
+        bf.policies.Full(10)

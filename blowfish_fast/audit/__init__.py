@@ -49,3 +49,7 @@ __all__ = [
     "policy_families",
     "strongest_evidence",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

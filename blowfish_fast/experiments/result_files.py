@@ -120,13 +120,15 @@ def run_line(settings: Settings) -> str:
 
 def markdown_table(summary: Summary) -> str:
     """Return the table of a summary as Markdown."""
-    head = "| " + " | ".join(summary.columns) + " |"
+    head = markdown_row(summary.columns)
     rule = "|" + "---|" * len(summary.columns)
-    lines = [
-        "| " + " | ".join(shown(value) for value in line) + " |"
-        for line in summary.lines
-    ]
+    lines = [markdown_row([shown(value) for value in line]) for line in summary.lines]
     return "\n".join([head, rule, *lines])
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """Return one row of a table; a bar inside a cell, as of |x|, ends no cell."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def shown(value: Value) -> str:

@@ -9,12 +9,13 @@ figure on it can be traced to a command.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError
 from .base import Experiment, Settings, Summary
 from .collection import all_experiments
-from .result_files import read_csv, verdict_line, words_of
+from .result_files import markdown_row, read_csv, verdict_line, words_of
 from .task_journal import finished_tasks, journal_header
 
 OPENING = """\
@@ -74,16 +75,32 @@ def write_page(folder: Path) -> tuple[Path, list[str]]:
         )
     parts = [_section(one, folder) for one in found]
     verdicts = "\n".join(
-        f"| [{one.title}](#{one.name}) | {verdict} |"
+        markdown_row([f"[{one.title}](#{one.name})", verdict])
         for one, (verdict, _) in zip(found, parts, strict=True)
     )
     page = folder / "results.md"
     page.write_text(
         OPENING
-        + f"\n## Verdicts\n\n| what | verdict |\n|---|---|\n{verdicts}\n"
+        + f"\n## Verdicts\n\n{_tally(found, [verdict for verdict, _ in parts])}\n"
+        + f"\n| what | verdict |\n|---|---|\n{verdicts}\n"
         + "".join(text for _, text in parts)
     )
     return page, [one.name for one in found]
+
+
+def _tally(found: Sequence[Experiment], verdicts: Sequence[str]) -> str:
+    """Return how many claims held, and which did not, so that misses are found."""
+    outcomes = [verdict.partition(":")[0] for verdict in verdicts]
+    missed = [
+        f"[{one.name}](#{one.name})"
+        for one, outcome in zip(found, outcomes, strict=True)
+        if outcome == "not reproduced"
+    ]
+    return (
+        f"Of {len(outcomes)} tables and figures {outcomes.count('reproduced')} were "
+        f"reproduced, {outcomes.count('beaten')} beaten and {len(missed)} not "
+        f"reproduced{': ' if missed else ''}{', '.join(missed)}."
+    )
 
 
 def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
@@ -103,12 +120,14 @@ def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
     )
     rows = read_csv(folder / f"{experiment.name}.csv")
     done, wanted = finished_tasks(journal), len(experiment.tasks(settings))
+    part = f"{done} of {wanted} tasks" if done < wanted else ""
     summary: Summary = experiment.summary(rows, settings)
     paragraphs = [
         f'\n## <a id="{experiment.name}"></a>{experiment.title}',
         f"`blowfish experiment {experiment.name}`",
         f"**The paper:** {experiment.claim}",
-        *([f"**Unfinished:** {done} of {wanted} tasks."] if done < wanted else []),
+        *([f"**Unfinished:** {part}."] if part else []),
         *words_of(experiment, settings, summary),
     ]
-    return verdict_line(summary, settings), "\n\n".join(paragraphs) + "\n"
+    verdict = verdict_line(summary, settings) + (f" (after {part})" if part else "")
+    return verdict, "\n\n".join(paragraphs) + "\n"

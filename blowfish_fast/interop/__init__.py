@@ -21,3 +21,7 @@ __all__ = [
     "as_measurement",
     "as_opendp",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -238,6 +238,7 @@ class Estimator:
                     f"the policy's domain has {self.policy.domain.ndim} attributes "
                     f"and X has {columns} columns; pass one column per attribute"
                 )
+            self._check_order(self.policy.domain)
             return self.policy
         if self.bounds is None:
             raise InputError(
@@ -260,6 +261,24 @@ class Estimator:
             for (low, high), count in zip(pairs, cells, strict=True)
         ]
         return policy_over(self.policy, Domain.product(*domains))
+
+    def _check_order(self, domain: Domain) -> None:
+        """Refuse a table whose column bears the name of another attribute.
+
+        Columns are taken in their order, as everywhere in scikit-learn; other names
+        than the domain's do no harm, the same ones in another order would.
+        """
+        columns = list(getattr(self, "feature_names_in_", ()))
+        swapped = any(
+            own != name and name in domain.names
+            for own, name in zip(domain.names, columns, strict=False)
+        )
+        if swapped:
+            raise InputError(
+                f"the policy's domain has the attributes {list(domain.names)} and X "
+                f"the columns {columns}; pass them in that order: "
+                f"X[{list(domain.names)}]"
+            )
 
     def _pay(self, mechanism: Mechanism, data: Any) -> Release:
         """Release, charging the ledger if there is one, and keep the count."""

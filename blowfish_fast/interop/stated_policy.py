@@ -21,8 +21,6 @@ WORDS: dict[str, Callable[[Domain], Policy]] = {
 }
 """Policies that a domain alone determines."""
 
-StatedPolicy = Policy | str | Callable[[Domain], Policy]
-
 
 def check_stated(policy: Any) -> None:
     """Refuse what is no policy, before any data arrives."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from .. import palette
 from .budget_steps import budget_over_time
 from .error_curves import error_against_epsilon, tradeoff_over_theta
+from .grouped import groups
 from .histograms import histogram
 from .maps import density, grid_map
 from .policy_graphs import policy_graph
@@ -21,8 +22,13 @@ __all__ = [
     "density",
     "error_against_epsilon",
     "grid_map",
+    "groups",
     "histogram",
     "palette",
     "policy_graph",
     "tradeoff_over_theta",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

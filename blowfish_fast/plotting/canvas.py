@@ -28,8 +28,8 @@ MOST_NAMES = 24
 """Categories named along an axis; of more, every k-th is."""
 
 MOST_IN_FULL = 1e12
-LONG_NAMES = 60
-"""Characters along an axis above which names are turned."""
+CHARACTERS_PER_INCH = 12
+"""Of names along an axis; where they need more room, they are turned."""
 
 
 def axes_for(axes: Axes | None, size: tuple[float, float], purpose: str) -> Axes:
@@ -109,8 +109,17 @@ def places_of(attribute: Attribute) -> Places:
     return Places(np.concatenate([cuts, beyond]), kind, extras)
 
 
-def label_axis(axes: Axes, which: str, attribute: Attribute, fallback: str) -> Places:
-    """Write the attribute's name, and its categories or dates, along an axis."""
+def label_axis(
+    axes: Axes,
+    which: str,
+    attribute: Attribute,
+    fallback: str,
+    inches: float | None = None,
+) -> Places:
+    """Write the attribute's name, and its categories or dates, along an axis.
+
+    `inches` is the room along it where that will be less than the axes now have.
+    """
     ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
     places = places_of(attribute)
     axis = axes.xaxis if which == "x" else axes.yaxis
@@ -121,7 +130,7 @@ def label_axis(axes: Axes, which: str, attribute: Attribute, fallback: str) -> P
         shown = list(range(0, len(named), every))
         axis.set_ticks(shown, labels=[named[one] for one in shown])
         axis.set_tick_params(length=0)
-        if which == "x" and sum(len(named[one]) for one in shown) > LONG_NAMES:
+        if which == "x" and _crowded(axes, [named[one] for one in shown], inches):
             turned(axes)
     elif places.kind == "date":
         dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
@@ -132,6 +141,22 @@ def label_axis(axes: Axes, which: str, attribute: Attribute, fallback: str) -> P
         axis.set_major_locator(ticker.MaxNLocator(marks_along(axes, which)))
         axis.set_major_formatter(ticker.FuncFormatter(in_full))
     return places
+
+
+def names_along(axes: Axes, names: list[str]) -> None:
+    """Write one name at each of 0, 1, 2, ... along the lower axis."""
+    every = -(-len(names) // MOST_NAMES)
+    shown = list(range(0, len(names), every))
+    axes.xaxis.set_ticks(shown, labels=[names[one] for one in shown])
+    axes.xaxis.set_tick_params(length=0)
+    if _crowded(axes, [names[one] for one in shown]):
+        turned(axes)
+
+
+def _crowded(axes: Axes, names: list[str], inches: float | None = None) -> bool:
+    """Return whether names, with a space between, need more room than there is."""
+    room = axes.bbox.width / axes.figure.dpi if inches is None else inches
+    return sum(len(one) + 1 for one in names) > CHARACTERS_PER_INCH * room
 
 
 def name_extras(axes: Axes, which: str, places: Places) -> None:

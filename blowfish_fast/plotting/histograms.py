@@ -87,7 +87,7 @@ def histogram(
     if release.domain.ndim != 1:
         raise InputError(
             f"histogram draws one attribute; this release has {release.domain.ndim}. "
-            "Use plotting.grid_map for two"
+            "Use plotting.grid_map for two, plotting.groups for more"
         )
     public = None if reference is None else public_values(reference, reference_name)
     drawn = axes_for(axes, (8.0, 3.8), "Drawing a release")

@@ -15,6 +15,7 @@ import numpy as np
 from .. import palette
 from .._optional import require
 from .._typing import AnyArray, FloatArray
+from .._validation import malformed_as
 from ..errors import InputError, IntervalError
 from ..histogram import Histogram
 from ..release import Release
@@ -30,6 +31,9 @@ EVEN = 1e-9
 
 NARROWEST, WIDEST = 0.4, 2.5
 LONGEST_SIDE = 4.4
+MARGIN = 1.7
+"""Inches beside a map, for text and the scale of colours."""
+
 MOST_BOXES = 20_000
 """Buckets up to which their outlines can be told apart."""
 
@@ -77,18 +81,23 @@ def grid_map(
         raise InputError(f"grid_map draws a Release; received {release!r}")
     if release.domain.ndim != 2:
         raise InputError(
-            f"grid_map draws two attributes; this release has {release.domain.ndim}"
-            + (". Use plotting.histogram" if release.domain.ndim == 1 else "")
+            f"grid_map draws two attributes; this release has {release.domain.ndim}. "
+            + (
+                "Use plotting.histogram"
+                if release.domain.ndim == 1
+                else "Use plotting.groups(release.group_by('one', 'other').count())"
+            )
         )
     if show not in ("estimate", "standard_error"):
         raise InputError(
             f'show must be "estimate" or "standard_error"; received {show!r}'
         )
-    drawn = axes_for(axes, _size(release.domain.shape), "Drawing a map")
+    size = _size(release.domain.shape)
+    drawn = axes_for(axes, size, "Drawing a map")
     up, across = release.domain.attributes
     down, right = (
         label_axis(drawn, "y", up, "row"),
-        label_axis(drawn, "x", across, "column"),
+        label_axis(drawn, "x", across, "column", None if axes else size[0] - MARGIN),
     )
     rows, columns = down.edges, right.edges
     if show == "estimate":
@@ -146,7 +155,10 @@ def density(
             f"{values!r} holds true counts, and a picture of them would publish them; "
             "draw a release, or a public array"
         )
-    array = np.asarray(values, dtype=np.float64)
+    if isinstance(values, Release):
+        raise InputError("density draws arrays; a release has plotting.grid_map")
+    with malformed_as(InputError, "density draws an array of numbers"):
+        array = np.asarray(values, dtype=np.float64)
     if array.ndim != 2:
         raise InputError(
             f"a map has rows and columns; received values of shape {array.shape}"
@@ -206,7 +218,7 @@ def _size(shape: tuple[int, ...]) -> tuple[float, float]:
     """Return inches in which cells look square, with room for text and colours."""
     ratio = min(max(shape[0] / shape[1], NARROWEST), WIDEST)
     width, height = LONGEST_SIDE / max(ratio, 1.0), LONGEST_SIDE * min(ratio, 1.0)
-    return width + 1.7, height + 0.8
+    return width + MARGIN, height + 0.8
 
 
 def _box(axes: Axes, shape: tuple[int, ...]) -> None:

@@ -27,3 +27,7 @@ __all__ = [
     "Workload",
     "random_boxes",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._typing import AnyArray, FloatArray, IntArray
-from .._validation import as_integers
+from .._validation import as_whole, quoted
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import DomainError, SizeError, WorkloadError
@@ -109,7 +109,7 @@ class Workload(ABC):
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise WorkloadError(
-                f"a workload is stated over a Domain; received {domain!r}. "
+                f"a workload is stated over a Domain; received {quoted(domain)}. "
                 "Write workloads.Identity(Domain(n))"
             )
         self.domain = domain
@@ -347,7 +347,7 @@ def as_pieces(form: Fractions | Pieces) -> Pieces:
 
 def query_count(count: Any) -> int:
     """Read how many queries are wanted: at least one."""
-    number = int(as_integers(count, "count"))
+    number = as_whole(count, "count")
     if number < 1:
         raise WorkloadError(f"ask for at least one query; received {count!r}")
     return number

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import AnyArray, IntArray
-from .._validation import as_integers
+from .._validation import as_whole
 from ..buckets import Buckets
 from ..domain import Domain
 from ..errors import InputError, WorkloadError
@@ -89,8 +89,8 @@ def _axes(domain: Domain, axes: Any) -> tuple[int, ...]:
             number = domain.axis(axis)
         else:
             try:
-                number = int(as_integers(axis, "axes"))
-            except (InputError, TypeError) as problem:
+                number = as_whole(axis, "each axis")
+            except InputError as problem:
                 raise WorkloadError(str(problem)) from None
         if not 0 <= number < domain.ndim:
             raise WorkloadError(

@@ -65,6 +65,15 @@ def test_a_table_is_markdown():
     ]
 
 
+def test_a_bar_inside_a_cell_ends_no_cell():
+    bars = Summary(["mean |noise|", "set"], [["|x|", 2]], Verdict("beaten", "x"))
+    assert markdown_table(bars).splitlines() == [
+        "| mean \\|noise\\| | set |",
+        "|---|---|",
+        "| \\|x\\| | 2 |",
+    ]
+
+
 def test_the_verdict_warns_of_other_data(tmp_path):
     real = Settings(trials=2, seed=1, data=tmp_path)
     assert verdict_line(SUMMARY, real) == "beaten: x"
@@ -86,6 +95,7 @@ def test_the_page_is_made_from_the_files(tmp_path):
     assert experiment.protocol in text
     assert "1 trial, seed 5" in text
     assert "not private" in text
+    assert "Of 1 tables and figures" in text
     # A row changed in the file is a number changed on the page.
     rows = read_csv(tmp_path / "dawa-table1.csv")
     rows[0]["buckets"] = 987654
@@ -100,7 +110,9 @@ def test_the_page_says_what_is_unfinished(tmp_path):
     assert "Unfinished" not in write_page(tmp_path)[0].read_text()
     journal = tmp_path / "dawa-table1.journal"
     journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:4]))
-    assert "**Unfinished:** 3 of 6 tasks" in write_page(tmp_path)[0].read_text()
+    text = write_page(tmp_path)[0].read_text()
+    assert "**Unfinished:** 3 of 6 tasks" in text
+    assert "(after 3 of 6 tasks) |" in text
 
 
 def test_a_page_of_nothing_is_refused(tmp_path):

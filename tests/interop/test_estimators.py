@@ -264,3 +264,22 @@ def test_scikit_learn_is_not_needed():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["(100,)", "NotFittedError"]
+
+
+def test_columns_in_another_order_than_the_attributes_are_refused_uncharged():
+    pandas = pytest.importorskip("pandas")
+    sides = range(0, 101, 10)
+    domain = bf.Domain.product(
+        bf.Domain.from_edges(sides, name="age"), bf.Domain.from_edges(sides, name="pay")
+    )
+    policy = bf.policies.Full(domain)
+    ledger = bf.Ledger(None, epsilon=2, policy=policy)
+    model = PrivateHistogram(policy, mechanism="laplace", epsilon=1, ledger=ledger)
+    table = pandas.DataFrame({"pay": [95.0] * 50, "age": [5.0] * 50})
+    with pytest.raises(InputError, match=r"X\[\['age', 'pay'\]\]"):
+        model.fit(table)
+    assert ledger.remaining == 2
+    assert model.fit(table[["age", "pay"]]).release_.domain == domain
+    other = pandas.DataFrame({"years": [5.0] * 50, "income": [95.0] * 50})
+    again = PrivateHistogram(policy, mechanism="laplace", epsilon=1, ledger=ledger)
+    assert again.fit(other).n_features_in_ == 2

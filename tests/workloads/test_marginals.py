@@ -72,8 +72,8 @@ def test_axes_may_be_named_and_keep_the_order_of_the_domain():
         ([3], "between 0 and 2"),
         ([-1], "between 0 and 2"),
         ([0, 0], "must differ"),
-        ([0.5], "whole numbers"),
-        ([None], "whole numbers"),
+        ([0.5], "one whole number"),
+        ([None], "one whole number"),
     ],
 )
 def test_bad_axes_are_refused(axes, message):

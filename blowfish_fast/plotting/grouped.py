@@ -1,0 +1,230 @@
+"""Answers by group, with their intervals: counts, means and quantiles side by side.
+
+income
+|  --- ..          ranges of values or dates: a line each, with a band
+|      ---
+|  o   o   o       names: a dot each, with a whisker
+|  |   |   |
++------------- age, or district
+
+A second attribute becomes lines of its own colour, dash and marker. Serves releases
+over more attributes than a histogram or a map can show.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import palette
+from .._optional import require
+from .._typing import AnyArray, FloatArray
+from .._validation import as_confidence, quoted
+from ..errors import InputError, IntervalError
+from ..group_answers import GroupedAnswers
+from .canvas import axes_for, in_full, names_along, plain_counts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_LINES = len(palette.SERIES)
+MOST_NAMED = 60
+FROM_ZERO = ("count", "relative_count", "sum")
+"""What is compared by its size: such axes begin at 0."""
+
+SIDE_BY_SIDE = 0.6
+"""Part of a name's room over which its dots are spread."""
+
+
+def groups(
+    answers: GroupedAnswers, *, confidence: float = 0.95, axes: Axes | None = None
+) -> Axes:
+    """Draw what ``group_by`` answered, with noise intervals where they are known.
+
+    Parameters
+    ----------
+    answers : GroupedAnswers
+        By one attribute, or by two, one of which has at most 7 groups.
+    confidence : float
+        Of the noise intervals, each by itself.
+    axes : Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> people = bf.Domain.product(
+    ...     bf.Domain.from_edges(range(0, 101, 10), name="age"),
+    ...     bf.Domain.from_levels(["F", "M"], name="sex"))
+    >>> release = bf.Laplace(
+    ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
+    ... ).release([[30, 20]] * 10)
+    >>> axes = bf.plotting.groups(release.group_by("age", "sex").count())
+    >>> axes.get_xlabel(), [one.get_text() for one in axes.get_legend().get_texts()]
+    ('age', ['F', 'M'])
+    """
+    if not isinstance(answers, GroupedAnswers):
+        raise InputError(
+            "groups draws what group_by answered, such as "
+            f"release.group_by('age').count(); received {quoted(answers)}"
+        )
+    if len(answers.attributes) not in (1, 2):
+        raise InputError(
+            f"groups draws one or two attributes; these are {len(answers.attributes)}. "
+            "Select one group of the others first: release.where(...)"
+        )
+    if not len(answers):
+        raise InputError("there is no group to draw")
+    along, lines = _arranged(answers)
+    bounds = _bounds(answers, as_confidence(confidence))
+    drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
+    names = list(dict.fromkeys(one for one, _ in along))
+    ranged = all(isinstance(one, tuple) for one in names)
+    if not ranged and len(names) > MOST_NAMED:
+        raise InputError(
+            f"groups names at most {MOST_NAMED} groups along the axis; these are "
+            f"{len(names)}. Group into fewer: group_by(name={{...}})"
+        )
+    places = _range_places(names, drawn) if ranged else _named_places(names)
+    for number, line in enumerate(lines):
+        colour, marker, dash = palette.series(number)
+        mine = np.array([at for at, (_, own) in enumerate(along) if own == line])
+        spans = np.array([places[along[at][0]] for at in mine])
+        style = {"color": colour, "label": _words(line) if len(lines) > 1 else None}
+        held = None if bounds is None else bounds[mine]
+        if ranged:
+            _segments(drawn, spans, answers.values_array[mine], held, style, dash)
+        else:
+            shift = _shift(number, len(lines))
+            middles = spans.mean(axis=1) + shift
+            _dots(drawn, middles, answers.values_array[mine], held, style, marker)
+    if not ranged:
+        names_along(drawn, [_words(one) for one in names])
+        drawn.set_xlim(-0.5, len(names) - 0.5)
+    _finish(drawn, answers, lines, bounds is not None, confidence)
+    return drawn
+
+
+def _arranged(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """Return (place along the axis, line) of each group, and the lines."""
+    if len(answers.attributes) == 1:
+        return [(one, None) for one in answers], [None]
+    pairs = list(answers)
+    lines = list(dict.fromkeys(second for _, second in pairs))
+    if len(lines) > MOST_LINES:
+        raise InputError(
+            f"the second attribute, {answers.attributes[1]}, would make {len(lines)} "
+            f"lines; at most {MOST_LINES} can be told apart. Name it first, or group "
+            "it into fewer"
+        )
+    return pairs, lines
+
+
+def _bounds(answers: GroupedAnswers, confidence: float) -> FloatArray | None:
+    try:
+        return answers.intervals(confidence)
+    except IntervalError:
+        return None
+
+
+def _range_places(names: list[Any], axes: Axes) -> dict[Any, tuple[float, float]]:
+    """Return where ranges lie along the axis; dates get an axis of dates."""
+    ends: AnyArray = np.array([end for one in names for end in one])
+    if ends.dtype.kind == "M" or any(hasattr(one, "isoformat") for one in names[0]):
+        dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
+        numbers = np.asarray(dates.date2num(ends.astype("datetime64[us]")))
+        ticks = dates.AutoDateLocator(maxticks=8)
+        axes.xaxis.set_major_locator(ticks)
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+    else:
+        numbers = ends.astype(np.float64)
+        ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
+        axes.xaxis.set_major_formatter(ticker.FuncFormatter(in_full))
+    pairs = numbers.reshape(-1, 2).tolist()
+    return {name: (pair[0], pair[1]) for name, pair in zip(names, pairs, strict=True)}
+
+
+def _named_places(names: list[Any]) -> dict[Any, tuple[float, float]]:
+    return {name: (at - 0.5, at + 0.5) for at, name in enumerate(names)}
+
+
+def _shift(number: int, many: int) -> float:
+    return 0.0 if many == 1 else SIDE_BY_SIDE * (number / (many - 1) - 0.5)
+
+
+def _segments(
+    axes: Axes,
+    spans: FloatArray,
+    values: FloatArray,
+    bounds: FloatArray | None,
+    style: dict[str, Any],
+    dash: object,
+) -> None:
+    """Draw a line over each range; ranges may be of any width, with gaps between."""
+    axes.hlines(
+        values, spans[:, 0], spans[:, 1], linewidth=1.6, linestyle=dash, **style
+    )
+    if bounds is not None:
+        axes.bar(
+            spans[:, 0],
+            bounds[:, 1] - bounds[:, 0],
+            spans[:, 1] - spans[:, 0],
+            bounds[:, 0],
+            align="edge",
+            color=style["color"],
+            alpha=0.22,
+            linewidth=0,
+        )
+
+
+def _dots(
+    axes: Axes,
+    middles: FloatArray,
+    values: FloatArray,
+    bounds: FloatArray | None,
+    style: dict[str, Any],
+    marker: str,
+) -> None:
+    if bounds is not None:
+        axes.vlines(
+            middles,
+            bounds[:, 0],
+            bounds[:, 1],
+            color=style["color"],
+            linewidth=5,
+            alpha=0.3,
+        )
+    axes.plot(middles, values, marker, **style)
+
+
+def _finish(
+    axes: Axes,
+    answers: GroupedAnswers,
+    lines: list[Any],
+    covered: bool,
+    confidence: float,
+) -> None:
+    axes.set_xlabel(answers.attributes[0])
+    measure = "records" if answers.measure == "count" else answers.measure
+    words = measure.replace("_", " ")
+    axes.set_ylabel(words if answers.of is None else f"{words} of {answers.of}")
+    if answers.measure in FROM_ZERO:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    plain_counts(axes)
+    axes.grid(True, axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    title = f"noise intervals, {confidence:.0%}" if covered else ""
+    seeded = "(seeded: an experiment)" if answers.seeded else ""
+    axes.set_title(f"{title} {seeded}".strip(), fontsize="medium")
+    if len(lines) > 1:
+        axes.legend(title=answers.attributes[1], frameon=False, fontsize="small")
+
+
+def _words(name: Any) -> str:
+    """Return a group's name as text: a range by its ends."""
+    if isinstance(name, tuple):
+        return " to ".join(
+            in_full(one) if isinstance(one, int | float) else str(one) for one in name
+        )
+    return str(name)
