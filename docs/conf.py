@@ -75,10 +75,11 @@ html_theme = "furo"
 html_title = f"blowfish_fast {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
-pygments_style = "friendly"
+pygments_style = "code_colours.ReadableStyle"
 pygments_dark_style = "native"
 html_theme_options = {
     "navigation_with_keys": True,

@@ -6,9 +6,9 @@
     `Mechanism` in a docstring               the entry, wherever it is
     ## <a id="x"></a>Title                   a heading that [links](#x) find
 
-A short name leads somewhere only if exactly one entry ends in it; anything else stays
-plain code. Pages are written for people who read them as files too, so they hold
-ordinary backticks and no roles.
+A short name leads somewhere only if exactly one entry ends in it, or one is a policy;
+anything else stays plain code. Pages are written for people who read them as files
+too, so they hold ordinary backticks and no roles.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def entry_of(text: str, endings: dict[str, set[str]]) -> str | None:
     found = endings.get(match[1], set())
     if (exact := f"{ROOT}.{match[1]}") in found:
         return exact
+    # `Attribute` is the policy, which pages speak of, rather than the explorer's.
+    found = {name for name in found if name == f"{ROOT}.policies.{match[1]}"} or found
     # One word in small letters is rather an argument than a method.
     if "." not in match[1] and match[1].islower():
         found = {name for name in found if name.rsplit(".", 2)[-2].islower()}

@@ -4,6 +4,7 @@
     [1]_, section 4                       plain marks, and a numbered list below
     docs/proofs/dawa.md                   a link to that page
     |x|                                   bars, not a substitution
+    IntArray in a signature               that name, not what numpy makes of it
 
 The listener runs before napoleon, which turns numpydoc sections into fields.
 """
@@ -18,6 +19,17 @@ LABEL = re.compile(rf"({LABELS}): (.*)")
 MARK = re.compile(r"\[(\d+)\]_")
 FOOTNOTE = re.compile(r"^( *)\.\. \[(\d+)\]")
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+# What numpy makes of the names of arrays inside other types, and Sphinx of modules.
+ARRAY = re.compile(r"ndarray\[(?:tuple\[Any, \.\.\.\]|Any), dtype\[(\w+)\]\]")
+MODULE = re.compile(r"~(?:\w+\.)+(?=\w)|\b(?:numpy|typing)\.(?=\w)")
+ARRAYS = {
+    "float64": "FloatArray",
+    "int64": "IntArray",
+    "int8": "ByteArray",
+    "uint64": "WordArray",
+    "bool": "BoolArray",
+    "bool_": "BoolArray",
+}
 QUOTED = re.compile(r"(``.*?``|`.*?`)")
 BARS = re.compile(r"\|(?=\S)([^|]*)\|")
 PAGE = re.compile(r"``docs/([\w/]+)\.md``")
@@ -57,6 +69,10 @@ def _rewrite(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     lines[:] = rewritten(lines)
+    if what in ("property", "attribute", "data"):
+        # Napoleon takes words before a colon in the first line for a type; here they
+        # are a sentence, so an empty comment goes before it.
+        lines[:0] = ["..", ""]
 
 
 def _sign(
@@ -65,8 +81,14 @@ def _sign(
     # A model that validates itself: its fields are listed below, in plainer words.
     if sign and "Annotated[" in sign:
         return "(**fields)", returns
+    return sign and readable(sign), returns and readable(returns)
+
+
+def readable(sign: str) -> str:
+    """Return a signature with the short names that its source uses."""
     # Sphinx leaves its own wrapper around an alias that is part of a union.
-    return sign and ALIAS.sub(r"\1", sign), returns and ALIAS.sub(r"\1", returns)
+    sign = MODULE.sub("", ALIAS.sub(r"\1", sign)).replace("<factory>", "...")
+    return ARRAY.sub(lambda found: ARRAYS.get(found[1], found[0]), sign)
 
 
 def _skip(

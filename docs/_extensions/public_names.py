@@ -6,9 +6,10 @@ A page asks for them with one line, which is invisible elsewhere:
     <!-- guide of dawa -->                              one registered mechanism
     <!-- table of mechanisms -->                        what each of them does
 
-A name that ``blowfish_fast`` itself offers is entered under that short name, on the
-page of its package; so each object has one entry, and a name added to a list needs no
-edit here.
+A guide ends with the pages that use its mechanism, and the proof of a mechanism begins
+with a line that leads to its guide. A name that ``blowfish_fast`` itself offers is
+entered under that short name, on the page of its package; so each object has one entry,
+and a name added to a list needs no edit here.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import ast
 import importlib
 import inspect
 import re
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +26,9 @@ from types import ModuleType
 from typing import Any
 
 ROOT = "blowfish_fast"
+DOCS = Path(__file__).parent.parent
+EXAMPLES = ("tutorial.md", "howto/*.md", "migration/*.md", "notebooks/*.md")
+MEASURED = ("accuracy.md", "baselines.md", "space.md", "results.md", "scale.md")
 REQUEST = re.compile(r"^<!-- (public names|guide|table) of ([\w.]+) -->$", re.MULTILINE)
 
 
@@ -96,7 +101,60 @@ def _package(dotted: str) -> str:
 def _guide(name: str) -> str:
     registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
     mechanisms = importlib.import_module(f"{ROOT}.mechanisms")
-    return _entry(mechanisms, registry[name].__name__)
+    kind = registry[name].__name__
+    return _entry(mechanisms, kind) + _uses(kind, name)
+
+
+def _uses(kind: str, name: str) -> str:
+    """Return the last lines of a guide: where its mechanism is used and measured."""
+    used = pages_with(rf"\bbf\.{kind}\(", EXAMPLES)
+    # Pages of figures say `Dawa`, DAWA, or the name of the registry in a first column.
+    spelt = rf"\b(?:{kind}|{kind.upper()})\b|^\| {name}\b"
+    measured = pages_with(f"(?m){spelt}", MEASURED)
+    lines = [
+        *([f"**In use:** {', '.join(used)}."] if used else []),
+        *([f"**Measured:** {', '.join(measured)}."] if measured else []),
+        "**Common to all mechanisms** (`release`, `expected_error`, `memory_needed`): "
+        "{py:obj}`Mechanism <blowfish_fast.mechanisms.Mechanism>`. "
+        "[Choose a mechanism](/howto/choose_a_mechanism.md) compares them.",
+    ]
+    return "\n\n".join(["", *lines, ""])
+
+
+def pages_with(pattern: str, patterns: Sequence[str]) -> list[str]:
+    """Return links to the pages, in the order of `patterns`, whose text matches."""
+    pages = [page for one in patterns for page in sorted(DOCS.glob(one))]
+    return [
+        f"[{_title(text)}](/{page.relative_to(DOCS)})"
+        for page, text in ((page, _told(page)) for page in pages)
+        if re.search(pattern, text)
+    ]
+
+
+@cache
+def _told(page: Path) -> str:
+    """Return a page, or the source of the notebook that it shows."""
+    text = page.read_text()
+    asked = re.search(r"<!-- notebook ([\w/.]+)\.ipynb -->", text)
+    return (DOCS.parent / f"{asked[1]}.py").read_text() if asked else text
+
+
+def _title(text: str) -> str:
+    found = re.search(r"^#(?: #)? (?!%%)(.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def with_guide(docname: str, text: str) -> str:
+    """Return the proof of a mechanism with a line that leads to its guide."""
+    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    folder, _, name = docname.rpartition("/")
+    if folder != "proofs" or name not in registry:
+        return text
+    line = (
+        f"*When to use it, its signature and an example:* [{registry[name].__name__}]"
+    )
+    title, below = text.split("\n", 1)
+    return f"{title}\n\n{line}(/mechanisms/{name}.md).\n{below}"
 
 
 def _table(what: str) -> str:
@@ -181,7 +239,7 @@ def _is_module(module: ModuleType, name: str) -> bool:
 
 
 def _read(app: Any, docname: str, content: list[str]) -> None:
-    content[0] = expanded(content[0])
+    content[0] = with_guide(docname, expanded(content[0]))
 
 
 def setup(app: Any) -> dict[str, bool]:
