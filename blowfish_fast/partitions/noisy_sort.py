@@ -16,7 +16,7 @@ import numpy as np
 from .._typing import IntArray
 from .._validation import is_whole
 from ..buckets import Buckets
-from ..errors import InputError, SizeError
+from ..errors import InputError
 from ..noise import WEIGHT_BITS, Scales, scales_within
 from ..policies import ABSENT, Policy
 from .base import Partition, connected_parts, record_distance
@@ -184,8 +184,7 @@ def _few_edges(policy: Policy) -> IntArray | None:
     A cell with d edges has the variance of d draws; a draw on the cell itself, which
     must pay for a move at both ends, has that of four.
     """
-    try:
-        few = policy.has_moves and policy.edge_count < 2 * policy.domain.size
-        return np.concatenate(list(policy.edges())) if few else None
-    except SizeError:
+    most = 2 * policy.domain.size - 1
+    if not policy.has_moves or policy.edges_up_to(most) is None:
         return None
+    return np.concatenate(list(policy.edges()))

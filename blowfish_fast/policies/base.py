@@ -245,6 +245,13 @@ class Policy(ABC):
         lines = np.arange(self.domain.size, dtype=np.float64)[None]
         return int(self._largest_change(lines).value)
 
+    def edges_up_to(self, most: int) -> int | None:
+        """Return the number of edges; None above `most`, or if too long to count."""
+        with contextlib.suppress(SizeError):
+            count = self.edge_count
+            return count if count <= most else None
+        return None
+
     def covers(self, other: Policy) -> bool:
         """Return whether this policy protects at least what `other` does.
 

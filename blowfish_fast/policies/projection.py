@@ -240,6 +240,38 @@ class Projection(Graph):
         return Rows(*adjacency(*pairs, self.bins.count + 1))
 
     @property
+    def edge_count(self) -> int:
+        """Number of different edges; those of the source where cells only change place.
+
+        Listing them can take seconds, and whoever asks often wants to know only that
+        there are too many.
+        """
+        if self.bins.are_single_cells:
+            return self.source.edge_count
+        return super().edge_count
+
+    def edges_up_to(self, most: int) -> int | None:
+        """Return the number of edges, or None if there are more than `most`.
+
+        The edges of the source are walked until `most` pairs of bins have been met.
+        """
+        if self.bins.are_single_cells:
+            return self.source.edges_up_to(most)
+        if "rows" in self.__dict__:
+            return super().edges_up_to(most)
+        if most not in self._bounded:
+            try:
+                self._bounded[most] = joined_bins(self.source, self.bins, most)[0].size
+            except SizeError:
+                self._bounded[most] = None
+        return self._bounded[most]
+
+    @cached_property
+    def _bounded(self) -> dict[int, int | None]:
+        """What `edges_up_to` has found: nothing is walked twice in vain."""
+        return {}
+
+    @property
     def has_bottom(self) -> bool:
         """Presence is no secret."""
         return False
@@ -308,18 +340,22 @@ def bins_reached(cells: IntArray, buckets: Buckets) -> IntArray:
     return np.searchsorted(buckets.edges, cells, side="right") - 1
 
 
-def joined_bins(source: Policy, buckets: Buckets) -> tuple[IntArray, IntArray]:
+def joined_bins(
+    source: Policy, buckets: Buckets, most: int | None = None
+) -> tuple[IntArray, IntArray]:
     """Return every pair of bins that an edge of `source` joins, once.
 
-    Near-linear in the edges that are walked; refused above 2^25 different pairs.
+    Near-linear in the edges that are walked; refused above `most` different pairs,
+    2^25 if not told otherwise.
     """
     bins = buckets.count
+    most = MOST_HELD if most is None else most
     fresh: list[IntArray] = []
     if bins <= TABLE_BINS:
         table = np.zeros(bins * bins, dtype=np.bool_)
         for keys in source._bin_pairs(buckets.labels, bins):
             table[keys] = True
-        known = np.flatnonzero(table)
+        known = _held(np.flatnonzero(table), bins, most)
     else:
         known, waiting = np.zeros(0, dtype=np.int64), 0
         for keys in source._bin_pairs(buckets.labels, bins):
@@ -327,21 +363,25 @@ def joined_bins(source: Policy, buckets: Buckets) -> tuple[IntArray, IntArray]:
             fresh.append(keys[np.diff(keys, prepend=-1) != 0])
             waiting += fresh[-1].size
             if waiting > WAITING:
-                known = _merged(known, fresh, bins)
+                known = _held(_merged(known, fresh), bins, most)
                 fresh, waiting = [], 0
-        known = _merged(known, fresh, bins)
+        known = _held(_merged(known, fresh), bins, most)
     return known // bins, known % bins
 
 
-def _merged(known: IntArray, fresh: list[IntArray], bins: int) -> IntArray:
+def _merged(known: IntArray, fresh: list[IntArray]) -> IntArray:
     merged: IntArray = np.unique(np.concatenate([known, *fresh]))
-    if merged.size > MOST_HELD:
-        raise SizeError(
-            f"the quotient joins more than 2^25 = {MOST_HELD:,} pairs of its {bins:,} "
-            "bins, the most that are held. Use larger bins, or policies.Full over the "
-            "bins, which has more edges and protects at least as much"
-        )
     return merged
+
+
+def _held(pairs: IntArray, bins: int, most: int) -> IntArray:
+    if pairs.size > most:
+        raise SizeError(
+            f"the quotient joins more than {most:,} pairs of its {bins:,} bins, the "
+            "most that are held. Use larger bins, or policies.Full over the bins, "
+            "which has more edges and protects at least as much"
+        )
+    return pairs
 
 
 def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntArray]:

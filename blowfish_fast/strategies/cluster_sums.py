@@ -267,9 +267,8 @@ class ClusterSums(LinearStrategy):
         where records stay in their cluster, the longest edge.
         """
         size, total = self._heaviest(weights)
-        with suppress(SizeError):
-            if policy.edge_count <= LISTED_EDGES:
-                return self._worst_listed(size, total, policy)
+        if policy.edges_up_to(LISTED_EDGES) is not None:
+            return self._worst_listed(size, total, policy)
         worst = 0
         if policy.has_bottom:
             worst = size + total * self.grid.radius

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._typing import BoolArray, FloatArray, IntArray
-from ..errors import DomainError, InputError, IntervalError, SizeError
+from ..errors import DomainError, InputError, IntervalError
 from ..noise import Scales, Spread, integer_weights
 from ..policies import ABSENT, AddRemove, Full, Policy
 from ..workloads import Form, Implicit
@@ -212,8 +212,4 @@ def listed_edges(policy: Policy) -> int | None:
     """
     if isinstance(policy, AddRemove | Full):
         return None
-    try:
-        edges = policy.edge_count
-    except SizeError:
-        return None
-    return edges if edges <= MOST_EDGES else None
+    return policy.edges_up_to(MOST_EDGES)

@@ -115,4 +115,4 @@ def test_a_factor_with_too_many_edges_is_refused_with_their_number(monkeypatch):
     line = policies.Line(Domain(9))
     quotient = policies.Product(line, line).project(np.arange(81)[::-1].copy())
     with pytest.raises(SizeError, match="72 edges of one factor"):
-        quotient.edge_count  # noqa: B018
+        quotient.rows  # noqa: B018

@@ -88,8 +88,46 @@ def test_too_many_edges_to_hold_are_refused(monkeypatch):
     monkeypatch.setattr(projection, "TABLE_BINS", 0)
     monkeypatch.setattr(projection, "MOST_HELD", 10)
     quotient = policies.Threshold(Domain((6, 6)), 1).project(np.arange(36)[::-1].copy())
-    with pytest.raises(SizeError, match=r"pairs of its 36 bins"):
-        quotient.edge_count  # noqa: B018
+    assert quotient.edge_count == 60
+    with pytest.raises(SizeError, match=r"more than 10 pairs of its 36 bins"):
+        quotient.rows  # noqa: B018
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2**13]), st.booleans())
+def test_edges_are_counted_up_to_a_limit(seed, table, single):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(24) if single else rng.integers(0, 9, 24)
+    bins = Buckets.from_labels(np.unique(labels, return_inverse=True)[1])
+    factors = policies.Line(Domain(4)), policies.Full(Domain(6))
+    edges = len(reference.listed(policies.Product(*factors).project(bins)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(projection, "TABLE_BINS", table)
+        patch.setattr(projection, "WAITING", 5)
+        for most in (0, edges - 1, edges, edges + 1, 1000):
+            quotient = policies.Product(*factors).project(bins)
+            found = edges if edges <= most else None
+            assert quotient.edges_up_to(most) == found
+            assert quotient.edges_up_to(most) == found
+            assert quotient.edge_count == edges
+            assert quotient.edges_up_to(most) == found
+
+
+def test_what_was_walked_in_vain_is_not_walked_again(monkeypatch):
+    walks = []
+    walked = projection.joined_bins
+    monkeypatch.setattr(
+        projection, "joined_bins", lambda *given: walks.append(given) or walked(*given)
+    )
+    grid = policies.Threshold(Domain((6, 6)), 2)
+    quotient = grid.project(Buckets.from_labels(np.arange(36) % 18))
+    assert quotient.edges_up_to(3) is None
+    assert quotient.edges_up_to(3) is None
+    assert len(walks) == 1
+    reordered = grid.project(np.arange(36)[::-1].copy())
+    assert reordered.edges_up_to(3) is None
+    assert reordered.edges_up_to(10**6) == grid.edge_count
+    assert len(walks) == 1
 
 
 def test_a_projection_survives_json():
