@@ -95,6 +95,13 @@ def test_moments_finer_than_a_microsecond_are_rounded_down():
     ]
 
 
+def test_date_objects_are_read_as_numpy_reads_their_texts():
+    days = [(1, 1, 1), (1969, 12, 31), (1970, 1, 1), (2024, 2, 29), (9999, 12, 31)]
+    objects = np.array([datetime.date(*day) for day in days], dtype=object)
+    texts = np.array([one.isoformat() for one in objects])
+    assert (as_moments(objects) == as_moments(texts)).all()
+
+
 def test_dates_come_back_from_whole_units():
     assert str(as_dates([19723.0], "D")[0]) == "2024-01-01"
 
