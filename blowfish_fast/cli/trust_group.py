@@ -20,6 +20,7 @@ def audit(
     mechanism: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="Audit this mechanism only; may be repeated.",
             autocompletion=completions.mechanisms,
         ),

@@ -96,6 +96,8 @@ class Policy(ABC):
     >>> policy = bf.policies.Threshold(bf.Domain(6), theta=2)
     >>> policy.edge_count, policy.max_degree, policy.distance(0, 5).tolist()
     (9, 4, 3.0)
+    >>> policy.edges_up_to(9), policy.edges_up_to(8)
+    (9, None)
     >>> policy.covers(bf.policies.Line(bf.Domain(6)))
     True
     """
@@ -248,8 +250,7 @@ class Policy(ABC):
     def edges_up_to(self, most: int) -> int | None:
         """Return the number of edges; None above `most`, or if too long to count."""
         with contextlib.suppress(SizeError):
-            count = self.edge_count
-            return count if count <= most else None
+            return count if (count := self.edge_count) <= most else None
         return None
 
     def covers(self, other: Policy) -> bool:

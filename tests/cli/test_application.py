@@ -104,15 +104,18 @@ def test_the_shell_completes_words(words, offered):
     assert completed(words)[: len(offered)] == offered
 
 
-def test_a_script_for_the_shell_is_printed():
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_the_shell_that_is_named_is_printed(shell):
     done = subprocess.run(
-        [sys.executable, "-m", "blowfish_fast", "--show-completion", "bash"],
+        [sys.executable, "-m", "blowfish_fast", "--show-completion", shell],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "_BLOWFISH_COMPLETE" in done.stdout
+    marks = {"bash": "COMPREPLY", "zsh": "#compdef", "fish": "--command blowfish"}
+    assert [name for name in marks if marks[name] in done.stdout] == [shell]
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

