@@ -16,12 +16,16 @@ import sqlite3
 from pathlib import Path
 
 from ..errors import LedgerError
+from .shared_commits import Guard
 
 FileNumber = tuple[int, int]
 """Device and number of a file: a path may lead to another one later."""
 
+Entry = tuple[int, bytes]
+"""Number and digest of an entry of the log."""
 
-class FileWatch:
+
+class FileWatch(Guard):
     """What was seen of a ledger's file since it was opened.
 
     Parameters
@@ -31,16 +35,17 @@ class FileWatch:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._log = path.with_name(f"{path.name}-wal")
-        self._file = _number(path)
+        self.path = str(path)
+        self._log = f"{path}-wal"
+        self._file = _number(self.path)
         self._recent: FileNumber | None = None
-        self._newest: tuple[int, bytes] | None = None
+        self._newest: Entry | None = None
+        self._written: Entry | None = None
 
     def opened(self, connection: sqlite3.Connection) -> None:
         """Take note of a new connection, in this process or after a fork."""
-        self.check_growth(connection)
-        self.note_growth(connection)
+        self.begun(connection)
+        self._newest = _newest(connection)
         # SQLite makes it with the first reading, and removes it with the last closing.
         self._recent = _number(self._log)
 
@@ -59,7 +64,7 @@ class FileWatch:
                 "open the ledger again"
             )
 
-    def check_growth(self, connection: sqlite3.Connection) -> None:
+    def begun(self, connection: sqlite3.Connection) -> None:
         """Refuse a log that has lost the entry which was its newest."""
         if self._newest is None:
             return
@@ -74,14 +79,23 @@ class FileWatch:
                 "forgets charges; restore nothing older than the last one"
             )
 
-    def note_growth(self, connection: sqlite3.Connection) -> None:
-        """Remember the newest entry, after a commit."""
-        self._newest = connection.execute(
-            "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
-        ).fetchone()
+    def ending(self, connection: sqlite3.Connection) -> None:
+        """Read the newest entry, which the commit is about to make last."""
+        self._written = _newest(connection)
+
+    def committed(self) -> None:
+        """Remember it: whoever opens this file must find it from now on."""
+        self._newest = self._written
 
 
-def _number(path: Path) -> FileNumber | None:
+def _newest(connection: sqlite3.Connection) -> Entry | None:
+    found: Entry | None = connection.execute(
+        "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
+    ).fetchone()
+    return found
+
+
+def _number(path: str) -> FileNumber | None:
     try:
         found = os.stat(path)
     except OSError:

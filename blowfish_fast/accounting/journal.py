@@ -20,7 +20,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -92,7 +92,7 @@ class Journal:
     ) -> None:
         self.path = path
         self.name = "the ledger in memory" if path is None else f"the ledger {path}"
-        self._commits = SharedCommits(self.name, self._connected, self._committed)
+        self._commits = SharedCommits(self.name, self._connected)
         self._reading = threading.Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
@@ -111,6 +111,7 @@ class Journal:
                 self._connection = open_file(path)
                 self._watch = FileWatch(path)
                 self._watch.opened(self._connection)
+                self._commits.guard = self._watch
         weakref.finalize(self, _close_in, os.getpid(), self._connection)
         _JOURNALS.add(self)
 
@@ -316,14 +317,7 @@ class Journal:
         assert self._connection is not None
         if self._watch is not None:
             self._watch.check_place()
-            self._watch.check_growth(self._connection)
         return self._connection
-
-    def _committed(self, connection: sqlite3.Connection) -> None:
-        if self._watch is not None:
-            # What is committed stands, whether or not it can be read just now.
-            with suppress(sqlite3.Error):
-                self._watch.note_growth(connection)
 
     @contextmanager
     def _statement(self) -> Iterator[sqlite3.Connection]:

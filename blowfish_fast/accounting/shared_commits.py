@@ -39,6 +39,23 @@ class _Waiting:
         self.problem: BaseException | None = None
 
 
+class Guard:
+    """Looks on at every transaction, and may refuse it; this one lets all pass.
+
+    Called under the lock, inside the transaction, where a look at the file costs no
+    lock of its own.
+    """
+
+    def begun(self, connection: sqlite3.Connection) -> None:
+        """Look at what was found; an error gives up the transaction."""
+
+    def ending(self, connection: sqlite3.Connection) -> None:
+        """Look at what was written, before the commit."""
+
+    def committed(self) -> None:
+        """Hear that it was committed."""
+
+
 class SharedCommits:
     """The writing side of one SQLite connection.
 
@@ -48,20 +65,17 @@ class SharedCommits:
         What messages call the file.
     connected : callable
         Returns the connection; called under `lock`.
-    committed : callable, optional
-        Told of every commit of what was written; called under `lock`.
     """
 
     def __init__(
         self,
         name: str,
         connected: Callable[[], sqlite3.Connection],
-        committed: Callable[[sqlite3.Connection], None] = lambda _: None,
     ) -> None:
         self.name = name
         self.lock = threading.Lock()
+        self.guard = Guard()
         self._connected = connected
-        self._committed = committed
         self._queue: deque[_Waiting] = deque()
 
     def run(self, action: Callable[[sqlite3.Connection], Result]) -> Result:
@@ -81,10 +95,8 @@ class SharedCommits:
         """Lend the connection for a transaction of one's own."""
         with self.lock, plain_errors(self.name):
             connection = self._connected()
-            with _transaction(connection, write=write):
+            with _transaction(connection, self.guard, write=write):
                 yield connection
-            if write:
-                self._committed(connection)
 
     def forget(self) -> None:
         """Start anew in a forked process: those who wait are in the other one."""
@@ -97,10 +109,9 @@ class SharedCommits:
         try:
             with plain_errors(self.name):
                 connection = self._connected()
-                with _transaction(connection, write=True):
+                with _transaction(connection, self.guard, write=True):
                     for one in batch:
                         self._run_one(connection, one)
-                self._committed(connection)
         except Exception as problem:
             for one in batch:
                 one.problem = problem
@@ -130,11 +141,18 @@ class SharedCommits:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+def _transaction(
+    connection: sqlite3.Connection, guard: Guard, *, write: bool
+) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
+        guard.begun(connection)
         yield
+        if write:
+            guard.ending(connection)
         connection.execute("COMMIT")
+        if write:
+            guard.committed()
     finally:
         if connection.in_transaction:
             with suppress(sqlite3.Error):
