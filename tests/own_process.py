@@ -17,7 +17,12 @@ import blowfish_fast as bf
 
 
 def found_by(module, scenario, folder):
-    """Run a scenario of a module in a fresh process; return what it printed."""
+    """Run a scenario of a module in a fresh process; return the JSON it printed."""
+    return json.loads(printed_by(module, scenario, folder))
+
+
+def printed_by(module, scenario, folder):
+    """Run a scenario of a module in a fresh process, to its end; return its output."""
     paths = [str(Path(bf.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, module.__file__, scenario, str(folder)],
@@ -28,4 +33,4 @@ def found_by(module, scenario, folder):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout

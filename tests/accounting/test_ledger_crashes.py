@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import blowfish_fast as bf
 from tests.accounting import crashing
+from tests.own_process import printed_by
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -27,17 +26,7 @@ STATES = {
 
 
 def run(scenario, folder):
-    script = Path(crashing.__file__)
-    paths = [str(Path(bf.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
-        [sys.executable, str(script), scenario, str(folder)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
+    printed_by(crashing, scenario, folder)
 
 
 @pytest.fixture(scope="module")

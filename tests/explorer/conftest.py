@@ -7,14 +7,14 @@ import os
 
 import pytest
 
-from .engines_at_hand import ENGINES, INSTALL, NEEDS
+from .engines_at_hand import ENGINES, INSTALL, NEEDS, POSTGRES
 
 
 @pytest.fixture(
     scope="module",
     params=[
         "duckdb",
-        pytest.param("postgres", marks=pytest.mark.engines),
+        POSTGRES,
         pytest.param("spark", marks=pytest.mark.engines),
     ],
 )

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 
+import pytest
+
 from blowfish_fast.explorer import Engine
 
 from .people import columns
+
+POSTGRES = pytest.param("postgres", marks=pytest.mark.engines)
 
 INSTALL = {
     "duckdb": "pip install 'blowfish_fast[sql]'",

@@ -215,14 +215,16 @@ def test_questions_that_do_not_fit_are_refused_with_the_rule(change, error, word
         lay_out(SMALL, read_question(asked))
 
 
-def test_too_many_bins_are_refused_with_their_number():
-    wide = TableSpec(
-        name="t",
-        attributes=[
-            {"name": name, "cells": {"start": 0, "stop": 4096, "width": 1}}
-            for name in "ab"
-        ],
+def square(side):
+    """Return a table of two attributes with as many cells each."""
+    cells = {"start": 0, "stop": side, "width": 1}
+    return TableSpec(
+        name="t", attributes=[{"name": name, "cells": cells} for name in "ab"]
     )
+
+
+def test_too_many_bins_are_refused_with_their_number():
+    wide = square(4096)
     asked = {
         "kind": "histogram2d",
         "table": "t",
@@ -234,13 +236,7 @@ def test_too_many_bins_are_refused_with_their_number():
 
 
 def test_boxes_that_hold_too_many_bins_are_refused_before_they_are_listed():
-    maps = TableSpec(
-        name="t",
-        attributes=[
-            {"name": name, "cells": {"start": 0, "stop": 1024, "width": 1}}
-            for name in "ab"
-        ],
-    )
+    maps = square(1024)
     asked = {
         "kind": "rectangles",
         "table": "t",
