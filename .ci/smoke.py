@@ -28,7 +28,9 @@ def main() -> None:
     data = bf.Histogram.from_records(ages, np.arange(1000) % 90)
     policy = bf.policies.Threshold(ages, theta=10)
     ranges = bf.workloads.Ranges.random(ages, 50, rng=1)
-    release = bf.OrderedHierarchical(policy, ranges, epsilon=0.5).release(data)
+    release = bf.mechanisms.OrderedHierarchical(policy, ranges, epsilon=0.5).release(
+        data
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ages.npz"
         release.save(path)

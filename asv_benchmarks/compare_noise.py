@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_fast.audit.timing import timing_correlation
-from blowfish_fast.randomness import Randomness
+from blowfish_fast.audit.sampling.timing import timing_correlation
+from blowfish_fast.measure.randomness import Randomness
 
 SCALES = ((1, 10), (1, 1), (5, 2), (20, 1), (1000, 7), (10**6, 1), (10**9, 1))
 DRAWS = 2**20

@@ -28,14 +28,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.kernels.greedy_weights import greedy_scaling_fractions
-from blowfish_fast.kernels.interval_partition import (
+from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
     partition_cost,
     partition_grid,
 )
-from blowfish_fast.partitions import LeastCost
-from blowfish_fast.randomness import Randomness
+from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import LeastCost
 
 Call = Callable[[], Any]
 PRICE = 12.0

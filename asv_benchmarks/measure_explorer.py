@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from blowfish_fast.explorer import Engine, Explorer
+from blowfish_fast.apps.explorer import Engine, Explorer
 
 RECORDS = 100_000
 ANALYSTS = 32

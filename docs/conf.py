@@ -57,7 +57,7 @@ autodoc_inherit_docstrings = False
 # The names of arrays, not what numpy makes of them.
 autodoc_type_aliases = {
     name: name
-    for name in dir(importlib.import_module("blowfish_fast._typing"))
+    for name in dir(importlib.import_module("blowfish_fast._support.typing"))
     if name.endswith("Array") and name != "NDArray"
 }
 toc_object_entries_show_parents = "hide"

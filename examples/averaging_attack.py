@@ -59,7 +59,7 @@ def main() -> dict[str, float]:
     domain = bf.Domain(VALUES)
     counts = np.random.default_rng(32).poisson(40, VALUES)
     pairs = [np.isin(np.arange(VALUES), (i, i + 1)) for i in range(VALUES - 1)]
-    known = bf.CountConstraints(domain, pairs)
+    known = bf.policies.CountConstraints(domain, pairs)
 
     plain = bf.policies.AddRemove(domain)
     print(f"{VALUES} counts, eps = {EPSILON}; theory for plain noise of scale 1/eps:")

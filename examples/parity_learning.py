@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.usefulness import cells_error, parity_agreement
+from blowfish_fast.advice.usefulness import cells_error, parity_agreement
 
 BITS = 6
 RECORDS = 20_000

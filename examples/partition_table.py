@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.partitions import DyadicTree, LeastCost
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.workloads import Ranges, Rectangles, Workload
 
 RANGES = 2000

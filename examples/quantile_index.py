@@ -130,7 +130,7 @@ def main() -> dict[str, float]:
         ),
         (
             "income and district are secret",
-            bf.OrderedHierarchical(
+            bf.mechanisms.OrderedHierarchical(
                 bf.policies.Full(line), asked, epsilon=EPSILON, fit="isotonic"
             ),
         ),

@@ -301,7 +301,7 @@ def _held(field: str) -> int:
 
 def answers(quick: bool) -> list[dict[str, Any]]:
     """Save, load and ask a Laplace release; draw noise alone."""
-    from blowfish_fast.randomness import Randomness
+    from blowfish_fast.measure.randomness import Randomness
 
     found = []
     for exponent in (6, 8, 10, 12) if quick else (16, 18, 20, 22):

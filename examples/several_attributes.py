@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.group_answers import Answer
+from blowfish_fast.release.group_answers import Answer
 
 VISITS = 200_000
 WARDS = ("surgery", "children", "heart", "other")

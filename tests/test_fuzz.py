@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from tests.fuzz import ledger_doors
 from tests.fuzz.doors import Door, all_doors, kernel_doors, value_doors
 from tests.fuzz.run import Failure, try_door
+
+from .fuzz import ledger_doors
 
 READERS = {one.name: one for one in all_doors() if not one.kernel}
 KERNEL_INPUTS = 1000

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast import release_file
 from blowfish_fast.errors import ReleaseFileError
+from blowfish_fast.release import file as release_file
 
 LINE = bf.Domain(64)
 

@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 
 from blowfish_fast import kernels
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.all_intervals import least_cost_partition_all
-from blowfish_fast.partitions import LeastCost, cost_bound, partition_cost
+from blowfish_fast.kernels.window_costs.all_intervals import least_cost_partition_all
+from blowfish_fast.measure.selectors.partitions import (
+    LeastCost,
+    cost_bound,
+    partition_cost,
+)
 
 CELLS = [2, 3, 8, 1, 0, 2, 0, 4, 2, 4]
 PAPER = Buckets(np.array([0, 2, 3, 7, 10]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast._validation import (
+from blowfish_fast._support.validation import (
     as_confidence,
     as_epsilon,
     as_integers,
@@ -142,7 +142,7 @@ def test_what_is_not_positive_is_refused(value):
 LINE, MAP = bf.Domain(16), bf.Domain((4, 4))
 RANGES = bf.workloads.Ranges.random(LINE, 3, rng=1)
 DOORS = {
-    "Mwem rounds": lambda one: bf.Mwem(
+    "Mwem rounds": lambda one: bf.mechanisms.Mwem(
         bf.policies.Full(LINE), RANGES, epsilon=1, rounds=one
     ),
     "Hierarchy fan_out": lambda one: bf.Hierarchy(
@@ -155,7 +155,7 @@ DOORS = {
     "KdTree price": lambda one: bf.KdTree(
         bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, price=one
     ),
-    "UniformGrid constant": lambda one: bf.UniformGrid(
+    "UniformGrid constant": lambda one: bf.mechanisms.UniformGrid(
         bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, constant=one
     ),
     "Ranges.random": lambda one: bf.workloads.Ranges.random(LINE, one, rng=1),

@@ -17,9 +17,9 @@ import numpy as np
 
 from blowfish_fast import Dawa, Domain, policies
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.partitions import DyadicTree, LeastCost
 from blowfish_fast.workloads import Workload
 
 from .common import EPSILON, SMALL, grid, ranges, rectangles

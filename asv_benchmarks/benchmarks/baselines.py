@@ -13,7 +13,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import policies
-from blowfish_fast.kernels.bisection_costs import (
+from blowfish_fast.kernels.fitting.multiplicative_weights import pulled_masses
+from blowfish_fast.kernels.partition.bucket_merge import merge_buckets
+from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
+from blowfish_fast.kernels.transform.fourier_rows import (
+    circle_sums,
+    heaviest_column,
+    largest_turn,
+)
+from blowfish_fast.kernels.transform.haar_moments import haar_total_variance
+from blowfish_fast.kernels.transform.haar_spread import haar_spread_boxes
+from blowfish_fast.kernels.transform.haar_transform import (
+    haar_cells,
+    haar_path_sums,
+    haar_rows,
+    haar_worst_move,
+)
+from blowfish_fast.kernels.window_costs.bisection_costs import (
     AFTER,
     BEFORE,
     bisection_grid,
@@ -21,29 +37,13 @@ from blowfish_fast.kernels.bisection_costs import (
     split_table,
     sweep_clusters,
 )
-from blowfish_fast.kernels.bucket_merge import merge_buckets
-from blowfish_fast.kernels.cost_choice import choose_by_cost
-from blowfish_fast.kernels.fourier_rows import (
-    circle_sums,
-    heaviest_column,
-    largest_turn,
-)
-from blowfish_fast.kernels.haar_moments import haar_total_variance
-from blowfish_fast.kernels.haar_spread import haar_spread_boxes
-from blowfish_fast.kernels.haar_transform import (
-    haar_cells,
-    haar_path_sums,
-    haar_rows,
-    haar_worst_move,
-)
-from blowfish_fast.kernels.k_bucket_costs import (
+from blowfish_fast.kernels.window_costs.k_bucket_costs import (
     best_heads,
     bucket_errors,
     squares_grid,
 )
-from blowfish_fast.kernels.multiplicative_weights import pulled_masses
-from blowfish_fast.kernels.sorted_groups import group_sorted
-from blowfish_fast.kernels.sorted_squares import group_squares
+from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
+from blowfish_fast.kernels.window_costs.sorted_squares import group_squares
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 from .common import EPSILON, QUERIES, SMALL, Timed, counts, line, ranges, sizes, words

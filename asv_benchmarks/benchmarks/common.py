@@ -20,9 +20,9 @@ import numpy as np
 
 from blowfish_fast import Domain, Histogram, policies, workloads
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.randomness import Randomness, WordStream
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.randomness import Randomness, WordStream
 
 # run_quick.py asks for the small form: one size each, to see that everything works.
 SMALL = os.environ.get("BLOWFISH_BENCHMARKS") == "small"

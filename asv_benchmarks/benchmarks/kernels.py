@@ -13,48 +13,55 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast.kernels.all_intervals import (
-    interval_costs,
-    least_cost_partition_all,
-)
-from blowfish_fast.kernels.curve_intervals import rectangle_intervals
-from blowfish_fast.kernels.discrete_laplace import (
-    geometric,
-    laplace,
-    subtract_geometric,
-)
-from blowfish_fast.kernels.dyadic_costs import dyadic_quantile_costs
-from blowfish_fast.kernels.dyadic_partition import sample_dyadic_partition
-from blowfish_fast.kernels.exponential_choice import choose
-from blowfish_fast.kernels.greedy_weights import greedy_scaling_fractions
-from blowfish_fast.kernels.hilbert import hilbert_order
-from blowfish_fast.kernels.implicit_weights import greedy_scaling_implicit
-from blowfish_fast.kernels.interval_partition import (
+from blowfish_fast.kernels.fitting.isotonic import isotonic_between, isotonic_increasing
+from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
+from blowfish_fast.kernels.partition.dyadic_partition import sample_dyadic_partition
+from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
     partition_cost,
     partition_grid,
 )
-from blowfish_fast.kernels.interval_pieces import (
+from blowfish_fast.kernels.sampling.discrete_laplace import (
+    geometric,
+    laplace,
+    subtract_geometric,
+)
+from blowfish_fast.kernels.sampling.exponential_choice import choose
+from blowfish_fast.kernels.space.curve_intervals import rectangle_intervals
+from blowfish_fast.kernels.space.hilbert import hilbert_order
+from blowfish_fast.kernels.space.interval_pieces import (
     intervals_to_pieces,
     ranges_to_fractions,
 )
-from blowfish_fast.kernels.isotonic import isotonic_between, isotonic_increasing
-from blowfish_fast.kernels.piece_weights import greedy_scaling_pieces
-from blowfish_fast.kernels.posterior_mean import shrink_towards_zero
-from blowfish_fast.kernels.summed_area import (
+from blowfish_fast.kernels.space.summed_area import (
     fractional_rectangle_sums,
     rectangle_sums,
     summed_area_table,
 )
-from blowfish_fast.kernels.tree_inference import tree_least_squares, tree_totals
-from blowfish_fast.kernels.tree_moments import tree_total_variance
-from blowfish_fast.kernels.tree_paths import heaviest_pair, heaviest_path, path_sums
-from blowfish_fast.kernels.tree_shape import tree_levels
-from blowfish_fast.kernels.tree_spread import tree_spread_pieces, tree_spread_ranges
-from blowfish_fast.kernels.weight_sweeps import refine_scaling
-from blowfish_fast.kernels.window_deviation import window_deviations
-from blowfish_fast.kernels.window_pinball import window_pinball_costs
-from blowfish_fast.partitions import LeastCost
+from blowfish_fast.kernels.tree.tree_inference import tree_least_squares, tree_totals
+from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
+from blowfish_fast.kernels.tree.tree_paths import (
+    heaviest_pair,
+    heaviest_path,
+    path_sums,
+)
+from blowfish_fast.kernels.tree.tree_shape import tree_levels
+from blowfish_fast.kernels.tree.tree_spread import (
+    tree_spread_pieces,
+    tree_spread_ranges,
+)
+from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.kernels.tree_scaling.implicit_weights import greedy_scaling_implicit
+from blowfish_fast.kernels.tree_scaling.piece_weights import greedy_scaling_pieces
+from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
+from blowfish_fast.kernels.window_costs.all_intervals import (
+    interval_costs,
+    least_cost_partition_all,
+)
+from blowfish_fast.kernels.window_costs.dyadic_costs import dyadic_quantile_costs
+from blowfish_fast.kernels.window_costs.window_deviation import window_deviations
+from blowfish_fast.kernels.window_costs.window_pinball import window_pinball_costs
+from blowfish_fast.measure.selectors.partitions import LeastCost
 
 from .common import QUERIES, Timed, counts, side, sizes, words
 

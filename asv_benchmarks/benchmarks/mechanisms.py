@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from blowfish_fast import Dawa, Laplace, Ledger, policies, workloads
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.partitions import DyadicTree, LeastCost
 
 from .common import (
     EPSILON,

@@ -11,8 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast.kernels.block_trees import trees_over_blocks
-from blowfish_fast.kernels.graph_tree import (
+from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
+from blowfish_fast.kernels.fitting.lloyd import (
+    cell_positions,
+    cluster_totals,
+    squared_distance_total,
+)
+from blowfish_fast.kernels.fitting.piecewise_fit import piecewise_linear
+from blowfish_fast.kernels.graph.graph_tree import (
     breadth_first_tree,
     lowest_common,
     subtree_totals,
@@ -20,16 +26,12 @@ from blowfish_fast.kernels.graph_tree import (
     top_down_order,
     without_children,
 )
-from blowfish_fast.kernels.isotonic_stretches import isotonic_through
-from blowfish_fast.kernels.lloyd import (
-    cell_positions,
-    cluster_totals,
-    squared_distance_total,
+from blowfish_fast.kernels.graph.quotient_graph import adjacency
+from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+from blowfish_fast.kernels.tree.ordered_hierarchy_inference import (
+    hierarchy_least_squares,
 )
-from blowfish_fast.kernels.ordered_hierarchy_inference import hierarchy_least_squares
-from blowfish_fast.kernels.ordered_hierarchy_spread import hierarchy_variances
-from blowfish_fast.kernels.piecewise_fit import piecewise_linear
-from blowfish_fast.kernels.quotient_graph import adjacency
+from blowfish_fast.kernels.tree.ordered_hierarchy_spread import hierarchy_variances
 
 from .common import QUERIES, Timed, counts, sizes
 

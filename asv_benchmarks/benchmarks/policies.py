@@ -12,21 +12,27 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import Domain, policies
-from blowfish_fast.buckets import Buckets
-from blowfish_fast.kernels.column_distance import column_lengths, furthest_in_windows
-from blowfish_fast.kernels.graph_distance import (
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.kernels.graph.column_distance import (
+    column_lengths,
+    furthest_in_windows,
+)
+from blowfish_fast.kernels.graph.graph_distance import (
     component_labels,
     corner_distances,
     pair_distances,
     reach_distances,
 )
-from blowfish_fast.kernels.quotient_graph import adjacency
-from blowfish_fast.kernels.range_sensitivity import (
+from blowfish_fast.kernels.graph.quotient_graph import adjacency
+from blowfish_fast.kernels.graph.range_sensitivity import (
     largest_change_within,
     largest_edge_separation,
     largest_separation,
 )
-from blowfish_fast.kernels.rectangle_cover import box_columns, largest_box_separation
+from blowfish_fast.kernels.space.rectangle_cover import (
+    box_columns,
+    largest_box_separation,
+)
 
 from .common import QUERIES, SMALL, Timed, side, sizes
 

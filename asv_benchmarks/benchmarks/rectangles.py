@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from blowfish_fast import Dawa, policies
-from blowfish_fast.curves import curve
-from blowfish_fast.kernels.box_buckets import boxes_to_pieces, bucket_boxes
-from blowfish_fast.kernels.rectangle_costs import dyadic_rectangle_costs
-from blowfish_fast.kernels.rectangle_lattice import lattice_totals
-from blowfish_fast.kernels.rectangle_partition import sample_rectangles
-from blowfish_fast.kernels.rectangle_weights import fixed_point_weights
-from blowfish_fast.partitions import DyadicRectangles, DyadicTree
+from blowfish_fast.data.order import curve
+from blowfish_fast.kernels.partition.rectangle_lattice import lattice_totals
+from blowfish_fast.kernels.partition.rectangle_partition import sample_rectangles
+from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
+from blowfish_fast.kernels.tree_scaling.rectangle_weights import fixed_point_weights
+from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
+from blowfish_fast.measure.selectors.partitions import DyadicRectangles, DyadicTree
 
 from .common import EPSILON, Timed, grid, rectangles, sizes, words
 

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import policies
-from blowfish_fast.kernels import box_division, parent_fit, parent_spread, parent_tree
-from blowfish_fast.kernels.summed_area import summed_area_table
+from blowfish_fast.kernels.space import box_division
+from blowfish_fast.kernels.space.summed_area import summed_area_table
+from blowfish_fast.kernels.tree import parent_fit, parent_spread, parent_tree
+from blowfish_fast.measure.selectors.selections.medians import median_costs
+from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.selections.medians import median_costs
-from blowfish_fast.strategies.box_tree import BoxTree
 
 from .common import EPSILON, Timed, grid, rectangles, side, sizes
 

@@ -14,11 +14,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import Domain, Transformed
-from blowfish_fast.buckets import Buckets
-from blowfish_fast.curves import curve
-from blowfish_fast.partitions import DyadicTree, LeastCost, Matching, NoisySort
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.order import curve
+from blowfish_fast.measure.selectors.partitions import (
+    DyadicTree,
+    LeastCost,
+    Matching,
+    NoisySort,
+)
+from blowfish_fast.measure.strategies.strategy_choice import all_choices
 from blowfish_fast.policies import Graph, Line, Policy, Threshold
-from blowfish_fast.strategies.strategy_choice import all_choices
 from blowfish_fast.workloads import Identity, Workload
 
 from .common import EPSILON, SMALL, Timed, grid, line, ranges, rectangles, side, sizes

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import Domain, workloads
-from blowfish_fast.buckets import Buckets
-from blowfish_fast.kernels.hilbert import hilbert_order
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.kernels.space.hilbert import hilbert_order
 
 from .common import Timed, counts, grid, ranges, rectangles, sizes
 

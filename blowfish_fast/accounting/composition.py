@@ -20,9 +20,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..errors import PolicyError
-from ..policies import Policy
-from ..policies.constrained import Constrained
+from blowfish_fast.errors import PolicyError
+from blowfish_fast.policies import Policy
+from blowfish_fast.policies.constrained import Constrained
 
 UNITS = 10**9
 """Units of a ledger in one epsilon: a unit is a nano-epsilon."""

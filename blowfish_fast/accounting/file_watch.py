@@ -15,7 +15,8 @@ import os
 import sqlite3
 from pathlib import Path
 
-from ..errors import LedgerError
+from blowfish_fast.errors import LedgerError
+
 from .shared_commits import Guard
 
 FileNumber = tuple[int, int]

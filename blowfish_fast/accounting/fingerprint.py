@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..errors import LedgerError
-from ..mechanisms import Mechanism
-from ..policies import Policy
+from blowfish_fast.errors import LedgerError
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.policies import Policy
 
 DEEPEST = 40
 """Objects within objects, at most: a cycle would never end."""

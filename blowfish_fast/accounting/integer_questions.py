@@ -15,17 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
-from .._validation import as_fraction
-from ..cell_values import column_name, representatives
-from ..domain import Domain
-from ..errors import InputError
-from ..group_answers import GroupedAnswers
-from ..histogram import Histogram
-from ..mechanisms.laplace import Laplace
-from ..predicates import Cover
-from ..query_grid import SparseRows, coverage_rows, product_rows
-from ..release import Release
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_fraction
+from blowfish_fast.data.cell_values import column_name, representatives
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.predicates import Cover
+from blowfish_fast.errors import InputError
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.release.group_answers import GroupedAnswers
+from blowfish_fast.release.query_grid import SparseRows, coverage_rows, product_rows
+from blowfish_fast.release.release import Release
+
 from .ledger import Ledger
 from .request import RandomLike
 

@@ -20,17 +20,24 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import IntArray
-from .._validation import as_counts
-from ..axes import Attribute, from_level_list
-from ..cell_values import column_name
-from ..domain import Domain
-from ..errors import DomainError, InputError, LedgerError
-from ..group_answers import Answer, GroupedAnswers
-from ..histogram import Histogram
-from ..mechanisms import Mechanism
-from ..predicates import Cover, covers, everything, groups_of, intersection
-from ..release import Release
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_counts
+from blowfish_fast.data.axes import Attribute, from_level_list
+from blowfish_fast.data.cell_values import column_name
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.predicates import (
+    Cover,
+    covers,
+    everything,
+    groups_of,
+    intersection,
+)
+from blowfish_fast.errors import DomainError, InputError, LedgerError
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.release.group_answers import Answer, GroupedAnswers
+from blowfish_fast.release.release import Release
+
 from .integer_questions import Question, whole_cells
 from .ledger import Ledger
 from .request import RandomLike
@@ -209,7 +216,7 @@ class Session:
 
     def _repr_html_(self) -> str:
         """Show the ledger that pays in a notebook; counts stay hidden."""
-        from ..html_views import panel
+        from blowfish_fast._support.html import panel
 
         shown = self.ledger._repr_html_()
         return panel(f"Session over {self.domain!r}, counts hidden", drawing=shown)

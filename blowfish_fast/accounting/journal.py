@@ -24,7 +24,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ..errors import BudgetError, LedgerError
+from blowfish_fast.errors import BudgetError, LedgerError
+
 from .composition import units_text
 from .file_watch import FileWatch
 from .journal_check import checked_head

@@ -11,7 +11,8 @@ from __future__ import annotations
 import sqlite3
 from typing import NoReturn
 
-from ..errors import LedgerError
+from blowfish_fast.errors import LedgerError
+
 from .journal_file import FIRST_LINK, entry_digest, parsed, stored
 
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import LedgerError
+from blowfish_fast.errors import LedgerError
 
 APPLICATION = 0x626C6F77
 """Marks our files among SQLite files: "blow"."""

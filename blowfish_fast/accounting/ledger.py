@@ -24,16 +24,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from .._validation import as_epsilon, quoted
-from ..errors import (
-    InputError,
-    LedgerError,
-    PolicyError,
-)
-from ..handle import Progress
-from ..mechanisms import Mechanism
-from ..policies import Policy
-from ..release import Release
+from blowfish_fast._support.validation import as_epsilon, quoted
+from blowfish_fast.errors import InputError, LedgerError, PolicyError
+from blowfish_fast.measure.handle import Progress
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.release import Release
+
 from .composition import (
     UNITS,
     parallel_by_ids,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..frames import Table
-from ..html_views import panel, spent_bar, table
+from blowfish_fast._support.html import panel, spent_bar, table
+from blowfish_fast.data.frames import Table
+
 from .statements import Entry
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import AnyArray, IntArray
-from .._validation import as_integers
-from ..errors import DomainError, InputError, PolicyError, SizeError
-from ..policies import ABSENT, Full, Policy
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
+from blowfish_fast.policies import ABSENT, Full, Policy
+
 from .composition import Cost, constraints_bind, parallel_by_regions
 
 MOST_WALKED = 2**24

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from .._validation import quoted
-from ..errors import (
+from blowfish_fast._support.validation import quoted
+from blowfish_fast.errors import (
     DataDependentError,
     InputError,
     LedgerError,
@@ -23,12 +23,13 @@ from ..errors import (
     PrivacyError,
     RandomnessError,
 )
-from ..handle import Progress
-from ..mechanisms import Mechanism
-from ..mechanisms.kmeans import KMeansRelease
-from ..memory import check_memory
-from ..policies import Policy
-from ..release import Release
+from blowfish_fast.measure.handle import Progress
+from blowfish_fast.measure.memory import check_memory
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.kmeans import KMeansRelease
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.release import Release
+
 from .composition import units_text
 from .fingerprint import question_digest
 from .journal import Charge
@@ -176,7 +177,7 @@ def check_seed(rng: RandomLike | None, *, on_disk: bool) -> None:
             "Ledger(None, ...). Nothing was charged"
         )
     if not isinstance(rng, np.random.Generator):
-        from ..randomness import Randomness
+        from blowfish_fast.measure.randomness import Randomness
 
         Randomness(rng)
 

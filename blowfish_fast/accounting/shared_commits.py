@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
-from ..errors import LedgerError
+from blowfish_fast.errors import LedgerError
+
 from .journal_file import plain_errors
 
 Result = TypeVar("Result")

@@ -7,8 +7,9 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from .._validation import malformed_as
-from ..errors import LedgerError
+from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.errors import LedgerError
+
 from .composition import UNITS, units_text
 from .journal import Charge, Standing, State
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..errors import BlowfishError, LedgerError
-from ..policies import Policy, from_dict
+from blowfish_fast.errors import BlowfishError, LedgerError
+from blowfish_fast.policies import Policy, from_dict
+
 from .composition import units_text
 from .journal import Journal
 

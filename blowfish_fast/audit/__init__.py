@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from .choices import audit_selector
-from .confidence import Evidence, clopper_pearson, strongest_evidence
-from .enumeration import audit_least_cost, least_cost_choices
-from .families import policy_families
+from blowfish_fast.audit.choices.enumeration import audit_least_cost, least_cost_choices
+from blowfish_fast.audit.choices.search import audit_selector
+from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.audit.neighbours.random_pairs import (
+    Observed,
+    observe_choice,
+    observe_measurement,
+)
+from blowfish_fast.audit.sampling.confidence import (
+    Evidence,
+    clopper_pearson,
+    strongest_evidence,
+)
+from blowfish_fast.audit.sampling.noise_batches import audit_noise
+from blowfish_fast.audit.sampling.selections import (
+    Finding,
+    audit_partition,
+    audit_release,
+)
+
 from .invariants import Breach, audit_disclosure, audit_invariants
 from .measurements import Price, audit_measurements, edge_cost
-from .noise_batches import audit_noise
 from .plan import LONG, QUICK, Plan
 from .progress_file import ProgressFile
-from .random_pairs import Observed, observe_choice, observe_measurement
 from .report import Report
-from .selections import Finding, audit_partition, audit_release
 from .trust_table import figures_table, note_figures
 from .verdicts import Verdict
 from .walk import audit_everything

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from ..errors import BlowfishError
-from ..mechanisms.base import Mechanism
+from blowfish_fast.errors import BlowfishError
+from blowfish_fast.mechanisms.base import Mechanism
+
 from .invariants import Breach
 
 

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BlowfishError
-from ..handle import Call, Measurement
-from ..histogram import Histogram
-from ..mechanisms.base import Mechanism, Outcome
-from ..policies import ABSENT
-from ..release import Release
-from .moves_together import rows_of_records
+from blowfish_fast.audit.neighbours.moves_together import rows_of_records
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.handle import Call, Measurement
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.policies import ABSENT
+from blowfish_fast.release.release import Release
+
 from .witness import Draw, Opened, Step, Testimony, replay, watch
 
 SMALL_EPSILON = Fraction(1, 100)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import IntArray
-from ..handle import Account, Measurement
-from ..mechanisms.base import Mechanism
-from ..policies import ABSENT, Policy
-from ..randomness import Randomness
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.measure.handle import Account, Measurement
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.policies import ABSENT, Policy
 
 
 class Price(NamedTuple):

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ..domain import Domain
-from ..errors import InputError
-from ..mechanisms.registry import MECHANISMS
-from ..partitions.base import Partition
-from .families import policy_families
+from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.mechanisms.registry import MECHANISMS
 
 Shape = int | tuple[int, ...]
 
@@ -140,7 +140,7 @@ def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
 
 def all_partitions() -> dict[str, type[Partition]]:
     """Return every partition class by name."""
-    from .. import partitions
+    from blowfish_fast.measure.selectors import partitions
 
     classes = [getattr(partitions, name) for name in partitions.__all__]
     return {

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from blowfish_fast.errors import InputError
 
 BEGIN = "<!-- trust table: begin -->"
 END = "<!-- trust table: end -->"

@@ -22,20 +22,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import IntArray
-from ..domain import Domain
-from ..errors import BlowfishError
-from ..handle import Measurement
-from ..histogram import Histogram
-from ..mechanisms.base import Mechanism
-from ..mechanisms.registry import MECHANISMS
-from ..partitions.base import Partition
-from ..policies import ABSENT, Policy
-from ..randomness import Randomness
-from ..release import Release
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.audit.choices.search import audit_selector
+from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.audit.neighbours.moves_together import most_moves, price_together
+from blowfish_fast.audit.neighbours.random_pairs import (
+    Observed,
+    observe_choice,
+    observe_measurement,
+)
+from blowfish_fast.audit.sampling.noise_batches import audit_noise
+from blowfish_fast.audit.sampling.power import detection_power
+from blowfish_fast.audit.sampling.selections import Finding, audit_release
+from blowfish_fast.audit.sampling.timing import STANDARD_ERRORS, timing_correlation
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.policies import ABSENT, Policy
+from blowfish_fast.release.release import Release
+
 from .charge_order import audit_charges
-from .choices import audit_selector
-from .families import policy_families
 from .invariants import (
     SMALL_EPSILON,
     audit_disclosure,
@@ -43,13 +54,7 @@ from .invariants import (
     audit_testimony,
 )
 from .measurements import Price, _price, _rows_of
-from .moves_together import most_moves, price_together
-from .noise_batches import audit_noise
 from .plan import Plan, Task, all_partitions
-from .power import detection_power
-from .random_pairs import Observed, observe_choice, observe_measurement
-from .selections import Finding, audit_release
-from .timing import STANDARD_ERRORS, timing_correlation
 from .witness import Step, Testimony, watch
 
 PROMISED_POWER = 0.9

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import as_completed
 from typing import Any
 
-from ..domain import Domain
-from ..errors import BlowfishError
-from ..mechanisms.registry import MECHANISMS
-from ..worker_pool import worker_processes
-from .families import policy_families
+from blowfish_fast._support.workers import worker_processes
+from blowfish_fast.audit.neighbours.families import policy_families
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import BlowfishError
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
 from .plan import Plan, Task, tasks
 from .progress_file import ProgressFile
 from .verdicts import (

@@ -21,13 +21,21 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from .._typing import IntArray
-from ..buckets import Buckets
-from ..errors import PrivacyError
-from ..handle import Account, Call, Chosen, Handle, Measurement, Selector, Strategy
-from ..mechanisms.base import Mechanism, Outcome
-from ..policies import Policy
-from ..randomness import Randomness, WordStream
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import PrivacyError
+from blowfish_fast.measure.handle import (
+    Account,
+    Call,
+    Chosen,
+    Handle,
+    Measurement,
+    Selector,
+    Strategy,
+)
+from blowfish_fast.measure.randomness import Randomness, WordStream
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.policies import Policy
 
 FINGERPRINT_WORDS = 4
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from .adaptive_grid import AdaptiveGrid
-from .ahp import Ahp
+from blowfish_fast.mechanisms.baselines.ahp import Ahp
+from blowfish_fast.mechanisms.baselines.efpa import Efpa
+from blowfish_fast.mechanisms.baselines.mwem import Mwem
+from blowfish_fast.mechanisms.baselines.noise_first import NoiseFirst
+from blowfish_fast.mechanisms.baselines.php import Php
+from blowfish_fast.mechanisms.baselines.structure_first import StructureFirst
+from blowfish_fast.mechanisms.maps.adaptive_grid import AdaptiveGrid
+from blowfish_fast.mechanisms.maps.hierarchical_kd_tree import HierarchicalKdTree
+from blowfish_fast.mechanisms.maps.hybrid_tree import HybridTree
+from blowfish_fast.mechanisms.maps.kd_tree import KdTree
+from blowfish_fast.mechanisms.maps.quad_tree import QuadTree
+from blowfish_fast.mechanisms.maps.uniform_grid import UniformGrid
+
 from .base import Mechanism, Outcome
 from .dawa import Dawa
-from .efpa import Efpa
-from .hierarchical_kd_tree import HierarchicalKdTree
 from .hierarchy import Hierarchy
-from .hybrid_tree import HybridTree
-from .kd_tree import KdTree
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
 from .matching import Matching
-from .mwem import Mwem
-from .noise_first import NoiseFirst
 from .ordered import Ordered
 from .ordered_hierarchical import OrderedHierarchical
-from .php import Php
 from .privelet import Privelet
-from .quad_tree import QuadTree
-from .structure_first import StructureFirst
 from .transformed import Transformed
-from .uniform_grid import UniformGrid
 
 __all__ = [
     "AdaptiveGrid",

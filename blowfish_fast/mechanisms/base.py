@@ -16,20 +16,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from .._typing import FloatArray
-from .._validation import as_counts, as_epsilon, quoted
-from ..domain import Domain
-from ..errors import DataDependentError, DomainError, PolicyError, WorkloadError
-from ..guarantee import Guarantee
-from ..handle import Account, Handle, Measurement, Progress
-from ..histogram import Histogram
-from ..memory import PIECE_BYTES, check_memory, query_pieces
-from ..policies import Policy
-from ..release import Covers, Release
-from ..workloads import Workload
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_counts, as_epsilon, quoted
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import (
+    DataDependentError,
+    DomainError,
+    PolicyError,
+    WorkloadError,
+)
+from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
+from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.release import Covers, Release
+from blowfish_fast.workloads import Workload
 
 if TYPE_CHECKING:
-    from ..randomness import Randomness
+    from blowfish_fast.measure.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -183,7 +188,7 @@ class Mechanism(ABC):
         what = f"{self.name} on {self.domain.size:,} cells"
         check_memory(self.memory_needed(), what, "nothing was drawn")
         counts = self._counts(data)
-        from ..randomness import Randomness
+        from blowfish_fast.measure.randomness import Randomness
 
         source = Randomness(rng)
         account = Account(self.epsilon)
@@ -318,7 +323,7 @@ class Mechanism(ABC):
 
     def _repr_html_(self) -> str:
         """Say in a notebook what a release would promise, spend and need."""
-        from ..html_views import panel
+        from blowfish_fast._support.html import panel
 
         promise = Guarantee.of(
             self.policy, self.epsilon, secure=True, notes=self._notes()

@@ -13,20 +13,25 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._typing import IntArray
-from .._validation import as_share
-from ..buckets import Buckets
-from ..curves import curve
-from ..domain import Domain
-from ..errors import InputError
-from ..handle import Handle, Measurement
-from ..histogram import Histogram
-from ..partitions import DyadicRectangles, DyadicTree, Partition
-from ..policies import Policy
-from ..strategies import Cells, LinearStrategy, WeightedTree
-from ..strategies.counted_buckets import mean_noise
-from ..strategies.tree_weights import level_tree, tuned_tree
-from ..workloads import Workload, random_boxes
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_share
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.order import curve
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.selectors.partitions import (
+    DyadicRectangles,
+    DyadicTree,
+    Partition,
+)
+from blowfish_fast.measure.strategies import Cells, LinearStrategy, WeightedTree
+from blowfish_fast.measure.strategies.counted_buckets import mean_noise
+from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Workload, random_boxes
+
 from .base import Mechanism, Outcome, striped
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
@@ -174,7 +179,7 @@ class Dawa(Mechanism):
 
     def _boxes(self, buckets: Buckets) -> IntArray | None:
         """Return the corners of buckets that are rectangles of the grid."""
-        from ..kernels.box_buckets import bucket_boxes
+        from blowfish_fast.kernels.space.box_buckets import bucket_boxes
 
         if buckets.order is None:
             return None
@@ -195,7 +200,7 @@ class Dawa(Mechanism):
         if self.fit == "non_negative":
             return np.maximum(measurement.estimate(), 0.0)
         if self.fit == "shrink":
-            from ..kernels.posterior_mean import shrink_towards_zero
+            from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
 
             noisy = measurement.strategy.infer(measurement.noisy, measurement.scales)
             widths = measurement.scales.widths[: noisy.size]

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from .._validation import as_whole
-from ..curves import curve
-from ..domain import Domain
-from ..errors import InputError
-from ..handle import Handle
-from ..histogram import Histogram
-from ..policies import Policy
-from ..strategies import WeightedTree
-from ..strategies.hierarchy_plan import tree_depth
-from ..strategies.tree_weights import level_tree, tuned_tree
-from ..workloads import Workload, random_boxes
+from blowfish_fast._support.validation import as_whole
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.order import curve
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.strategies import WeightedTree
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
+from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Workload, random_boxes
+
 from .base import Mechanism, Outcome, striped
 
 Weights = Literal["uniform", "geometric", "greedy"]

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
-from .._typing import AnyArray, FloatArray
-from .._validation import as_share, as_whole, malformed_as
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import (
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import as_share, as_whole, malformed_as
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import (
     BlowfishError,
     CountsError,
     DomainError,
@@ -25,17 +26,17 @@ from ..errors import (
     PolicyError,
     ReleaseFileError,
 )
-from ..guarantee import Guarantee
-from ..handle import Account, Handle, Progress
-from ..histogram import Histogram
-from ..policies import Blocks, Policy
-from ..release import Release
-from ..strategies.cluster_sums import CellGrid, ClusterSums
-from ..workloads import Identity
+from blowfish_fast.measure.handle import Account, Handle, Progress
+from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
+from blowfish_fast.policies import Blocks, Policy
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity
+
 from .base import Mechanism, Outcome, _version
 
 if TYPE_CHECKING:
-    from ..randomness import Randomness
+    from blowfish_fast.measure.randomness import Randomness
 
 Assignment = Literal["best", "points", "parts"]
 
@@ -111,7 +112,7 @@ class KMeansRelease(Release):
 
         The number is not private: it reads `points` without noise. For experiments.
         """
-        from ..kernels.lloyd import squared_distance_total
+        from blowfish_fast.kernels.fitting.lloyd import squared_distance_total
 
         return squared_distance_total(_as_points(points, self.domain), self.centers)
 
@@ -335,7 +336,7 @@ class KMeans(Mechanism):
             total = int(counts.sum())
         else:
             points = _as_points(data, self.domain)
-            from ..kernels.lloyd import cell_positions
+            from blowfish_fast.kernels.fitting.lloyd import cell_positions
 
             counts, outside = cell_positions(points, self.grid.edges, self.grid.offsets)
             total = len(points)

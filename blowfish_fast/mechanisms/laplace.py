@@ -10,14 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..domain import Domain
-from ..errors import InputError
-from ..handle import Handle
-from ..histogram import Histogram
-from ..policies import Policy
-from ..strategies import Answers, Cells, EdgeNoise, LinearStrategy
-from ..strategies.edge_noise import refuse_too_dense
-from ..workloads import Identity, Linear, Workload
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
+from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_dense
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity, Linear, Workload
+
 from .base import Mechanism, Outcome
 
 

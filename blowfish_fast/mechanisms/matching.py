@@ -11,18 +11,19 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .. import partitions
-from .._validation import as_share
-from ..domain import Domain
-from ..errors import InputError, SizeError
-from ..handle import Handle
-from ..histogram import Histogram
-from ..partitions.matching_pairs import MOST_CELLS
-from ..policies import Policy
-from ..strategies import Cells, LinearStrategy
-from ..strategies.counted_buckets import mean_noise
-from ..strategies.strategy_choice import best_choice
-from ..workloads import Identity, Workload
+from blowfish_fast._support.validation import as_share
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.selectors import partitions
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
+from blowfish_fast.measure.strategies import Cells, LinearStrategy
+from blowfish_fast.measure.strategies.counted_buckets import mean_noise
+from blowfish_fast.measure.strategies.strategy_choice import best_choice
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity, Workload
+
 from .base import Mechanism, Outcome
 
 # Queries over scattered buckets are listed cell by cell; beyond this many coefficients
@@ -70,7 +71,7 @@ class Matching(Mechanism):
     --------
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(6)
-    >>> matching = bf.Matching(
+    >>> matching = bf.mechanisms.Matching(
     ...     bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
     ... )
     >>> release = matching.release([3, 900, 3, 900, 50, 3], rng=3)

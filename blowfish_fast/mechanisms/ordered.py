@@ -11,14 +11,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._typing import FloatArray
-from ..domain import Domain
-from ..errors import InputError, PolicyError
-from ..handle import Handle, Measurement
-from ..histogram import Histogram
-from ..policies import Policy
-from ..strategies import PrefixSums
-from ..workloads import Ranges, Workload
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.strategies import PrefixSums
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Ranges, Workload
+
 from .base import Mechanism, Outcome, stepped
 
 Fit = Literal["isotonic", "piecewise"]
@@ -112,7 +113,7 @@ class Ordered(Mechanism):
         return Outcome(np.diff(fitted, prepend=0.0), [measured], unfitted=linear)
 
     def _fitted(self, totals: FloatArray, measured: Measurement) -> FloatArray:
-        from ..kernels.isotonic_stretches import isotonic_through
+        from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
 
         known = measured.scales.exact
         if self.fit == "piecewise":
@@ -124,7 +125,7 @@ class Ordered(Mechanism):
 
         The variance is that of the law that was drawn; cells are those of the stretch.
         """
-        from ..kernels.piecewise_fit import piecewise_linear
+        from blowfish_fast.kernels.fitting.piecewise_fit import piecewise_linear
 
         noisy = measured.scales.measured
         if not noisy.any():

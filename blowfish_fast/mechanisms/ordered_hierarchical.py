@@ -11,14 +11,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._validation import as_whole
-from ..domain import Domain
-from ..errors import InputError, PolicyError
-from ..handle import Handle
-from ..histogram import Histogram
-from ..policies import Policy
-from ..strategies.hierarchy_plan import planned_hierarchy
-from ..workloads import Ranges, Workload
+from blowfish_fast._support.validation import as_whole
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Ranges, Workload
+
 from .base import Mechanism, Outcome, stepped
 
 
@@ -65,7 +66,7 @@ class OrderedHierarchical(Mechanism):
     >>> line = bf.Domain(1000)
     >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
     >>> policy = bf.policies.Threshold(line, theta=50)
-    >>> mechanism = bf.OrderedHierarchical(policy, ranges, epsilon=0.5)
+    >>> mechanism = bf.mechanisms.OrderedHierarchical(policy, ranges, epsilon=0.5)
     >>> release = mechanism.release([3] * 1000, rng=1)
     >>> release.details["fan_outs"], release.details["blocks"]
     ([8], 20)
@@ -112,7 +113,7 @@ class OrderedHierarchical(Mechanism):
         linear = measured.estimate()
         if self.fit is None or private.rehearsing:
             return Outcome(linear, [measured], details)
-        from ..kernels.isotonic_stretches import isotonic_through
+        from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
 
         # Least squares meets the exact totals up to rounding; the fit passes through
         # them as published.

@@ -10,12 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..domain import Domain
-from ..handle import Handle
-from ..histogram import Histogram
-from ..policies import Policy
-from ..strategies.haar import Haar
-from ..workloads import random_boxes
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.strategies.transforms.haar import Haar
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import random_boxes
+
 from .base import Mechanism, Outcome
 
 
@@ -55,7 +56,8 @@ class Privelet(Mechanism):
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(1000)
     >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
-    >>> privelet = bf.Privelet(bf.policies.AddRemove(line), ranges, epsilon=0.5)
+    >>> policy = bf.policies.AddRemove(line)
+    >>> privelet = bf.mechanisms.Privelet(policy, ranges, epsilon=0.5)
     >>> release = privelet.release([3] * 1000, rng=1)
     >>> release.answer(ranges).shape
     (100,)

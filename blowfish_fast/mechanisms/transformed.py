@@ -14,25 +14,24 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from .._typing import FloatArray
-from .._validation import as_share
-from ..curves import curve
-from ..domain import Domain
-from ..errors import InputError, PolicyError, SizeError
-from ..handle import Handle, Measurement
-from ..histogram import Histogram
-from ..partitions import DyadicTree, LeastCost, Partition
-from ..policies import Policy
-from ..strategies import Cells, Explicit, LinearStrategy, PrefixSums
-from ..strategies.counted_buckets import mean_noise
-from ..strategies.edge_lines import grid_shape
-from ..strategies.prefix_fits import (
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_share
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.order import curve
+from blowfish_fast.errors import InputError, PolicyError, SizeError
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
+from blowfish_fast.measure.strategies import Cells, Explicit, LinearStrategy, PrefixSums
+from blowfish_fast.measure.strategies.counted_buckets import mean_noise
+from blowfish_fast.measure.strategies.edges.edge_lines import grid_shape
+from blowfish_fast.measure.strategies.ordered.prefix_fits import (
     SINGLE_CELLS,
     monotone_buckets,
     running_totals,
     smoothed_cells,
 )
-from ..strategies.strategy_choice import (
+from blowfish_fast.measure.strategies.strategy_choice import (
     MOST_WEIGHED,
     NAMES,
     Name,
@@ -41,7 +40,9 @@ from ..strategies.strategy_choice import (
     mean_difference_size,
     predicted_variance,
 )
-from ..workloads import Identity, Workload
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity, Workload
+
 from .base import Mechanism, Outcome, striped
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
@@ -389,7 +390,7 @@ def _non_negative(private: Handle, linear: FloatArray) -> FloatArray:
     components = private.policy.components()
     if components.private.any():
         return np.maximum(linear, 0.0)
-    from ..kernels.known_totals import non_negative_with_totals
+    from blowfish_fast.kernels.fitting.known_totals import non_negative_with_totals
 
     labels = components.labels
     parts = np.zeros(linear.size, dtype=np.int64) if labels is None else labels

@@ -7,7 +7,8 @@ whose public source is named.
 
 from __future__ import annotations
 
-from .. import palette
+from blowfish_fast._support import palette
+
 from .budget_steps import budget_over_time
 from .error_curves import error_against_epsilon, tradeoff_over_theta
 from .grouped import groups

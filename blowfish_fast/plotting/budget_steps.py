@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .. import palette
-from .._optional import require
-from .._typing import FloatArray
-from ..accounting import Ledger
-from ..accounting.statements import Entry
-from ..errors import InputError
-from ..policy_layout import shortened
+from blowfish_fast._support import palette
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.accounting import Ledger
+from blowfish_fast.accounting.statements import Entry
+from blowfish_fast.errors import InputError
+from blowfish_fast.policies.layout import shortened
+
 from .canvas import axes_for, line_names
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._optional import require
-from .._typing import AnyArray, FloatArray, IntArray
-from ..axes import Attribute
-from ..cell_values import cut_values
-from ..errors import InputError
-from ..histogram import Histogram
-from ..policy_layout import cell_labels
-from ..release import Release
-from ..sparse_histogram import SparseHistogram
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.cell_values import cut_values
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.sparse import SparseHistogram
+from blowfish_fast.errors import InputError
+from blowfish_fast.policies.layout import cell_labels
+from blowfish_fast.release.release import Release
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

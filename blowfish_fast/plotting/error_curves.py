@@ -18,18 +18,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .. import palette
-from .._optional import require
-from .._validation import as_epsilon
-from ..comparison import compare
-from ..domain import Domain
-from ..errors import DataDependentError, InputError
-from ..mechanisms import Mechanism, Transformed
-from ..policies import Full, Policy, Threshold
-from ..recommendation import recommend
-from ..reference_shapes import SEED, generated_shapes
-from ..typical_error import typical_errors
-from ..workloads import Workload
+from blowfish_fast._support import palette
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.advice.comparison import compare
+from blowfish_fast.advice.recommendation import recommend
+from blowfish_fast.advice.reference_shapes import SEED, generated_shapes
+from blowfish_fast.advice.typical_error import typical_errors
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DataDependentError, InputError
+from blowfish_fast.mechanisms import Mechanism, Transformed
+from blowfish_fast.policies import Full, Policy, Threshold
+from blowfish_fast.workloads import Workload
+
 from .canvas import axes_for, in_full, line_names
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import palette
-from .._optional import require
-from .._typing import AnyArray, FloatArray
-from .._validation import as_confidence, quoted
-from ..errors import InputError, IntervalError
-from ..group_answers import GroupedAnswers
+from blowfish_fast._support import palette
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import as_confidence, quoted
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.group_answers import GroupedAnswers
+
 from .canvas import axes_for, in_full, names_along, plain_counts
 
 if TYPE_CHECKING:

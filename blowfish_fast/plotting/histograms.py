@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import palette
-from .._typing import AnyArray, FloatArray, IntArray
-from ..errors import DomainError, InputError
-from ..release import Release
-from ..workloads import Ranges
+from blowfish_fast._support import palette
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Ranges
+
 from .canvas import (
     Places,
     axes_for,
@@ -220,7 +221,7 @@ def bucket_starts(release: Release) -> IntArray:
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(8)
     >>> policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
-    >>> mechanism = bf.StructureFirst(policy, cells, epsilon=1, buckets=2)
+    >>> mechanism = bf.mechanisms.StructureFirst(policy, cells, epsilon=1, buckets=2)
     >>> bucket_starts(mechanism.release([7] * 4 + [900] * 4, rng=1)).tolist()
     [4]
     """

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .. import palette
-from .._optional import require
-from .._typing import AnyArray, FloatArray
-from .._validation import malformed_as
-from ..errors import InputError, IntervalError
-from ..histogram import Histogram
-from ..release import Release
-from ..sparse_histogram import SparseHistogram
-from ..workloads import Identity
+from blowfish_fast._support import palette
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.sparse import SparseHistogram
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity
+
 from .canvas import axes_for, heading, label_axis, name_extras
 
 if TYPE_CHECKING:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import palette
-from .._optional import require
-from .._typing import FloatArray, IntArray
-from ..axes import Attribute
-from ..errors import InputError, SizeError
-from ..policies import Policy
-from ..policy_layout import Layout, cell_labels, is_small, laid_out
+from blowfish_fast._support import palette
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.axes import Attribute
+from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.policies import Policy
+from blowfish_fast.policies.layout import Layout, cell_labels, is_small, laid_out
+
 from .canvas import axes_for, in_full, marks_along, turned
 
 if TYPE_CHECKING:

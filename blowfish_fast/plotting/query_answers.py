@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import palette
-from .._optional import require
-from ..axes import Attribute, as_dates
-from ..errors import DomainError, InputError
-from ..policy_layout import cell_labels, shortened
-from ..release import Release
-from ..workloads import Identity, Ranges, Rectangles, Total, Workload
+from blowfish_fast._support import palette
+from blowfish_fast._support.optional import require
+from blowfish_fast.data.axes import Attribute, as_dates
+from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.policies.layout import cell_labels, shortened
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
+
 from .canvas import axes_for, heading, in_full, public_values
 
 if TYPE_CHECKING:

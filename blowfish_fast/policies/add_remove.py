@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
-from ..buckets import Buckets
-from ..domain import Domain
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+
 from .base import ABSENT, Change, Components, Furthest, Policy, one_component
 
 

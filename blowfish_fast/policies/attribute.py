@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
-from ..buckets import Buckets
-from ..domain import Domain
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+
 from .base import Change, Components, Furthest, Policy, one_component
 from .full import Full
 from .grid_steps import step_edges

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from .._typing import AnyArray, BoolArray, FloatArray, IntArray
-from .._validation import as_integers, malformed_as, quoted
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import DomainError, InputError, PolicyError, SizeError
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_integers, malformed_as, quoted
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
 
 if TYPE_CHECKING:
     from .constraints import Constraints
@@ -384,7 +384,8 @@ class Policy(ABC):
         --------
         >>> import blowfish_fast as bf
         >>> policy = bf.policies.Full(bf.Domain(4))
-        >>> known = bf.CountConstraints(policy.domain, [[True, True, False, False]])
+        >>> rows = [[True, True, False, False]]
+        >>> known = bf.policies.CountConstraints(policy.domain, rows)
         >>> constrained = policy.with_constraints(known)
         >>> constrained.has_constraints, constrained.unconstrained == policy
         (True, True)
@@ -431,8 +432,9 @@ class Policy(ABC):
 
     def _repr_html_(self) -> str:
         """Say in a notebook what stays indistinguishable, and draw small graphs."""
-        from ..html_views import graph, panel
-        from ..policy_layout import is_small, laid_out
+        from blowfish_fast._support.html import graph, panel
+
+        from .layout import is_small, laid_out
 
         words = self.describe()
         rows = [("neighbours", f"two databases are, when {self.neighbours}")]

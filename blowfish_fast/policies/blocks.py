@@ -12,11 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
-from .._validation import as_integers
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import InputError, PolicyError
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, PolicyError
+
 from .base import Change, Components, Furthest, Policy, one_component, values_name
 from .projection import Projection, Reach, bins_reached, clique_bins
 

@@ -16,10 +16,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, Self
 
-from .._typing import BoolArray, FloatArray, IntArray
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import PolicyError
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import PolicyError
+
 from .base import Change, Components, Furthest, Policy, from_dict
 from .constraints import Constraints
 from .query_graph import Chains, chains
@@ -49,8 +50,8 @@ class Constrained(Policy):
 
     Examples
     --------
-    >>> from blowfish_fast import Domain, MarginalConstraints
-    >>> from blowfish_fast.policies import Full
+    >>> from blowfish_fast import Domain
+    >>> from blowfish_fast.policies import Full, MarginalConstraints
     >>> grid = Domain((2, 3))
     >>> policy = Full(grid).with_constraints(MarginalConstraints(grid, 0))
     >>> policy.factor, histogram_sensitivity(policy)

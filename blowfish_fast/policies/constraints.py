@@ -23,10 +23,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from .._typing import AnyArray, BoolArray, IntArray
-from .._validation import as_integers, malformed_as
-from ..domain import Domain
-from ..errors import DomainError, InputError, PolicyError
+from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
+from blowfish_fast._support.validation import as_integers, malformed_as
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DomainError, InputError, PolicyError
+
 from .base import ABSENT
 
 
@@ -55,7 +56,7 @@ class Constraints(ABC):
     --------
     >>> import blowfish_fast as bf
     >>> domain = bf.Domain(4)
-    >>> known = bf.CountConstraints(domain, [[True, True, False, False]])
+    >>> known = bf.policies.CountConstraints(domain, [[True, True, False, False]])
     >>> bf.policies.Full(domain).with_constraints(known).factor
     2
     """

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
-from .._validation import as_integers
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import InputError, PolicyError
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, PolicyError
+
 from .base import ABSENT, Change, Components, Furthest, Policy, values_name
 
 
@@ -59,7 +60,7 @@ class Graph(Policy):
         ends = _checked(edges, domain.size)
         # "absent" becomes the node after the last cell.
         nodes = np.where(ends == ABSENT, domain.size, ends)
-        from ..kernels.quotient_graph import adjacency
+        from blowfish_fast.kernels.graph.quotient_graph import adjacency
 
         self._rows = _fixed(*adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1))
 
@@ -77,7 +78,7 @@ class Graph(Policy):
 
     def _ends(self) -> tuple[IntArray, IntArray]:
         """Return each edge once; "absent" is the node after the last cell."""
-        from ..kernels.quotient_graph import upper_pairs
+        from blowfish_fast.kernels.graph.quotient_graph import upper_pairs
 
         return upper_pairs(*self.rows)
 
@@ -103,7 +104,7 @@ class Graph(Policy):
 
     @cached_property
     def _components(self) -> Components:
-        from ..kernels.graph_distance import component_labels
+        from blowfish_fast.kernels.graph.graph_distance import component_labels
 
         labels, count = component_labels(*self.rows)
         if not self.has_bottom:
@@ -163,7 +164,7 @@ class Graph(Policy):
         return found
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        from ..kernels.graph_distance import pair_distances
+        from blowfish_fast.kernels.graph.graph_distance import pair_distances
 
         nodes = self.domain.size + 1
         return pair_distances(*self.rows, first % nodes, second % nodes)
@@ -179,7 +180,7 @@ class Graph(Policy):
         return Change(best, True)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        from ..kernels.quotient_graph import adjacency
+        from blowfish_fast.kernels.graph.quotient_graph import adjacency
 
         bins = np.append(buckets.labels, buckets.count)
         low, high = (bins[ends] for ends in self._ends())

@@ -21,8 +21,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
-from ..errors import SizeError
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import SizeError
+
 from .base import Change, bin_keys
 
 Metric = Literal["l1", "l2", "linf"]
@@ -138,7 +139,7 @@ def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
 
 def step_pairs(shape: tuple[int, ...], step: IntArray) -> tuple[IntArray, IntArray]:
     """Return the cells from which a step stays in the grid, and where it leads."""
-    from ..kernels.rectangle_cover import step_slices
+    from blowfish_fast.kernels.space.rectangle_cover import step_slices
 
     grid = np.arange(math.prod(shape)).reshape(shape)
     here, there = step_slices(shape, step)
@@ -160,7 +161,7 @@ def step_bins(
     shape: tuple[int, ...], steps: IntArray, labels: IntArray, bins: int
 ) -> Iterator[IntArray]:
     """Yield the pairs of different bins that steps join, as keys."""
-    from ..kernels.rectangle_cover import step_slices
+    from blowfish_fast.kernels.space.rectangle_cover import step_slices
 
     grid = labels.reshape(shape)
     for step in steps:
@@ -183,7 +184,7 @@ def largest_change_in_ball(
         return Change(_box_change(lines, shape, ball.radius()), ball.metric == "linf")
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-    from ..kernels.rectangle_cover import step_slices
+    from blowfish_fast.kernels.space.rectangle_cover import step_slices
 
     outer = np.concatenate([np.zeros((1, len(shape)), np.int64), outer])
     room = np.minimum(ball.left_over(ball.length(outer)), shape[-1] - 1)
@@ -256,7 +257,7 @@ def ball_distances(offsets: IntArray, ball: Ball) -> FloatArray:
 
 
 def _searched(points: IntArray, ball: Ball) -> IntArray:
-    from ..kernels.graph_distance import corner_distances
+    from blowfish_fast.kernels.graph.graph_distance import corner_distances
 
     box = tuple(int(side) + 1 for side in points.max(axis=0, initial=0))
     steps = half_ball(box, ball, MOST_SHIFTED // math.prod(box))

@@ -13,10 +13,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import FloatArray, IntArray
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import PolicyError, SizeError
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import PolicyError, SizeError
+
 from .attribute import Attribute
 from .base import (
     MOST_LISTED,

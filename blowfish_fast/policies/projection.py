@@ -18,11 +18,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
-from .._validation import as_integers
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import InputError, PolicyError, SizeError
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, PolicyError, SizeError
+
 from .base import (
     MOST_LISTED,
     Change,
@@ -150,12 +151,12 @@ class Reach(Policy):
         return joined
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        from ..kernels.graph_distance import reach_distances
+        from blowfish_fast.kernels.graph.graph_distance import reach_distances
 
         return reach_distances(self.far, first, second)
 
     def _largest_change(self, lines: FloatArray) -> Change:
-        from ..kernels.range_sensitivity import largest_change_within
+        from blowfish_fast.kernels.graph.range_sensitivity import largest_change_within
 
         return Change(largest_change_within(lines, self.far), True)
 
@@ -234,7 +235,7 @@ class Projection(Graph):
     @cached_property
     def rows(self) -> Rows:
         """The quotient graph in compressed rows; its last node is "absent"."""
-        from ..kernels.quotient_graph import adjacency
+        from blowfish_fast.kernels.graph.quotient_graph import adjacency
 
         pairs = joined_bins(self.source, self.bins)
         return Rows(*adjacency(*pairs, self.bins.count + 1))
@@ -286,8 +287,8 @@ class Projection(Graph):
         parts = self.source.components()
         if parts.labels is None:
             return one_component(private=False)
-        from ..kernels.graph_distance import component_labels
-        from ..kernels.quotient_graph import adjacency
+        from blowfish_fast.kernels.graph.graph_distance import component_labels
+        from blowfish_fast.kernels.graph.quotient_graph import adjacency
 
         # Bins that hold cells of one part are connected: join both kinds of node.
         bins = self.bins.count
@@ -386,7 +387,7 @@ def _held(pairs: IntArray, bins: int, most: int) -> IntArray:
 
 def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntArray]:
     """Yield the pairs of bins that share a group of cells, all joined to each other."""
-    from ..kernels.quotient_graph import clique_pairs, group_members
+    from blowfish_fast.kernels.graph.quotient_graph import clique_pairs, group_members
 
     pointers, members = group_members(groups, labels, bins)
     try:

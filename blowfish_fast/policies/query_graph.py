@@ -18,8 +18,9 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from .._typing import BoolArray, IntArray
-from ..errors import PolicyError, SizeError
+from blowfish_fast._support.typing import BoolArray, IntArray
+from blowfish_fast.errors import PolicyError, SizeError
+
 from .attribute import Attribute
 from .base import ABSENT, Policy
 from .constraints import Constraints, MarginalConstraints, RectangleConstraints
@@ -143,7 +144,7 @@ def joined_queries(constraints: Constraints, policy: Policy) -> QueryGraph:
 
 
 def _walked(constraints: Constraints, policy: Policy, quotient: Policy) -> QueryGraph:
-    from ..kernels.constraint_cycles import SEVERAL, edge_changes
+    from blowfish_fast.kernels.graph.constraint_cycles import SEVERAL, edge_changes
 
     kinds = constraints.cell_kinds
     is_open = np.zeros(constraints.queries, dtype=np.bool_)
@@ -235,7 +236,10 @@ def longest_chains(graph: QueryGraph) -> Chains:
     Connected sets of at most 20 queries are searched exactly, O(2^q q); larger ones
     are bounded by their size, O(edges).
     """
-    from ..kernels.constraint_cycles import longest_cycle, longest_open_path
+    from blowfish_fast.kernels.graph.constraint_cycles import (
+        longest_cycle,
+        longest_open_path,
+    )
 
     labels = _connected(graph)
     sizes = np.bincount(labels)
@@ -259,8 +263,8 @@ def longest_chains(graph: QueryGraph) -> Chains:
 
 
 def _connected(graph: QueryGraph) -> IntArray:
-    from ..kernels.graph_distance import component_labels
-    from ..kernels.quotient_graph import adjacency
+    from blowfish_fast.kernels.graph.graph_distance import component_labels
+    from blowfish_fast.kernels.graph.quotient_graph import adjacency
 
     one, two = np.ascontiguousarray(graph.pairs.T)
     rows = adjacency(one, two, graph.open.size)

@@ -16,10 +16,11 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
-from .._typing import FloatArray, IntArray
-from ..buckets import Buckets
-from ..domain import Domain, WideDomain
-from ..errors import PolicyError
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.errors import PolicyError
+
 from .base import Change, Components, Policy, from_dict
 from .full import Full
 from .product import Product

@@ -14,11 +14,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._typing import BoolArray, FloatArray, IntArray
-from .._validation import as_fraction
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import InputError, PolicyError, SizeError
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_fraction
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, PolicyError, SizeError
+
 from .base import (
     MOST_LISTED,
     Change,
@@ -234,7 +235,7 @@ class Threshold(Policy):
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         if self.unit == "value":
-            from ..kernels.graph_distance import reach_distances
+            from blowfish_fast.kernels.graph.graph_distance import reach_distances
 
             return reach_distances(self._far, first, second)
         offsets = self._offsets(first, second)
@@ -243,7 +244,7 @@ class Threshold(Policy):
     def _largest_change(self, lines: FloatArray) -> Change:
         if not self._on_line:
             return largest_change_in_ball(lines, self.domain.shape, self._ball)
-        from ..kernels.range_sensitivity import largest_change_within
+        from blowfish_fast.kernels.graph.range_sensitivity import largest_change_within
 
         return Change(largest_change_within(lines, self._far), True)
 

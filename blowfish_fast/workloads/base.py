@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._typing import AnyArray, FloatArray, IntArray
-from .._validation import as_whole, quoted
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import DomainError, SizeError, WorkloadError
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_whole, quoted
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DomainError, SizeError, WorkloadError
 
 RandomLike = int | np.random.Generator
 
@@ -37,7 +37,7 @@ class Implicit(NamedTuple):
     --------
     >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> from blowfish_fast.buckets import Buckets
+    >>> from blowfish_fast.data.buckets import Buckets
     >>> bf.workloads.AllRanges(bf.Domain(4)).form(Buckets(np.array([0, 2, 4]))).kind
     'all_ranges'
     """
@@ -55,7 +55,7 @@ class Fractions(NamedTuple):
     --------
     >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> from blowfish_fast.buckets import Buckets
+    >>> from blowfish_fast.data.buckets import Buckets
     >>> asked = bf.workloads.Ranges(bf.Domain(4), [1], [4])
     >>> form = asked.form(Buckets(np.array([0, 2, 4])))
     >>> form.first.tolist(), form.first_fraction.tolist(), form.last_fraction.tolist()
@@ -78,7 +78,7 @@ class Pieces(NamedTuple):
     --------
     >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> from blowfish_fast.buckets import Buckets
+    >>> from blowfish_fast.data.buckets import Buckets
     >>> asked = bf.workloads.Linear(bf.Domain(4), [[1, 1, 0, 2]])
     >>> form = asked.form(Buckets(np.arange(5)))
     >>> form.starts.tolist(), form.ends.tolist(), form.values.tolist()
@@ -131,7 +131,7 @@ class Workload(ABC):
         --------
         >>> import numpy as np
         >>> import blowfish_fast as bf
-        >>> from blowfish_fast.buckets import Buckets
+        >>> from blowfish_fast.data.buckets import Buckets
         >>> pairs = Buckets(np.array([0, 2, 4]))
         >>> type(bf.workloads.Prefixes(bf.Domain(4)).explicit_form(pairs)).__name__
         'Fractions'
@@ -217,7 +217,7 @@ class Workload(ABC):
 
     def _repr_html_(self) -> str:
         """Say in a notebook what is asked, and of which cells."""
-        from ..html_views import panel
+        from blowfish_fast._support.html import panel
 
         words = (type(self).__doc__ or "").partition("\n\n")[0]
         rows = [("queries", f"{self.queries:,}"), ("asked of", repr(self.domain))]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .._typing import FloatArray
-from ..buckets import Buckets
-from ..domain import Domain
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+
 from .base import Pieces
 
 
@@ -17,9 +18,9 @@ def rectangle_pieces(
     space-filling curve only the outline of a box is visited; along any other order each
     of its cells is.
     """
-    from ..kernels.box_buckets import boxes_to_pieces, bucket_boxes
-    from ..kernels.curve_intervals import rectangle_intervals
-    from ..kernels.interval_pieces import intervals_to_pieces
+    from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
+    from blowfish_fast.kernels.space.curve_intervals import rectangle_intervals
+    from blowfish_fast.kernels.space.interval_pieces import intervals_to_pieces
 
     if buckets.order is not None and not buckets.curve:
         boxes = bucket_boxes(buckets.order, buckets.edges, domain.shape)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._typing import AnyArray
-from ..buckets import Buckets
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.data.buckets import Buckets
+
 from .base import Form, Fractions, Implicit, Workload
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray, IntArray
-from .._validation import as_whole
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import InputError, WorkloadError
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.validation import as_whole
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, WorkloadError
+
 from .base import Pieces, Workload
 from .linear import Linear
 

@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import AnyArray, IntArray
-from .._validation import as_integers
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import InputError, WorkloadError
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError, WorkloadError
+
 from .base import (
     Form,
     Fractions,
@@ -88,7 +89,7 @@ class Ranges(Workload):
         """Cut the ranges at the buckets' edges."""
         self._check_buckets(buckets)
         if buckets.order is None:
-            from ..kernels.interval_pieces import ranges_to_fractions
+            from blowfish_fast.kernels.space.interval_pieces import ranges_to_fractions
 
             return Fractions(
                 *ranges_to_fractions(self.starts, self.ends, buckets.edges)

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._typing import AnyArray, FloatArray
-from .._validation import as_integers
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import WorkloadError
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import WorkloadError
+
 from .base import Pieces, RandomLike, Workload, query_count
 from .box_pieces import rectangle_pieces
 from .ranges import Ranges
@@ -81,7 +82,7 @@ class Rectangles(Workload):
         return max(1.0, float(volumes.mean())) if self.queries else 1.0
 
     def _answer(self, counts: AnyArray) -> AnyArray:
-        from ..kernels import summed_area as tables
+        from blowfish_fast.kernels.space import summed_area as tables
 
         table = tables.summed_area_table(counts)
         if self.whole_cells:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import AnyArray
-from ..buckets import Buckets
-from ..domain import Domain
-from ..errors import WorkloadError
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import WorkloadError
+
 from .base import Pieces, Workload
 from .linear import Linear
 

@@ -2,7 +2,7 @@
 
     `bf.recommend`  `Cells.worst_edge`       the entry in the reference
     `docs/proofs/dawa.md`                    the page
-    `blowfish_fast/handle.py`                the source, as the site shows it
+    `blowfish_fast/measure/handle.py`                the source, as the site shows it
     `Mechanism` in a docstring               the entry, wherever it is
     ## <a id="x"></a>Title                   a heading that [links](#x) find
 

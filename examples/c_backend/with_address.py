@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast.kernels import c_entries
+from blowfish_fast.kernels.capi import c_entries
 
 
 def main(library: str) -> None:

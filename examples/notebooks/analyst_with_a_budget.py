@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import blowfish_fast as bf
+from blowfish_fast.apps.explorer import Explorer
 from blowfish_fast.errors import BudgetError
-from blowfish_fast.explorer import Explorer
 
 database = ibis.duckdb.connect()
 database.raw_sql("SELECT setseed(0.4)")

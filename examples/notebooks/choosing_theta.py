@@ -104,6 +104,8 @@ generator = np.random.default_rng(5)
 records = 100 * generator.beta(2, 3, 30_000)
 data = bf.Histogram.from_records(ages, records)
 policy = bf.policies.Threshold(ages, theta=10)
-release = bf.OrderedHierarchical(policy, ranges, epsilon=0.5).release(data, rng=1)
+release = bf.mechanisms.OrderedHierarchical(policy, ranges, epsilon=0.5).release(
+    data, rng=1
+)
 axes = bf.plotting.histogram(release)
 print(release.guarantee)

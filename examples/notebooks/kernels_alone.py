@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast.randomness import Randomness
+from blowfish_fast.measure.randomness import Randomness
 
 generator = np.random.default_rng(2)
 

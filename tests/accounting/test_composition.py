@@ -36,7 +36,7 @@ def test_disjoint_people_cost_the_largest():
 
 
 def test_known_counts_tie_people_of_different_parts():
-    known = bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
+    known = bf.policies.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
     policy = bf.policies.Full(LINE).with_constraints(known)
     with pytest.raises(PolicyError, match="one after the other"):
         parallel_by_ids(TENTHS, policy)
@@ -45,7 +45,7 @@ def test_known_counts_tie_people_of_different_parts():
 
 def test_counts_that_no_edge_changes_tie_nobody():
     halves = bf.policies.Blocks(LINE, [0, 0, 0, 1, 1, 1])
-    block_total = bf.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
+    block_total = bf.policies.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
     policy = halves.with_constraints(block_total)
     assert not constraints_bind(policy)
     assert parallel_by_ids(TENTHS, policy) == Fraction(3, 10)
@@ -58,21 +58,21 @@ def test_counts_that_no_edge_changes_tie_nobody():
 )
 def test_constraints_bind_where_some_edge_changes_a_count(pairs, mask):
     edges = [pair for pair in pairs if pair[0] != pair[1]] or [(0, 1)]
-    known = bf.CountConstraints(LINE, [mask])
+    known = bf.policies.CountConstraints(LINE, [mask])
     policy = bf.policies.Graph(LINE, edges).with_constraints(known)
     changes = any(known.lifts(*edge).size or known.lowers(*edge).size for edge in edges)
     assert constraints_bind(policy) == changes
 
 
 def test_a_person_who_comes_or_goes_changes_the_counts_of_their_cell():
-    known = bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
+    known = bf.policies.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
     assert constraints_bind(bf.policies.AddRemove(LINE).with_constraints(known))
     outside = bf.policies.Graph(LINE, [(-1, 2), (2, 3)])
     assert not constraints_bind(outside.with_constraints(known))
 
 
 def test_a_projection_of_constraints_counts_as_binding():
-    known = bf.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
+    known = bf.policies.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
     policy = bf.policies.Blocks(LINE, [0, 0, 0, 1, 1, 1]).with_constraints(known)
     assert constraints_bind(policy.project([0, 0, 1, 1, 2, 2]))
 

@@ -54,7 +54,7 @@ def test_answers_are_charged_before_they_are_drawn(monkeypatch):
         seen.append(asked.ledger.spent)
         raise RuntimeError("lights out")
 
-    monkeypatch.setattr("blowfish_fast.handle._draw", broken)
+    monkeypatch.setattr("blowfish_fast.measure.handle._draw", broken)
     with pytest.raises(RuntimeError):
         asked.noisy_count(sex="F", epsilon=1, request="women")
     assert seen == [1]

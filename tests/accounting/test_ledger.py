@@ -26,7 +26,7 @@ from blowfish_fast.errors import (
     PolicyError,
     RandomnessError,
 )
-from blowfish_fast.handle import Handle
+from blowfish_fast.measure.handle import Handle
 
 LINE = bf.Domain(6)
 CELLS = bf.workloads.Identity(LINE)
@@ -360,7 +360,7 @@ def test_reopening_takes_the_same_values_or_none(path):
         bf.policies.Blocks(LINE, [0, 1, 0, 1, 2, 2]),
         bf.policies.Graph(LINE, [[0, 1], [2, -1]]),
         bf.policies.Threshold(LINE, theta=2).project([0, 0, 1, 2, 2, 3]),
-        FULL.with_constraints(bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])),
+        FULL.with_constraints(bf.policies.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])),
     ],
     ids=lambda policy: policy.kind,
 )

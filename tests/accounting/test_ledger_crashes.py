@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from tests.accounting import crashing
 from tests.own_process import printed_by
+
+from . import crashing
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -14,7 +14,8 @@ from blowfish_fast.errors import (
     LedgerError,
     PolicyError,
 )
-from tests.accounting.test_ledger import COUNTS, FULL, LINE, laplace
+
+from .test_ledger import COUNTS, FULL, LINE, laplace
 
 
 @pytest.fixture(params=["memory", "disk"])
@@ -62,7 +63,7 @@ def test_disjoint_parts_are_checked_like_single_ones(ledger):
 
 
 def test_constraints_forbid_disjoint_people_unless_scoped():
-    known = bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
+    known = bf.policies.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
     policy = FULL.with_constraints(known)
     parts = [(laplace(0.1, policy), COUNTS), (laplace(0.2, policy), COUNTS)]
     with bf.Ledger(None, epsilon=1, policy=policy) as ledger:

@@ -14,8 +14,9 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import BudgetError, LedgerError
-from tests.accounting import starving
 from tests.own_process import found_by
+
+from . import starving
 
 LINE = bf.Domain(4)
 FULL = bf.policies.Full(LINE)

@@ -127,11 +127,11 @@ def test_an_exact_total_across_a_border_has_no_price():
 
 
 def test_constraints_are_refused_where_they_bind():
-    known = bf.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
+    known = bf.policies.CountConstraints(LINE, [[1, 1, 1, 0, 0, 0]])
     full = bf.policies.Full(HALF)
     parts = [region([0, 1, 2], full), region([3, 4, 5], full)]
     check_regions(parts, BLOCKS.with_constraints(known))
-    crossed = bf.CountConstraints(LINE, [[1, 0, 0, 0, 0, 0]])
+    crossed = bf.policies.CountConstraints(LINE, [[1, 0, 0, 0, 0, 0]])
     with pytest.raises(PolicyError, match="count constraints"):
         check_regions(parts, BLOCKS.with_constraints(crossed))
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast import memory
 from blowfish_fast.accounting.request import (
     Part,
     as_request,
@@ -32,6 +31,7 @@ from blowfish_fast.errors import (
     RandomnessError,
     SizeError,
 )
+from blowfish_fast.measure import memory
 
 LINE = bf.Domain(6)
 CELLS = bf.workloads.Identity(LINE)
@@ -68,7 +68,7 @@ def test_fewer_edges_are_refused_by_name(policy):
 
 
 def test_constraints_of_the_ledger_are_never_ignored():
-    known = bf.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
+    known = bf.policies.CountConstraints(LINE, [[1, 1, 0, 0, 0, 0]])
     promised = FULL.with_constraints(known)
     assert refusal(laplace(promised), promised) == ""
     assert refusal(laplace(promised.project([0, 0, 1, 1, 2, 2])), promised) == ""

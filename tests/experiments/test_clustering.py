@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.domain import Domain
-from blowfish_fast.experiments.blowfish_clusters import policies_of, policy_of
-from blowfish_fast.experiments.clustering import (
+from blowfish_fast.data.domain import Domain
+from experiments.blowfish_clusters import policies_of, policy_of
+from experiments.clustering import (
     ROUNDS,
     Lattice,
     histogram_centers,
@@ -18,7 +18,7 @@ from blowfish_fast.experiments.clustering import (
     random_start,
     safe_centers,
 )
-from blowfish_fast.experiments.point_sets import PointSet
+from experiments.point_sets import PointSet
 
 
 @pytest.fixture

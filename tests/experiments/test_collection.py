@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from blowfish_fast.advice.experiments.experiment import Settings
 from blowfish_fast.errors import InputError
-from blowfish_fast.experiments.base import Settings
-from blowfish_fast.experiments.collection import all_experiments, experiment_named
-from blowfish_fast.experiments.dawa_comparison import LARGEST, SMALLEST, Table2
-from blowfish_fast.experiments.dawa_setup import CONTENDERS, OURS
+from experiments.collection import all_experiments, experiment_named
+from experiments.dawa_comparison import LARGEST, SMALLEST, Table2
+from experiments.dawa_setup import CONTENDERS, OURS
 
 NAMES = list(all_experiments())
 

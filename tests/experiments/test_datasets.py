@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.errors import InputError
-from blowfish_fast.experiments.datasets import (
+from blowfish_fast.advice.experiments.datasets import (
     LINE_SETS,
     check_data,
     fingerprint,
@@ -15,8 +14,9 @@ from blowfish_fast.experiments.datasets import (
     summed_line,
     summed_map,
 )
-from blowfish_fast.experiments.point_sets import point_set
-from blowfish_fast.experiments.stand_ins import LINES, MAPS, generated_map
+from blowfish_fast.advice.experiments.stand_ins import LINES, MAPS, generated_map
+from blowfish_fast.errors import InputError
+from experiments.point_sets import point_set
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from blowfish_fast.experiments.base import Settings
-from blowfish_fast.experiments.collection import all_experiments
-from blowfish_fast.experiments.kdtree_setup import (
+from blowfish_fast.advice.experiments.experiment import Settings
+from blowfish_fast.advice.experiments.runner import run_experiment
+from experiments.collection import all_experiments
+from experiments.kdtree_setup import (
     NAMES,
     STAND_IN,
     Scale,
@@ -19,8 +20,7 @@ from blowfish_fast.experiments.kdtree_setup import (
     census_counts,
     error_columns,
 )
-from blowfish_fast.experiments.kdtree_sweeps import EXPERIMENTS as SWEEPS
-from blowfish_fast.experiments.runner import run_experiment
+from experiments.kdtree_sweeps import EXPERIMENTS as SWEEPS
 
 FIGURES = [f"kdtree-fig{number}" for number in range(3, 17)]
 SETTINGS = Settings(trials=1, seed=5, quick=True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from blowfish_fast.errors import InputError
-from blowfish_fast.experiments.base import Settings, Summary, Verdict
-from blowfish_fast.experiments.collection import experiment_named
-from blowfish_fast.experiments.result_files import (
+from blowfish_fast.advice.experiments.experiment import Settings, Summary, Verdict
+from blowfish_fast.advice.experiments.result_files import (
     markdown_table,
     read_csv,
     run_line,
@@ -15,8 +13,10 @@ from blowfish_fast.experiments.result_files import (
     verdict_line,
     write_csv,
 )
-from blowfish_fast.experiments.results_page import write_page
-from blowfish_fast.experiments.runner import run_experiment
+from blowfish_fast.advice.experiments.runner import run_experiment
+from blowfish_fast.errors import InputError
+from experiments.collection import experiment_named
+from experiments.results_page import write_page
 
 SUMMARY = Summary(
     ["set", "error"], [["a", 1234.5], ["b", None]], Verdict("beaten", "x")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from blowfish_fast.domain import Domain
-from blowfish_fast.experiments.contenders import (
+from blowfish_fast.advice.experiments.contenders import (
     Contender,
     mean_error,
     measured,
     those_there,
 )
-from blowfish_fast.experiments.row_means import (
+from blowfish_fast.advice.experiments.row_means import (
     distinct,
     geometric_mean,
     grouped,
@@ -20,6 +19,7 @@ from blowfish_fast.experiments.row_means import (
     quartiles,
     skipped_notes,
 )
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Identity
 

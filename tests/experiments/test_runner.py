@@ -6,12 +6,12 @@ import json
 
 import pytest
 
+from blowfish_fast.advice.experiments import runner
+from blowfish_fast.advice.experiments.experiment import Settings, Task, seed_of
+from blowfish_fast.advice.experiments.result_files import read_csv
+from blowfish_fast.advice.experiments.task_journal import TaskJournal
 from blowfish_fast.errors import InputError
-from blowfish_fast.experiments import runner
-from blowfish_fast.experiments.base import Settings, Task, seed_of
-from blowfish_fast.experiments.collection import experiment_named
-from blowfish_fast.experiments.result_files import read_csv
-from blowfish_fast.experiments.task_journal import TaskJournal
+from experiments.collection import experiment_named
 
 # Six tasks without noise: they run in no time.
 LIGHT = "dawa-table1"

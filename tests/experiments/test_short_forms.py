@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from blowfish_fast.experiments.base import Settings
-from blowfish_fast.experiments.collection import all_experiments
-from blowfish_fast.experiments.result_files import read_csv
-from blowfish_fast.experiments.runner import run_experiment
+from blowfish_fast.advice.experiments.experiment import Settings
+from blowfish_fast.advice.experiments.result_files import read_csv
+from blowfish_fast.advice.experiments.runner import run_experiment
+from experiments.collection import all_experiments
 
 REQUIRED = {
     "dawa-table1",

@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from blowfish_fast import Domain
-from blowfish_fast.experiments import world_places
-from blowfish_fast.experiments.base import Settings
-from blowfish_fast.experiments.collection import experiment_named
-from blowfish_fast.experiments.result_files import read_csv
-from blowfish_fast.experiments.runner import run_experiment
-from blowfish_fast.experiments.space import rectangles, shape_name
-from blowfish_fast.experiments.space_maps import blocks
-from blowfish_fast.experiments.world_places import gridded, missing_note, world_set
+from blowfish_fast.advice.experiments.experiment import Settings
+from blowfish_fast.advice.experiments.result_files import read_csv
+from blowfish_fast.advice.experiments.runner import run_experiment
+from experiments import world_places
+from experiments.collection import experiment_named
+from experiments.space import rectangles, shape_name
+from experiments.space_maps import blocks
+from experiments.world_places import gridded, missing_note, world_set
 
 QUICK = Settings(trials=1, seed=5, quick=True)
 

@@ -53,10 +53,10 @@ def work(options):
     """Run one share of the inputs, and print what came of it as one line of JSON."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_LIMIT, hard))
-    from tests.fuzz.doors import all_doors
-    from tests.fuzz.examples import instances
-    from tests.fuzz.ledger_doors import forget
-    from tests.fuzz.run import Failure, try_door
+    from .doors import all_doors
+    from .examples import instances
+    from .ledger_doors import forget
+    from .run import Failure, try_door
 
     instances()
     faulthandler.enable()

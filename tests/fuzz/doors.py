@@ -15,14 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import blowfish_fast as bf
-from tests.fuzz.examples import argument
-from tests.fuzz.kernel_arguments import kernel_arguments
-from tests.fuzz.ledger_doors import (
-    data_arguments,
-    ledger_arguments,
-    open_ledger,
-    release_with,
-)
+
+from .examples import argument
+from .kernel_arguments import kernel_arguments
+from .ledger_doors import data_arguments, ledger_arguments, open_ledger, release_with
 
 BEGINNINGS = ("from_", "load", "read_")
 

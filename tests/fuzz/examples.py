@@ -19,7 +19,8 @@ import numpy as np
 
 import blowfish_fast as bf
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from tests.fuzz.values import anything, array, mutated, mutated_array, mutated_bytes
+
+from .values import anything, array, mutated, mutated_array, mutated_bytes
 
 EPSILON = 1
 
@@ -44,7 +45,7 @@ def policies():
     made += [bf.policies.Threshold(line, theta=2), bf.policies.Threshold(grid, theta=1)]
     made += [bf.policies.Blocks(line, [0, 0, 1, 1, 1, 2, 2, 2])]
     made += [bf.policies.Graph(line, [[0, 1], [1, 5], [6, 7]])]
-    known = bf.CountConstraints(line, np.eye(8, dtype=int)[:1])
+    known = bf.policies.CountConstraints(line, np.eye(8, dtype=int)[:1])
     made += [made[0].with_constraints(known), made[0].project(np.arange(8) // 2)]
     return made
 
@@ -76,9 +77,9 @@ def instances():
     first = policies()[0]
     grid = domains()[1]
     known = [
-        bf.CountConstraints(first.domain, np.eye(8, dtype=int)[:2]),
-        bf.MarginalConstraints(grid, (0,)),
-        bf.RectangleConstraints(grid, [[0, 0]], [[2, 2]]),
+        bf.policies.CountConstraints(first.domain, np.eye(8, dtype=int)[:2]),
+        bf.policies.MarginalConstraints(grid, (0,)),
+        bf.policies.RectangleConstraints(grid, [[0, 0]], [[2, 2]]),
     ]
     guarantees = [release.guarantee for release in releases()[:3]]
     histogram = bf.Histogram(first.domain, np.arange(8))

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast.errors import BlowfishError
-from tests.fuzz.values import mutated_array
+
+from .values import mutated_array
 
 SORTED = ("pointers", "edges", "boundaries", "stretches")
 PERMUTED = ("order", "position")

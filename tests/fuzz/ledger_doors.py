@@ -12,8 +12,9 @@ from pathlib import Path
 
 import blowfish_fast as bf
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from tests.fuzz.examples import policies
-from tests.fuzz.values import anything, array, mutated, mutated_bytes
+
+from .examples import policies
+from .values import anything, array, mutated, mutated_bytes
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-import blowfish_fast.selections.queries as queries
+import blowfish_fast.measure.selectors.selections.queries as queries
 from blowfish_fast.errors import BlowfishError, InputError, SizeError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -49,7 +49,9 @@ def test_counts_whose_squares_overflow_are_refused_before_the_charge():
     cells = bf.workloads.Identity(line)
 
     def build():
-        return bf.StructureFirst(policy, cells, epsilon=1, largest_count=2**26)
+        return bf.mechanisms.StructureFirst(
+            policy, cells, epsilon=1, largest_count=2**26
+        )
 
     with pytest.raises(InputError, match="cut the counts at"):
         build()
@@ -64,7 +66,7 @@ def test_too_many_weights_are_refused_before_the_charge(monkeypatch):
     policy = bf.policies.Full(line)
 
     def build():
-        return bf.Mwem(policy, weighted, epsilon=1)
+        return bf.mechanisms.Mwem(policy, weighted, epsilon=1)
 
     with pytest.raises(SizeError, match=r"more than 2\^26 cells"):
         build()

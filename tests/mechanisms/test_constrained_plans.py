@@ -42,7 +42,9 @@ FITTING = [
 def halves_known(policy):
     """Return the policy towards someone who knows the count of its first half."""
     half = np.arange(policy.domain.size) < policy.domain.size // 2
-    known = bf.CountConstraints(policy.domain, [half.reshape(policy.domain.shape)])
+    known = bf.policies.CountConstraints(
+        policy.domain, [half.reshape(policy.domain.shape)]
+    )
     return policy.with_constraints(known)
 
 

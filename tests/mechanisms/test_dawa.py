@@ -7,7 +7,11 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
-from blowfish_fast.partitions import DyadicRectangles, DyadicTree, LeastCost
+from blowfish_fast.measure.selectors.partitions import (
+    DyadicRectangles,
+    DyadicTree,
+    LeastCost,
+)
 
 LINE = bf.Domain(64)
 RANGES = bf.workloads.Ranges.random(LINE, 200, rng=1)

@@ -10,8 +10,8 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
 from blowfish_fast.mechanisms.hierarchy import best_fan_out
-from blowfish_fast.strategies.hierarchy_plan import tree_depth
 
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]
 WEIGHTS = ["uniform", "geometric", "greedy"]

@@ -20,7 +20,9 @@ from blowfish_fast.errors import (
     PolicyError,
     ReleaseFileError,
 )
-from blowfish_fast.handle import Account
+from blowfish_fast.measure.handle import Account
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies.cluster_sums import ClusterSums
 from blowfish_fast.mechanisms import KMeansRelease, kmeans
 from blowfish_fast.mechanisms.kmeans import evenly_spread, unsafe_paper_formula
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -34,8 +36,6 @@ from blowfish_fast.policies import (
     Product,
     Threshold,
 )
-from blowfish_fast.randomness import Randomness
-from blowfish_fast.strategies.cluster_sums import ClusterSums
 from tests.reference import lloyd as reference
 
 BOX = bf.Domain((100, 80))
@@ -63,7 +63,7 @@ POLICIES = [
     Blocks(LINE, np.arange(12)),
     Full(bf.Domain(1)),
     AddRemove(bf.Domain(1)),
-    Full(SMALL).with_constraints(bf.MarginalConstraints(SMALL, 0)),
+    Full(SMALL).with_constraints(bf.policies.MarginalConstraints(SMALL, 0)),
 ]
 
 
@@ -172,7 +172,9 @@ def test_half_of_a_round_goes_to_sizes_unless_stated():
 
 
 def test_constraints_are_paid_for():
-    constrained = Full(SMALL).with_constraints(bf.MarginalConstraints(SMALL, 0))
+    constrained = Full(SMALL).with_constraints(
+        bf.policies.MarginalConstraints(SMALL, 0)
+    )
     assert constrained.factor == 5
     widths = []
     for policy in (Full(SMALL), constrained):

@@ -8,7 +8,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
-from blowfish_fast.partitions import LeastCost, Matching, NoisySort
+from blowfish_fast.measure.selectors.partitions import LeastCost, Matching, NoisySort
 
 LINE = bf.Domain(40)
 CELLS = bf.workloads.Identity(LINE)
@@ -20,7 +20,9 @@ POLICIES = [bf.policies.AddRemove, bf.policies.Full, bf.policies.Line]
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_every_variant_finds_the_heights(policy, partition):
-    matching = bf.Matching(policy(LINE), CELLS, epsilon=3, partition=partition)
+    matching = bf.mechanisms.Matching(
+        policy(LINE), CELLS, epsilon=3, partition=partition
+    )
     release = matching.release(HEIGHTS, rng=2)
     assert np.abs(release.estimate - HEIGHTS).mean() < 10
     assert release.guarantee.epsilon == 3
@@ -31,7 +33,7 @@ def test_every_variant_finds_the_heights(policy, partition):
 def test_the_default_partition_depends_on_the_number_of_cells():
     for cells, kind in ((512, Matching), (513, NoisySort)):
         line = bf.Domain(cells)
-        matching = bf.Matching(
+        matching = bf.mechanisms.Matching(
             bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
         )
         assert isinstance(matching.partition, kind)
@@ -42,7 +44,7 @@ def test_large_domains_work():
     line = bf.Domain(5000)
     ranges = bf.workloads.Ranges.random(line, 100, rng=1)
     counts = np.arange(5000) * 7 % 3 * 500
-    release = bf.Matching(bf.policies.Line(line), ranges, epsilon=1).release(
+    release = bf.mechanisms.Matching(bf.policies.Line(line), ranges, epsilon=1).release(
         counts, rng=1
     )
     assert np.abs(release.estimate - counts).mean() < 5
@@ -56,7 +58,9 @@ def test_every_policy_is_served_and_public_totals_stay_exact(shape):
     workload = bf.workloads.Identity(domain)
     for policy in policy_families(domain).values():
         for partition in (Matching(), Matching(2, rounds=2), NoisySort()):
-            matching = bf.Matching(policy, workload, epsilon="0.5", partition=partition)
+            matching = bf.mechanisms.Matching(
+                policy, workload, epsilon="0.5", partition=partition
+            )
             release = matching.release(counts, rng=4)
             assert release.estimate.shape == domain.shape
             components = policy.components()
@@ -73,7 +77,9 @@ def test_noise_goes_where_the_queries_feel_less():
     used = {}
     for policy in (bf.policies.Line, bf.policies.Full, bf.policies.AddRemove):
         # Contiguous pairs collapse a line to a line, where edges are few.
-        matching = bf.Matching(policy(LINE), CELLS, epsilon=1, partition=Matching(1))
+        matching = bf.mechanisms.Matching(
+            policy(LINE), CELLS, epsilon=1, partition=Matching(1)
+        )
         used[policy] = matching.release(HEIGHTS, rng=1).details["strategy"]
     assert used == {
         bf.policies.Line: "edge_noise",
@@ -94,7 +100,9 @@ def test_noise_goes_where_the_queries_feel_less():
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Line])
 def test_every_workload_is_answered(workload, policy):
     queries = workload(LINE)
-    release = bf.Matching(policy(LINE), queries, epsilon=50).release(HEIGHTS, rng=1)
+    release = bf.mechanisms.Matching(policy(LINE), queries, epsilon=50).release(
+        HEIGHTS, rng=1
+    )
     errors = np.abs(release.answer(queries) - queries.answer(HEIGHTS))
     assert errors.mean() < 20
     low, high = release.intervals(queries).T
@@ -104,7 +112,7 @@ def test_every_workload_is_answered(workload, policy):
 def test_queries_too_many_to_follow_leave_the_noise_on_buckets(monkeypatch):
     from blowfish_fast.mechanisms import matching as module
 
-    matching = bf.Matching(
+    matching = bf.mechanisms.Matching(
         bf.policies.Line(LINE), bf.workloads.AllRanges(LINE), epsilon=1
     )
     monkeypatch.setattr(module, "MOST_COEFFICIENTS", 100)
@@ -114,7 +122,9 @@ def test_queries_too_many_to_follow_leave_the_noise_on_buckets(monkeypatch):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("partition", [Matching(), NoisySort()])
 def test_intervals_cover_the_bucketed_truth(policy, partition):
-    matching = bf.Matching(policy(LINE), CELLS, epsilon=1, partition=partition)
+    matching = bf.mechanisms.Matching(
+        policy(LINE), CELLS, epsilon=1, partition=partition
+    )
     trials, confidence = 100, 0.9
     held = np.zeros(CELLS.queries)
     for seed in range(trials):
@@ -133,19 +143,21 @@ def test_groups_beat_noise_on_every_cell_where_heights_repeat():
     cells = bf.workloads.Identity(line)
     policy = bf.policies.Full(line)
     plain = bf.Laplace(policy, cells, epsilon=0.5).expected_total_error()
-    release = bf.Matching(policy, cells, epsilon=0.5).release(counts, rng=1)
+    release = bf.mechanisms.Matching(policy, cells, epsilon=0.5).release(counts, rng=1)
     assert np.square(release.estimate - counts).sum() < 0.2 * plain
 
 
 def test_the_error_depends_on_the_data():
-    matching = bf.Matching(bf.policies.Full(LINE), CELLS, epsilon=1)
+    matching = bf.mechanisms.Matching(bf.policies.Full(LINE), CELLS, epsilon=1)
     with pytest.raises(DataDependentError, match="chooses from the data"):
         matching.expected_error()
 
 
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_releases_can_be_saved(policy, tmp_path):
-    release = bf.Matching(policy(LINE), CELLS, epsilon=1).release(HEIGHTS, rng=3)
+    release = bf.mechanisms.Matching(policy(LINE), CELLS, epsilon=1).release(
+        HEIGHTS, rng=3
+    )
     release.save(tmp_path / "pairs.zip")
     loaded = bf.Release.load(tmp_path / "pairs.zip")
     assert (loaded.estimate == release.estimate).all()
@@ -154,7 +166,7 @@ def test_releases_can_be_saved(policy, tmp_path):
 
 
 def test_seeded_releases_repeat_and_unseeded_ones_are_private():
-    matching = bf.Matching(bf.policies.Full(LINE), CELLS, epsilon=0.5)
+    matching = bf.mechanisms.Matching(bf.policies.Full(LINE), CELLS, epsilon=0.5)
     one, two = (matching.release(HEIGHTS, rng=9) for _ in range(2))
     assert (one.estimate == two.estimate).all()
     assert matching.release(HEIGHTS).private
@@ -173,4 +185,6 @@ def test_seeded_releases_repeat_and_unseeded_ones_are_private():
 )
 def test_bad_settings_are_refused(settings, kind, words):
     with pytest.raises(kind, match=words):
-        bf.Matching(bf.policies.Full(LINE), CELLS, **{"epsilon": 1, **settings})
+        bf.mechanisms.Matching(
+            bf.policies.Full(LINE), CELLS, **{"epsilon": 1, **settings}
+        )

@@ -7,8 +7,8 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError, PolicyError, PrivacyError
-from blowfish_fast.noise import Scales
-from blowfish_fast.strategies import PrefixSums
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.strategies import PrefixSums
 
 CELLS = 64
 LINE = bf.Domain(CELLS)
@@ -127,8 +127,8 @@ def test_noise_that_pays_for_no_long_edge_is_refused():
     policy = POLICIES["threshold"]
     mechanism = bf.Ordered(policy, RANGES, epsilon=1)
     from blowfish_fast.audit.measurements import edge_cost
-    from blowfish_fast.handle import Account
-    from blowfish_fast.randomness import Randomness
+    from blowfish_fast.measure.handle import Account
+    from blowfish_fast.measure.randomness import Randomness
 
     def handle():
         return mechanism._handle(COUNTS, Account(mechanism.epsilon), Randomness(1))

@@ -9,12 +9,12 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit.measurements import edge_cost
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, PolicyError
-from blowfish_fast.handle import Measurement
-from blowfish_fast.noise import Scales
-from blowfish_fast.strategies import OrderedHierarchy
-from blowfish_fast.strategies.tree_weights import level_tree
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.strategies import OrderedHierarchy
+from blowfish_fast.measure.strategies.trees.tree_weights import level_tree
 from tests.reference.ordered_hierarchy import dense_rows, printed_rates, worst_move
 
 CELLS = 96
@@ -33,7 +33,9 @@ POLICIES = {
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("epsilon", [0.1, 1])
 def test_measured_error_is_the_predicted_one(name, epsilon):
-    mechanism = bf.OrderedHierarchical(POLICIES[name], RANGES, epsilon=epsilon)
+    mechanism = bf.mechanisms.OrderedHierarchical(
+        POLICIES[name], RANGES, epsilon=epsilon
+    )
     truth = RANGES.answer(COUNTS)
     errors = [
         mechanism.release(COUNTS, rng=seed).answer(RANGES) - truth
@@ -51,7 +53,9 @@ def test_measured_error_is_the_predicted_one(name, epsilon):
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("fit", [None, "isotonic"])
 def test_intervals_hold_at_least_their_confidence(name, fit):
-    mechanism = bf.OrderedHierarchical(POLICIES[name], RANGES, epsilon=1, fit=fit)
+    mechanism = bf.mechanisms.OrderedHierarchical(
+        POLICIES[name], RANGES, epsilon=1, fit=fit
+    )
     truth = RANGES.answer(COUNTS)
     held = np.zeros(RANGES.queries)
     for seed in range(120):
@@ -63,8 +67,10 @@ def test_intervals_hold_at_least_their_confidence(name, fit):
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_isotonic_fit_is_free_monotone_and_bounded(name):
     policy = POLICIES[name]
-    raw = bf.OrderedHierarchical(policy, RANGES, epsilon=0.1).release(COUNTS, rng=3)
-    release = bf.OrderedHierarchical(
+    raw = bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=0.1).release(
+        COUNTS, rng=3
+    )
+    release = bf.mechanisms.OrderedHierarchical(
         policy, RANGES, epsilon=0.1, fit="isotonic"
     ).release(COUNTS, rng=3)
     assert release.estimate.min() >= 0
@@ -83,7 +89,7 @@ def test_the_isotonic_fit_is_free_monotone_and_bounded(name):
 @pytest.mark.parametrize("fit", [None, "isotonic"])
 def test_under_a_line_policy_it_is_the_ordered_mechanism(fit):
     policy = POLICIES["line"]
-    chain = bf.OrderedHierarchical(policy, RANGES, epsilon=0.3, fit=fit)
+    chain = bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=0.3, fit=fit)
     ordered = bf.Ordered(policy, RANGES, epsilon=0.3, fit=fit)
     one, two = chain.release(COUNTS, rng=4), ordered.release(COUNTS, rng=4)
     np.testing.assert_allclose(one.estimate, two.estimate, atol=1e-9)
@@ -95,7 +101,9 @@ def test_with_one_block_it_is_the_uniform_hierarchy(branching):
     line = bf.Domain(64)
     policy = bf.policies.Threshold(line, theta=64)
     asked = bf.workloads.AllRanges(line)
-    mechanism = bf.OrderedHierarchical(policy, asked, epsilon=1, fan_out=branching)
+    mechanism = bf.mechanisms.OrderedHierarchical(
+        policy, asked, epsilon=1, fan_out=branching
+    )
     tree = level_tree(64, branching, root_exact=True, geometric=False)
     scales = tree.scales(bf.policies.Full(line), Fraction(1))
     total = tree.total_variance(asked.form(Buckets.single_cells(64)), scales)
@@ -136,7 +144,7 @@ def test_a_wider_reach_costs_accuracy():
     line = bf.Domain(256)
     asked = bf.workloads.AllRanges(line)
     errors = [
-        bf.OrderedHierarchical(
+        bf.mechanisms.OrderedHierarchical(
             bf.policies.Threshold(line, theta=theta), asked, epsilon=0.5
         ).expected_total_error()
         for theta in (1, 4, 16, 64, 200)
@@ -147,7 +155,9 @@ def test_a_wider_reach_costs_accuracy():
 def test_a_large_epsilon_gives_back_the_counts():
     for policy in POLICIES.values():
         for fit in (None, "isotonic"):
-            mechanism = bf.OrderedHierarchical(policy, RANGES, epsilon=1e6, fit=fit)
+            mechanism = bf.mechanisms.OrderedHierarchical(
+                policy, RANGES, epsilon=1e6, fit=fit
+            )
             estimate = mechanism.release(COUNTS).estimate
             np.testing.assert_allclose(estimate, COUNTS, atol=1e-8)
 
@@ -163,7 +173,7 @@ def test_tiny_lines_work(cells, fit):
         bf.policies.AddRemove(domain),
         bf.policies.Blocks(domain, np.arange(cells)),
     ):
-        mechanism = bf.OrderedHierarchical(policy, asked, epsilon=2, fit=fit)
+        mechanism = bf.mechanisms.OrderedHierarchical(policy, asked, epsilon=2, fit=fit)
         release = mechanism.release([5] * cells, rng=1)
         assert release.intervals(asked).shape == (cells, 2)
         if not policy.has_bottom:
@@ -171,7 +181,7 @@ def test_tiny_lines_work(cells, fit):
 
 
 def test_details_say_what_was_built():
-    release = bf.OrderedHierarchical(
+    release = bf.mechanisms.OrderedHierarchical(
         POLICIES["threshold"], RANGES, epsilon=1, fan_out=3
     ).release(COUNTS, rng=1)
     assert release.details["fan_outs"] == [3]
@@ -180,9 +190,9 @@ def test_details_say_what_was_built():
 
 
 def test_a_saved_release_answers_as_before(tmp_path):
-    release = bf.OrderedHierarchical(POLICIES["blocks"], RANGES, epsilon=1).release(
-        COUNTS, rng=1
-    )
+    release = bf.mechanisms.OrderedHierarchical(
+        POLICIES["blocks"], RANGES, epsilon=1
+    ).release(COUNTS, rng=1)
     release.save(tmp_path / "hierarchical.release")
     again = bf.Release.load(tmp_path / "hierarchical.release")
     assert (again.intervals(RANGES) == release.intervals(RANGES)).all()
@@ -192,11 +202,13 @@ def test_bad_arguments_are_refused():
     policy = POLICIES["line"]
     for fan_out in (1, 0, 2.5, "many", [2, 3], True):
         with pytest.raises(InputError, match="fan_out"):
-            bf.OrderedHierarchical(policy, RANGES, epsilon=1, fan_out=fan_out)
+            bf.mechanisms.OrderedHierarchical(
+                policy, RANGES, epsilon=1, fan_out=fan_out
+            )
     with pytest.raises(InputError, match="fit must be"):
-        bf.OrderedHierarchical(policy, RANGES, epsilon=1, fit="piecewise")
+        bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=1, fit="piecewise")
     grid = bf.Domain((4, 4))
     with pytest.raises(PolicyError, match="one ordered attribute"):
-        bf.OrderedHierarchical(
+        bf.mechanisms.OrderedHierarchical(
             bf.policies.Full(grid), bf.workloads.Identity(grid), epsilon=1
         )

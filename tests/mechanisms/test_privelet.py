@@ -8,7 +8,8 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.errors import SizeError
-from blowfish_fast.strategies import Haar, haar
+from blowfish_fast.measure.strategies import Haar
+from blowfish_fast.measure.strategies.transforms import haar
 
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]
 DOMAINS = [bf.Domain(21), bf.Domain((4, 6))]
@@ -27,7 +28,7 @@ def counts_over(domain):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_measured_error_is_the_predicted_one_and_intervals_hold(policy, domain):
     workload, counts = asked(domain), counts_over(domain)
-    mechanism = bf.Privelet(policy(domain), workload, epsilon=0.8)
+    mechanism = bf.mechanisms.Privelet(policy(domain), workload, epsilon=0.8)
     truth = workload.answer(counts)
     trials, confidence = 1000, 0.9
     errors = np.empty((trials, workload.queries))
@@ -50,7 +51,9 @@ def test_measured_error_is_the_predicted_one_and_intervals_hold(policy, domain):
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_large_epsilon_gives_back_the_counts(domain):
     counts = counts_over(domain)
-    mechanism = bf.Privelet(bf.policies.AddRemove(domain), asked(domain), epsilon=1e6)
+    mechanism = bf.mechanisms.Privelet(
+        bf.policies.AddRemove(domain), asked(domain), epsilon=1e6
+    )
     np.testing.assert_array_equal(mechanism.release(counts).estimate, counts)
 
 
@@ -58,7 +61,7 @@ def test_a_large_epsilon_gives_back_the_counts(domain):
 def test_the_public_total_is_exact_and_the_private_one_is_not(domain):
     counts = counts_over(domain)
     totals = [
-        bf.Privelet(policy(domain), asked(domain), epsilon=0.1)
+        bf.mechanisms.Privelet(policy(domain), asked(domain), epsilon=0.1)
         .release(counts, rng=1)
         .estimate.sum()
         for policy in POLICIES
@@ -69,7 +72,9 @@ def test_the_public_total_is_exact_and_the_private_one_is_not(domain):
 
 def test_noise_shifts_with_the_counts():
     domain = bf.Domain((3, 5))
-    mechanism = bf.Privelet(bf.policies.AddRemove(domain), asked(domain), epsilon=0.3)
+    mechanism = bf.mechanisms.Privelet(
+        bf.policies.AddRemove(domain), asked(domain), epsilon=0.3
+    )
     one = mechanism.release(np.zeros((3, 5)), rng=5).estimate
     other = mechanism.release(np.ones((3, 5)), rng=5).estimate
     np.testing.assert_allclose(other - one, 1.0)
@@ -78,7 +83,7 @@ def test_noise_shifts_with_the_counts():
 @pytest.mark.parametrize("cells", [4096, 4097, 3000])
 def test_the_cells_have_the_variance_of_the_paper_or_less(cells):
     line = bf.Domain(cells)
-    privelet = bf.Privelet(
+    privelet = bf.mechanisms.Privelet(
         bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon="0.001"
     )
     levels = (cells - 1).bit_length()
@@ -96,7 +101,9 @@ def test_one_cell_more_than_a_power_of_two_costs_next_to_nothing():
     for cells in (1024, 1025):
         line = bf.Domain(cells)
         ranges = bf.workloads.AllRanges(line)
-        mechanism = bf.Privelet(bf.policies.AddRemove(line), ranges, epsilon=0.1)
+        mechanism = bf.mechanisms.Privelet(
+            bf.policies.AddRemove(line), ranges, epsilon=0.1
+        )
         totals.append(mechanism.expected_total_error() / ranges.queries)
     # A level more for every cell would be (12 / 11)^2 = 1.19 before its own noise.
     assert totals[1] < 1.12 * totals[0]
@@ -106,7 +113,7 @@ def test_one_cell_more_than_a_power_of_two_costs_next_to_nothing():
 def test_every_policy_is_paid_for(shape):
     domain = bf.Domain(shape)
     for policy in policy_families(domain).values():
-        mechanism, data = bf.Privelet.example(domain, policy, "0.7")
+        mechanism, data = bf.mechanisms.Privelet.example(domain, policy, "0.7")
         assert all(price.passed for price in audit_measurements(mechanism, data))
 
 
@@ -119,7 +126,9 @@ def test_twice_the_product_of_levels_would_be_too_little_on_a_grid(shape, monkey
 
     monkeypatch.setattr(haar, "worst_grid_move", wrong)
     domain = bf.Domain(shape)
-    mechanism, data = bf.Privelet.example(domain, bf.policies.Full(domain), "0.7")
+    mechanism, data = bf.mechanisms.Privelet.example(
+        domain, bf.policies.Full(domain), "0.7"
+    )
     assert not all(price.passed for price in audit_measurements(mechanism, data))
 
 
@@ -131,14 +140,16 @@ def test_forgetting_that_the_meeting_row_changes_by_two_is_caught(monkeypatch):
 
     monkeypatch.setattr(Haar, "worst_edge", wrong)
     line = bf.Domain(8)
-    mechanism, data = bf.Privelet.example(line, bf.policies.Full(line), 1)
+    mechanism, data = bf.mechanisms.Privelet.example(line, bf.policies.Full(line), 1)
     assert not all(price.passed for price in audit_measurements(mechanism, data))
 
 
 @pytest.mark.parametrize("shape", [11, (3, 4)])
 def test_a_release_survives_the_disk(shape, tmp_path):
     domain = bf.Domain(shape)
-    mechanism, data = bf.Privelet.example(domain, bf.policies.Full(domain), 1)
+    mechanism, data = bf.mechanisms.Privelet.example(
+        domain, bf.policies.Full(domain), 1
+    )
     release = mechanism.release(data, rng=2)
     release.save(tmp_path / "privelet.zip")
     again = bf.Release.load(tmp_path / "privelet.zip")
@@ -152,7 +163,7 @@ def test_a_release_survives_the_disk(shape, tmp_path):
 def test_a_million_cells_are_predicted_and_released():
     line = bf.Domain(2**20)
     ranges = bf.workloads.Ranges.random(line, 100, rng=1)
-    mechanism = bf.Privelet(bf.policies.AddRemove(line), ranges, epsilon=0.1)
+    mechanism = bf.mechanisms.Privelet(bf.policies.AddRemove(line), ranges, epsilon=0.1)
     release = mechanism.release(np.ones(2**20, dtype=np.int64), rng=1)
     truth = ranges.ends - ranges.starts
     deviation = np.sqrt(mechanism.expected_error())
@@ -167,7 +178,9 @@ def test_a_million_cells_are_predicted_and_released():
 def test_one_cell_works(policy):
     domain = bf.Domain(1)
     workload = bf.workloads.Identity(domain)
-    release = bf.Privelet(policy(domain), workload, epsilon=1).release([7], rng=1)
+    release = bf.mechanisms.Privelet(policy(domain), workload, epsilon=1).release(
+        [7], rng=1
+    )
     assert release.intervals(workload).shape == (1, 2)
     if policy is bf.policies.Full:
         assert release.estimate.tolist() == [7]

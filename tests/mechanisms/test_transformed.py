@@ -10,22 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from blowfish_fast.buckets import Buckets
-from blowfish_fast.errors import (
-    DataDependentError,
-    InputError,
-    PolicyError,
-    SizeError,
-)
-from blowfish_fast.handle import Account
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import DataDependentError, InputError, PolicyError, SizeError
+from blowfish_fast.measure.handle import Account
+from blowfish_fast.measure.noise import laplace_mean_size
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
+from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.measure.selectors.partitions.noisy_sort import NoisySort
+from blowfish_fast.measure.strategies import Explicit
+from blowfish_fast.measure.strategies.strategy_choice import NAMES, mean_difference_size
 from blowfish_fast.mechanisms.transformed import SHARES
-from blowfish_fast.noise import laplace_mean_size
-from blowfish_fast.partitions import DyadicTree, LeastCost, Partition
-from blowfish_fast.partitions.matching_pairs import Matching
-from blowfish_fast.partitions.noisy_sort import NoisySort
-from blowfish_fast.randomness import Randomness
-from blowfish_fast.strategies import Explicit
-from blowfish_fast.strategies.strategy_choice import NAMES, mean_difference_size
 from tests.reference.policy_examples import any_policy, bins_over
 from tests.reference.policy_graphs import edges_of
 
@@ -339,7 +334,9 @@ def test_a_grid_without_buckets_takes_the_best_of_both_orders():
 def test_constraints_divide_the_epsilon_that_is_drawn():
     line = bf.Domain(6)
     masks = [[True, True, False, False, False, False]]
-    policy = bf.policies.Full(line).with_constraints(bf.CountConstraints(line, masks))
+    policy = bf.policies.Full(line).with_constraints(
+        bf.policies.CountConstraints(line, masks)
+    )
     cells = bf.workloads.Identity(line)
     release = bf.Transformed(policy, cells, epsilon=1, partition=None).release(
         np.arange(6), rng=1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_fast._optional import require
+from blowfish_fast._support.optional import require
 from blowfish_fast.errors import MissingExtraError
 from blowfish_fast.plotting.canvas import apart
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.advice.reference_shapes import SEED, generated_shapes
+from blowfish_fast.advice.typical_error import typical_errors
 from blowfish_fast.errors import InputError
-from blowfish_fast.reference_shapes import SEED, generated_shapes
-from blowfish_fast.typical_error import typical_errors
 
 LINE = bf.Domain(32)
 POLICY = bf.policies.Threshold(LINE, theta=4)

@@ -68,7 +68,7 @@ def test_what_cannot_be_drawn_is_refused_with_a_way_out(plain):
 
 def test_a_release_without_intervals_is_drawn_without_bands():
     line = bf.Domain.product(bf.Domain(4, names=["a"]), bf.Domain(4, names=["b"]))
-    mwem = bf.Mwem(
+    mwem = bf.mechanisms.Mwem(
         bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1, rounds=2
     )
     axes = bf.plotting.groups(

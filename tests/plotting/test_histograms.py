@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast import palette
+from blowfish_fast._support import palette
 from blowfish_fast.errors import InputError
 from blowfish_fast.plotting.histograms import MOST_BARS, bar_cuts, bucket_starts
 
@@ -130,7 +130,7 @@ def test_cells_without_a_place_stand_apart_by_name(plain, texts):
 
 def bucketed(counts, **options):
     line = bf.Domain(len(counts))
-    mechanism = bf.StructureFirst(
+    mechanism = bf.mechanisms.StructureFirst(
         bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=5, **options
     )
     return mechanism.release(counts, rng=1)
@@ -154,7 +154,9 @@ def test_a_single_boundary_is_counted_as_one(legend):
 
 def test_scattered_buckets_begin_where_the_label_changes():
     line = bf.Domain(32)
-    ahp = bf.Ahp(bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=5)
+    ahp = bf.mechanisms.Ahp(
+        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=5
+    )
     release = ahp.release([5, 90] * 16, rng=1)
     labels = release.details["labels"]
     expected = [cell for cell in range(1, 32) if labels[cell] != labels[cell - 1]]
@@ -172,7 +174,9 @@ def test_counts_of_many_sizes_may_be_drawn_in_steps_of_ten(plain):
 
 def test_a_release_without_intervals_shows_its_estimate(legend):
     line = bf.Domain(16)
-    mwem = bf.Mwem(bf.policies.Full(line), bf.workloads.AllRanges(line), epsilon=1)
+    mwem = bf.mechanisms.Mwem(
+        bf.policies.Full(line), bf.workloads.AllRanges(line), epsilon=1
+    )
     axes = bf.plotting.histogram(mwem.release([3] * 16, rng=1))
     assert legend(axes) == ["estimate"]
     assert axes.get_ylim()[0] == 0

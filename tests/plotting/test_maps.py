@@ -64,7 +64,7 @@ def test_the_noise_of_each_cell_can_be_drawn(plain, texts):
 
 def test_noise_that_is_not_known_is_refused():
     line = bf.Domain((4, 4))
-    mwem = bf.Mwem(
+    mwem = bf.mechanisms.Mwem(
         bf.policies.Full(line),
         bf.workloads.Rectangles.random(line, 9, rng=1),
         epsilon=1,
@@ -94,7 +94,7 @@ def test_boxes_of_buckets_are_outlined_at_their_corners():
 
 def test_other_buckets_are_outlined_along_their_borders():
     grid = bf.Domain((64, 64))
-    mechanism = bf.UniformGrid(
+    mechanism = bf.mechanisms.UniformGrid(
         bf.policies.AddRemove(grid),
         bf.workloads.Rectangles.random(grid, 50, rng=1),
         epsilon=0.05,

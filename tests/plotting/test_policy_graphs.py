@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit.families import policy_families
+from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.plotting.policy_graphs import graph_facts, sampled_cells
-from blowfish_fast.policy_layout import cell_labels, is_small, laid_out, shortened
+from blowfish_fast.policies.layout import cell_labels, is_small, laid_out, shortened
 
 AGES = bf.Domain.from_edges(range(0, 101, 10), name="age")
 TOWNS = bf.Domain.from_levels(["Bern", "Chur", "Basel", "Lugano"], name="town")

@@ -81,7 +81,9 @@ def test_rectangles_totals_and_the_rest_have_names(plain):
 
 
 def test_a_release_without_intervals_shows_its_answers(legend):
-    mwem = bf.Mwem(bf.policies.Full(AGES), bf.workloads.AllRanges(AGES), epsilon=1)
+    mwem = bf.mechanisms.Mwem(
+        bf.policies.Full(AGES), bf.workloads.AllRanges(AGES), epsilon=1
+    )
     axes = bf.plotting.answers(mwem.release([3] * 10, rng=1), ASKED)
     assert legend(axes) == ["answer"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from blowfish_fast import Domain, policies
 from blowfish_fast.audit import policy_families
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, PolicyError
 from blowfish_fast.policies import base
 from tests.reference import policy_examples as examples

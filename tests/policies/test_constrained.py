@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import PolicyError, PrivacyError
-from blowfish_fast.handle import Account, Handle
+from blowfish_fast.measure.handle import Account, Handle
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.policies import (
     AddRemove,
     Attribute,
@@ -26,22 +28,22 @@ from blowfish_fast.policies import (
     from_dict,
     histogram_sensitivity,
 )
-from blowfish_fast.randomness import Randomness
-from blowfish_fast.strategies import Cells
 from tests.reference import constraints as reference
 
 GRID = bf.Domain((2, 3))
 LINE = bf.Domain(6)
-PAIRS = bf.CountConstraints(LINE, [[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]])
+PAIRS = bf.policies.CountConstraints(LINE, [[0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 0]])
 
 CASES = [
-    Full(GRID).with_constraints(bf.MarginalConstraints(GRID, 0)),
-    Attribute(GRID).with_constraints(bf.MarginalConstraints(GRID, [(0,), (1,)])),
-    AddRemove(GRID).with_constraints(bf.MarginalConstraints(GRID, 1)),
+    Full(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 0)),
+    Attribute(GRID).with_constraints(
+        bf.policies.MarginalConstraints(GRID, [(0,), (1,)])
+    ),
+    AddRemove(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 1)),
     Line(LINE).with_constraints(PAIRS),
     Full(LINE).with_constraints(PAIRS),
     Threshold(LINE, theta=2).with_constraints(
-        bf.RectangleConstraints(LINE, [0, 4], [2, 6])
+        bf.policies.RectangleConstraints(LINE, [0, 4], [2, 6])
     ),
     Graph(LINE, [[0, 1], [1, 3], [4, -1], [5, -1]]).with_constraints(PAIRS),
 ]
@@ -88,12 +90,12 @@ def test_no_neighbours_are_told_apart_beyond_epsilon(policy):
 
 def test_noise_for_the_printed_corollary_breaks_the_promise():
     line = bf.Domain(4)
-    known = bf.CountConstraints(line, [[1, 1, 0, 0]])
+    known = bf.policies.CountConstraints(line, [[1, 1, 0, 0]])
     policy = Full(line).with_constraints(known)
     printed = Fraction(1, max(known.queries, 1))
     scales = Cells(4).scales(Full(line), printed)
     drawn = Cells(4), scales, np.zeros(5, dtype=np.int64), Buckets.single_cells(4)
-    from blowfish_fast.handle import Measurement
+    from blowfish_fast.measure.handle import Measurement
 
     assert worst_neighbour_cost(policy, Measurement(*drawn)) > Fraction(19, 10)
 
@@ -162,14 +164,16 @@ def test_a_policy_covers_what_its_releases_keep_private():
     assert not plain.covers(policy)
     assert not policy.covers(Full(LINE))
     assert Full(LINE).with_constraints(known).covers(policy)
-    stricter = Line(LINE).with_constraints(bf.RectangleConstraints(LINE, [2], [4]))
+    stricter = Line(LINE).with_constraints(
+        bf.policies.RectangleConstraints(LINE, [2], [4])
+    )
     assert stricter.factor < policy.factor
     assert not stricter.covers(policy)
     assert policy.covers(stricter)
 
 
 def test_the_handle_divides_once_and_charges_in_full():
-    policy = Full(GRID).with_constraints(bf.MarginalConstraints(GRID, 0))
+    policy = Full(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 0))
     account = Account(Fraction(1))
     handle = Handle(np.arange(6), policy, account, Randomness(3))
     assert handle.policy == Full(GRID)
@@ -210,7 +214,7 @@ def test_a_strategy_with_wrong_scales_is_refused_by_the_constrained_price():
         def scales(self, policy, epsilon):
             return super().scales(policy, epsilon * 2)
 
-    policy = Full(GRID).with_constraints(bf.MarginalConstraints(GRID, 0))
+    policy = Full(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 0))
     account = Account(Fraction(1))
     handle = Handle(np.arange(6), policy, account, Randomness(3))
     with pytest.raises(PrivacyError, match="nothing was drawn"):
@@ -219,7 +223,7 @@ def test_a_strategy_with_wrong_scales_is_refused_by_the_constrained_price():
 
 
 def test_predicted_error_grows_with_the_factor_and_totals_stay_exact():
-    policy = Full(GRID).with_constraints(bf.MarginalConstraints(GRID, 0))
+    policy = Full(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 0))
     asked = bf.workloads.Identity(GRID)
     guarded = bf.Laplace(policy, asked, epsilon=1)
     plain = bf.Laplace(Full(GRID), asked, epsilon=Fraction(1, policy.factor))
@@ -244,11 +248,11 @@ def test_dawa_runs_under_constraints():
 
 def test_block_totals_stay_public():
     policy = Blocks(LINE, [0, 0, 0, 1, 1, 1]).with_constraints(
-        bf.CountConstraints(LINE, [[1, 0, 0, 0, 0, 0]])
+        bf.policies.CountConstraints(LINE, [[1, 0, 0, 0, 0, 0]])
     )
     handle = Handle(np.arange(6), policy, Account(Fraction(1)), Randomness(1))
     np.testing.assert_array_equal(handle.public_totals, [3, 12])
-    hidden = AddRemove(GRID).with_constraints(bf.MarginalConstraints(GRID, 1))
+    hidden = AddRemove(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 1))
     with pytest.raises(PrivacyError, match="private under this policy"):
         _ = Handle(
             np.arange(6), hidden, Account(Fraction(1)), Randomness(1)
@@ -282,7 +286,9 @@ def test_c11_the_attack_has_the_predicted_variance(constrained):
     pairs = [np.isin(np.arange(values), (i, i + 1)) for i in range(values - 1)]
     policy = AddRemove(domain)
     if constrained:
-        policy = Line(domain).with_constraints(bf.CountConstraints(domain, pairs))
+        policy = Line(domain).with_constraints(
+            bf.policies.CountConstraints(domain, pairs)
+        )
         assert policy.factor == values // 2
     counts = np.full(values, 9)
     mechanism = bf.Laplace(policy, bf.workloads.Identity(domain), epsilon=epsilon)

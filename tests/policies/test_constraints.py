@@ -32,7 +32,7 @@ def sets_of(constraints):
     st.lists(st.lists(st.booleans(), min_size=6, max_size=6), min_size=1, max_size=5)
 )
 def test_kinds_of_cells_hold_exactly_the_marked_cells(masks):
-    known = bf.CountConstraints(LINE, masks)
+    known = bf.policies.CountConstraints(LINE, masks)
     assert sets_of(known) == [set(np.flatnonzero(mask)) for mask in masks]
     kinds = known.cell_kinds
     # Cells share a kind exactly when they share all queries.
@@ -51,7 +51,7 @@ def test_kinds_of_cells_hold_exactly_the_marked_cells(masks):
     st.integers(-1, 5),
 )
 def test_lift_and_lower_follow_the_definition(masks, start, end):
-    known = bf.CountConstraints(LINE, masks)
+    known = bf.policies.CountConstraints(LINE, masks)
     sets = [set(np.flatnonzero(mask)) for mask in masks]
     lifted = [q for q, one in enumerate(sets) if start not in one and end in one]
     lowered = [q for q, one in enumerate(sets) if start in one and end not in one]
@@ -60,7 +60,7 @@ def test_lift_and_lower_follow_the_definition(masks, start, end):
 
 
 def test_marginals_count_every_combination():
-    known = bf.MarginalConstraints(GRID, [(2, 0), 1])
+    known = bf.policies.MarginalConstraints(GRID, [(2, 0), 1])
     cells = np.stack(np.unravel_index(np.arange(12), GRID.shape), axis=1)
     expected = [
         {cell for cell in range(12) if (cells[cell, [2, 0]] == value).all()}
@@ -72,28 +72,28 @@ def test_marginals_count_every_combination():
     assert known.cover
     assert not known.are_disjoint
     assert known.share_no_attribute
-    assert bf.MarginalConstraints(GRID, 0).are_disjoint
-    assert bf.MarginalConstraints(GRID, (0, 1)).marginals == ((0, 1),)
-    assert not bf.MarginalConstraints(GRID, [(0, 1), (1,)]).share_no_attribute
+    assert bf.policies.MarginalConstraints(GRID, 0).are_disjoint
+    assert bf.policies.MarginalConstraints(GRID, (0, 1)).marginals == ((0, 1),)
+    assert not bf.policies.MarginalConstraints(GRID, [(0, 1), (1,)]).share_no_attribute
 
 
 def test_attributes_may_be_named():
     people = bf.Domain((2, 3), names=["sex", "age"])
-    by_name = bf.MarginalConstraints(people, "age")
-    assert by_name == bf.MarginalConstraints(people, 1)
+    by_name = bf.policies.MarginalConstraints(people, "age")
+    assert by_name == bf.policies.MarginalConstraints(people, 1)
     assert "age" in by_name.describe()
     with pytest.raises(DomainError, match="no attribute"):
-        bf.MarginalConstraints(people, "height")
+        bf.policies.MarginalConstraints(people, "height")
 
 
 def test_rectangles_hold_their_cells():
     grid = bf.Domain((3, 4))
-    known = bf.RectangleConstraints(grid, [[0, 0], [0, 1]], [[2, 2], [3, 4]])
+    known = bf.policies.RectangleConstraints(grid, [[0, 0], [0, 1]], [[2, 2], [3, 4]])
     first = {0, 1, 4, 5}
     second = {1, 2, 3, 5, 6, 7, 9, 10, 11}
     assert sets_of(known) == [first, second]
     assert not known.are_disjoint
-    on_line = bf.RectangleConstraints(LINE, [0, 4], [2, 6])
+    on_line = bf.policies.RectangleConstraints(LINE, [0, 4], [2, 6])
     assert sets_of(on_line) == [{0, 1}, {4, 5}]
     assert on_line.are_disjoint
     assert not on_line.cover
@@ -102,7 +102,7 @@ def test_rectangles_hold_their_cells():
 def test_many_rectangles_on_a_large_grid_are_cheap():
     grid = bf.Domain((1024, 1024))
     corner = np.stack(np.meshgrid(*[np.arange(0, 1024, 8)] * 2), axis=-1).reshape(-1, 2)
-    known = bf.RectangleConstraints(grid, corner, corner + 8)
+    known = bf.policies.RectangleConstraints(grid, corner, corner + 8)
     assert known.are_disjoint
     assert known.cover
     assert known.cell_kinds.absent == known.queries == 128**2
@@ -111,10 +111,10 @@ def test_many_rectangles_on_a_large_grid_are_cheap():
 @pytest.mark.parametrize(
     "known",
     [
-        bf.CountConstraints(LINE, np.eye(6, dtype=bool)[:3]),
-        bf.CountConstraints(GRID, np.ones((1, *GRID.shape), dtype=int)),
-        bf.MarginalConstraints(GRID, [(0, 2), (1,)]),
-        bf.RectangleConstraints(LINE, [0, 4], [2, 6]),
+        bf.policies.CountConstraints(LINE, np.eye(6, dtype=bool)[:3]),
+        bf.policies.CountConstraints(GRID, np.ones((1, *GRID.shape), dtype=int)),
+        bf.policies.MarginalConstraints(GRID, [(0, 2), (1,)]),
+        bf.policies.RectangleConstraints(LINE, [0, 4], [2, 6]),
     ],
 )
 def test_constraints_survive_json(known):
@@ -123,37 +123,37 @@ def test_constraints_survive_json(known):
     assert hash(again) == hash(known)
     assert sets_of(again) == sets_of(known)
     assert str(known.queries) in repr(known)
-    assert known != bf.MarginalConstraints(GRID, 0)
+    assert known != bf.policies.MarginalConstraints(GRID, 0)
     assert known != "constraints"
 
 
 def test_bad_input_is_refused_with_the_rule():
     with pytest.raises(DomainError, match="over a Domain"):
-        bf.CountConstraints(6, [[1] * 6])
+        bf.policies.CountConstraints(6, [[1] * 6])
     for masks in ([], [1, 0, 0, 0, 0, 0], [[1, 0]], [[1], [0, 1]]):
         with pytest.raises(PolicyError, match=r"shape \(queries, 6\)"):
-            bf.CountConstraints(LINE, masks)
+            bf.policies.CountConstraints(LINE, masks)
     with pytest.raises(PolicyError, match="True and False"):
-        bf.CountConstraints(LINE, [[0.5] * 6])
+        bf.policies.CountConstraints(LINE, [[0.5] * 6])
     with pytest.raises(PolicyError, match="True and False"):
-        bf.CountConstraints(LINE, [[2] * 6])
+        bf.policies.CountConstraints(LINE, [[2] * 6])
     with pytest.raises(PolicyError, match="at least one attribute"):
-        bf.MarginalConstraints(GRID, [])
+        bf.policies.MarginalConstraints(GRID, [])
     with pytest.raises(PolicyError, match="numbered from 0 to 2"):
-        bf.MarginalConstraints(GRID, 3)
+        bf.policies.MarginalConstraints(GRID, 3)
     with pytest.raises(PolicyError, match="names an attribute once"):
-        bf.MarginalConstraints(GRID, (1, 1))
+        bf.policies.MarginalConstraints(GRID, (1, 1))
     with pytest.raises(PolicyError, match="hold a cell and lie in the domain"):
-        bf.RectangleConstraints(LINE, [4], [7])
+        bf.policies.RectangleConstraints(LINE, [4], [7])
     with pytest.raises(PolicyError, match="hold a cell"):
-        bf.RectangleConstraints(LINE, [4], [4])
+        bf.policies.RectangleConstraints(LINE, [4], [4])
     with pytest.raises(PolicyError, match="one low and one high"):
-        bf.RectangleConstraints(LINE, [4, 1], [5])
+        bf.policies.RectangleConstraints(LINE, [4, 1], [5])
     with pytest.raises(PolicyError, match=r"shape \(rectangles, 3\)"):
-        bf.RectangleConstraints(GRID, [[0, 0]], [[1, 1]])
+        bf.policies.RectangleConstraints(GRID, [[0, 0]], [[1, 1]])
     with pytest.raises(PolicyError, match="whole numbers"):
-        bf.RectangleConstraints(LINE, [0.5], [2])
+        bf.policies.RectangleConstraints(LINE, [0.5], [2])
     with pytest.raises(PolicyError, match="known kinds"):
         Constraints.from_dict({"kind": "hearsay"})
     with pytest.raises(PolicyError, match="numbered from 0 to 5"):
-        bf.CountConstraints(LINE, [[1] * 6]).lifts(0, 6)
+        bf.policies.CountConstraints(LINE, [[1] * 6]).lifts(0, 6)

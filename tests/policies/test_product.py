@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from blowfish_fast import CountConstraints, Domain, policies
+from blowfish_fast import Domain, policies
 from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
+from blowfish_fast.policies import CountConstraints
 from tests.reference import policy_graphs as reference
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast import Domain, policies
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import PolicyError, SizeError
 from blowfish_fast.policies import projection
 from tests.reference import policy_examples as examples

@@ -58,8 +58,8 @@ def marginal_sets(shape, axes):
 def test_c1_the_example_of_section_8_has_cycles_of_four():
     grid = bf.Domain((2, 2, 3))
     sets = marginal_sets((2, 2, 3), (0, 1))
-    by_masks = bf.CountConstraints(grid, masks_of(sets, 12))
-    for known in (by_masks, bf.MarginalConstraints(grid, (0, 1))):
+    by_masks = bf.policies.CountConstraints(grid, masks_of(sets, 12))
+    for known in (by_masks, bf.policies.MarginalConstraints(grid, (0, 1))):
         assert chains(known, Full(grid)) == Chains(4, 1, True)
     arcs, sparse = reference.query_arcs(edges_of(Full(grid)), sets)
     assert sparse
@@ -75,7 +75,7 @@ def test_c2_the_databases_of_example_8_3_reach_the_bound():
     one, two = ([cells.index(value) for value in data] for data in (first, second))
     assert reference.known_counts(one, sets) == reference.known_counts(two, sets)
     grid = bf.Domain((2, 2, 3))
-    policy = Full(grid).with_constraints(bf.MarginalConstraints(grid, (0, 1)))
+    policy = Full(grid).with_constraints(bf.policies.MarginalConstraints(grid, (0, 1)))
     assert reference.histogram_distance(one, two) == 8 == histogram_sensitivity(policy)
 
 
@@ -84,7 +84,7 @@ def test_c2_the_databases_of_example_8_3_reach_the_bound():
 )
 def test_c3_and_c13_one_marginal_under_full_is_twice_its_size(shape, records, expected):
     grid = bf.Domain(shape)
-    known = bf.MarginalConstraints(grid, 0)
+    known = bf.policies.MarginalConstraints(grid, 0)
     found, brute, bound = checked(
         Full(grid), known, marginal_sets(shape, (0,)), records
     )
@@ -94,7 +94,7 @@ def test_c3_and_c13_one_marginal_under_full_is_twice_its_size(shape, records, ex
 
 def test_c4_one_query_costs_four_and_the_printed_corollary_says_two():
     line = bf.Domain(4)
-    known = bf.CountConstraints(line, [[1, 1, 0, 0]])
+    known = bf.policies.CountConstraints(line, [[1, 1, 0, 0]])
     found, brute, bound = checked(Full(line), known, [{0, 1}], 2)
     assert found == Chains(0, 2, True)
     assert brute == bound == 4
@@ -108,7 +108,7 @@ def test_c5_rectangles_that_tile_the_line_stay_below_the_printed_equality(
     theta, expected
 ):
     line = bf.Domain(4)
-    known = bf.RectangleConstraints(line, [0, 2], [2, 4])
+    known = bf.policies.RectangleConstraints(line, [0, 2], [2, 4])
     policy = Threshold(line, theta=theta)
     _, brute, bound = checked(policy, known, [{0, 1}, {2, 3}], 3)
     assert brute == expected
@@ -117,7 +117,7 @@ def test_c5_rectangles_that_tile_the_line_stay_below_the_printed_equality(
 
 def test_c6_two_touching_intervals_with_gaps_reach_the_bound():
     line = bf.Domain(6)
-    known = bf.RectangleConstraints(line, [1, 3], [3, 5])
+    known = bf.policies.RectangleConstraints(line, [1, 3], [3, 5])
     found, brute, bound = checked(Line(line), known, [{1, 2}, {3, 4}], 3)
     assert found.path == 3
     assert brute == bound == 6
@@ -132,7 +132,7 @@ def test_c7_a_star_of_queries_has_no_path_through_all():
 @pytest.mark.parametrize(("shape", "records"), [((3, 2), 3), ((2, 3), 2)])
 def test_c8_attribute_marginals_may_stay_below_the_printed_equality(shape, records):
     grid = bf.Domain(shape)
-    known = bf.MarginalConstraints(grid, 0)
+    known = bf.policies.MarginalConstraints(grid, 0)
     found, brute, bound = checked(
         Attribute(grid), known, marginal_sets(shape, (0,)), records
     )
@@ -145,7 +145,7 @@ def test_c9_the_printed_definition_of_neighbours_breaks_the_bound():
     line = bf.Domain(6)
     policy = Graph(line, [[0, 1]])
     sets = [{1, 2}, {3, 4}]
-    known = bf.CountConstraints(line, masks_of(sets, 6))
+    known = bf.policies.CountConstraints(line, masks_of(sets, 6))
     literal = reference.sensitivity(6, 3, [(0, 1)], sets, literal=True)
     _, brute, bound = checked(policy, known, sets, 3)
     assert literal == 6 > bound == 4
@@ -157,10 +157,10 @@ def test_c9_the_printed_definition_of_neighbours_breaks_the_bound():
 def test_c10_several_attributes_give_hamming_graphs_with_one_full_cycle(shape, cycle):
     grid = bf.Domain((*shape, 2))
     axes = tuple(range(len(shape)))
-    known = bf.MarginalConstraints(grid, axes)
+    known = bf.policies.MarginalConstraints(grid, axes)
     sets = marginal_sets(grid.shape, axes)
     assert chains(known, Attribute(grid)) == Chains(cycle, 1, True)
-    same = bf.CountConstraints(grid, masks_of(sets, grid.size))
+    same = bf.policies.CountConstraints(grid, masks_of(sets, grid.size))
     assert chains(same, Attribute(grid)) == Chains(cycle, 1, True)
     arcs, _ = reference.query_arcs(edges_of(Attribute(grid)), sets)
     assert reference.longest_chains(arcs) == (cycle, 1)
@@ -168,10 +168,10 @@ def test_c10_several_attributes_give_hamming_graphs_with_one_full_cycle(shape, c
 
 def test_disjoint_marginals_under_attribute_cost_the_largest():
     grid = bf.Domain((2, 3, 2))
-    known = bf.MarginalConstraints(grid, [(0,), (1,)])
+    known = bf.policies.MarginalConstraints(grid, [(0,), (1,)])
     assert chains(known, Attribute(grid)) == Chains(3, 1, True)
     sets = marginal_sets((2, 3, 2), (0,)) + marginal_sets((2, 3, 2), (1,))
-    same = bf.CountConstraints(grid, masks_of(sets, 12))
+    same = bf.policies.CountConstraints(grid, masks_of(sets, 12))
     assert chains(same, Attribute(grid)) == Chains(3, 1, True)
 
 
@@ -189,7 +189,7 @@ def test_c12_random_sparse_policies_obey_the_theorem_and_the_bounds():
         if not edges:
             continue
         policy = Graph(bf.Domain(cells), edges)
-        known = bf.CountConstraints(policy.domain, masks_of(sets, cells))
+        known = bf.policies.CountConstraints(policy.domain, masks_of(sets, cells))
         if not reference.query_arcs(edges, sets)[1]:
             with pytest.raises(PolicyError, match="not sparse"):
                 policy.with_constraints(known)
@@ -220,7 +220,7 @@ def test_long_rows_of_queries_are_bounded_by_their_size():
     cells = 2**10
     line = bf.Domain(cells)
     starts = np.arange(0, cells - 4, 4)
-    known = bf.RectangleConstraints(line, starts, starts + 3)
+    known = bf.policies.RectangleConstraints(line, starts, starts + 3)
     # Gaps of one cell: under theta = 1 each interval stands alone between two gaps.
     assert chains(known, Line(line)).factor == 2
     together = chains(known, Threshold(line, theta=2))
@@ -243,7 +243,7 @@ def test_the_sweep_over_rectangles_finds_the_pairs_of_the_definition(metric):
                 taken[box] = True
                 lows.append(low)
                 highs.append(high)
-        known = bf.RectangleConstraints(grid, lows, highs)
+        known = bf.policies.RectangleConstraints(grid, lows, highs)
         policy = Threshold(grid, theta=theta, metric=metric)
         swept = query_graph._near_rectangles(known, policy)
         quotient = policy.project(known.cell_kinds.labels)
@@ -257,7 +257,7 @@ def test_the_sweep_over_rectangles_finds_the_pairs_of_the_definition(metric):
 def test_value_thresholds_and_reaches_are_swept_too():
     edges = [0, 1, 2, 10, 11, 30, 31, 33, 34]
     line = bf.Domain.from_edges(edges)
-    known = bf.RectangleConstraints(line, [0, 2, 4, 6], [1, 3, 5, 8])
+    known = bf.policies.RectangleConstraints(line, [0, 2, 4, 6], [1, 3, 5, 8])
     policy = Threshold(line, theta=9, unit="value")
     swept = {tuple(one) for one in query_graph._near_rectangles(known, policy).tolist()}
     walked = query_graph._walked(known, policy, policy.project(known.cell_kinds.labels))
@@ -272,28 +272,28 @@ def test_what_is_too_large_to_walk_is_bounded_or_refused():
     for mask, start in zip(masks, corner, strict=False):
         mask[start : start + 2**6] = True
         mask[start, 0] = False
-    known = bf.CountConstraints(grid, masks)
+    known = bf.policies.CountConstraints(grid, masks)
     with pytest.raises(SizeError):
         query_graph.joined_queries(known, far)
     assert chains(known, far) == Chains(3, 4, False)
     masks.append(np.ones(grid.shape, dtype=bool))
     masks[-1][0] = False
     with pytest.raises(PolicyError, match="cannot be checked"):
-        chains(bf.CountConstraints(grid, masks), far)
+        chains(bf.policies.CountConstraints(grid, masks), far)
 
 
 def test_many_disjoint_counts_under_full_are_bounded_by_their_number():
     line = bf.Domain(2**14)
     starts = np.arange(2**13) * 2
-    tiling = bf.RectangleConstraints(line, starts, starts + 2)
+    tiling = bf.policies.RectangleConstraints(line, starts, starts + 2)
     assert chains(tiling, Full(line)) == Chains(2**13, 1, False)
-    gap = bf.RectangleConstraints(line, starts, starts + 1)
+    gap = bf.policies.RectangleConstraints(line, starts, starts + 1)
     assert chains(gap, Full(line)) == Chains(2**13, 2**13 + 1, False)
 
 
 def test_adding_and_removing_under_a_marginal_exchanges_two_records():
     grid = bf.Domain((2, 2))
-    known = bf.MarginalConstraints(grid, 0)
+    known = bf.policies.MarginalConstraints(grid, 0)
     found, brute, bound = checked(
         AddRemove(grid), known, marginal_sets((2, 2), (0,)), 3
     )
@@ -304,7 +304,7 @@ def test_adding_and_removing_under_a_marginal_exchanges_two_records():
 def test_counts_that_no_edge_changes_cost_nothing():
     line = bf.Domain(6)
     policy = Blocks(line, [0, 0, 0, 1, 1, 1])
-    known = bf.CountConstraints(line, [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+    known = bf.policies.CountConstraints(line, [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     assert chains(known, policy) == Chains(0, 1, True)
     assert policy.with_constraints(known).factor == 1
 
@@ -312,10 +312,13 @@ def test_counts_that_no_edge_changes_cost_nothing():
 @pytest.mark.parametrize(
     ("policy", "known"),
     [
-        (Full, lambda grid: bf.MarginalConstraints(grid, [(0,), (1,)])),
-        (Attribute, lambda grid: bf.MarginalConstraints(grid, [(0, 1), (1,)])),
-        (AddRemove, lambda grid: bf.MarginalConstraints(grid, [(0,), (1,)])),
-        (Full, lambda grid: bf.CountConstraints(grid, [[1, 0, 0, 0, 0, 0]] * 2)),
+        (Full, lambda grid: bf.policies.MarginalConstraints(grid, [(0,), (1,)])),
+        (Attribute, lambda grid: bf.policies.MarginalConstraints(grid, [(0, 1), (1,)])),
+        (AddRemove, lambda grid: bf.policies.MarginalConstraints(grid, [(0,), (1,)])),
+        (
+            Full,
+            lambda grid: bf.policies.CountConstraints(grid, [[1, 0, 0, 0, 0, 0]] * 2),
+        ),
     ],
 )
 def test_constraints_that_are_not_sparse_are_refused_with_a_reason(policy, known):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.domain import WideDomain
+from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.policies import TablePolicy, from_dict
 

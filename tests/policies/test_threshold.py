@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain, policies
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import PolicyError, SizeError
 from tests.reference import policy_graphs as reference
 

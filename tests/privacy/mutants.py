@@ -15,13 +15,12 @@ from unittest.mock import PropertyMock, patch
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.handle as handle
+import blowfish_fast.measure.handle as handle
 from blowfish_fast.audit.plan import QUICK, Shape, Task
 from blowfish_fast.audit.walk import examine
-from blowfish_fast.handle import Handle
-from blowfish_fast.policies.constrained import Constrained
-from blowfish_fast.randomness import Randomness
-from blowfish_fast.strategies import (
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies import (
     Cells,
     EdgeNoise,
     LinearStrategy,
@@ -29,7 +28,8 @@ from blowfish_fast.strategies import (
     PrefixSums,
     WeightedTree,
 )
-from blowfish_fast.strategies.cluster_sums import ClusterSums
+from blowfish_fast.measure.strategies.cluster_sums import ClusterSums
+from blowfish_fast.policies.constrained import Constrained
 
 PLAN = QUICK._replace(families=None, noise=20_000, runs=0, releases=0)
 
@@ -200,7 +200,9 @@ def printed_hierarchy_noise():
 
 def tree_depth(strategy):
     """Levels below the root of a block, the first one."""
-    from blowfish_fast.strategies.hierarchy_plan import tree_depth as depth
+    from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
+        tree_depth as depth,
+    )
 
     return depth(int(strategy.edges[1]), int(strategy.fan_outs[0]))
 

@@ -8,22 +8,23 @@ from unittest.mock import patch
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.audit.choices as choices
-import blowfish_fast.audit.enumeration as enumeration
-import blowfish_fast.audit.matching_choices as matching_choices
-import blowfish_fast.handle as handle
-import blowfish_fast.partitions.blossom as blossom
-import blowfish_fast.partitions.dyadic_tree as dyadic_tree
-import blowfish_fast.partitions.matching_pairs as matching_pairs
+import blowfish_fast.audit.choices.enumeration as enumeration
+import blowfish_fast.audit.choices.matching_choices as matching_choices
+import blowfish_fast.audit.choices.search as choices
+import blowfish_fast.measure.handle as handle
+import blowfish_fast.measure.selectors.partitions.blossom as blossom
+import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.measure.selectors.partitions.matching_pairs as matching_pairs
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.request import drawn
-from blowfish_fast.guarantee import Guarantee
-from blowfish_fast.handle import Account, Call, Handle, Measurement
+from blowfish_fast.measure.handle import Account, Call, Handle, Measurement
+from blowfish_fast.measure.randomness import Randomness, WordStream
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.mechanisms.base import Outcome
 from blowfish_fast.mechanisms.laplace import Laplace
-from blowfish_fast.partitions import DyadicTree, LeastCost
-from blowfish_fast.randomness import Randomness, WordStream
-from tests.privacy.mutants import planted
+from blowfish_fast.release.guarantee import Guarantee
+
+from .mutants import planted
 
 # What is chosen.
 

@@ -18,18 +18,23 @@ from unittest.mock import patch
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.partitions.bisection as bisection
-import blowfish_fast.partitions.k_buckets as k_buckets
+import blowfish_fast.measure.selectors.partitions.bisection as bisection
+import blowfish_fast.measure.selectors.partitions.k_buckets as k_buckets
 from blowfish_fast.audit.plan import Task
 from blowfish_fast.audit.walk import examine
-from blowfish_fast.handle import Handle
-from blowfish_fast.kernels import cost_choice
-from blowfish_fast.mechanisms.mwem import Mwem, _Total
-from blowfish_fast.partitions import Bisection, KBuckets, ThresholdedSort
-from blowfish_fast.randomness import Randomness
-from blowfish_fast.selections import WorstQuery
-from blowfish_fast.strategies import Fourier
-from tests.privacy.mutants import PLAN, Mutant
+from blowfish_fast.kernels.sampling import cost_choice
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import (
+    Bisection,
+    KBuckets,
+    ThresholdedSort,
+)
+from blowfish_fast.measure.selectors.selections import WorstQuery
+from blowfish_fast.measure.strategies import Fourier
+from blowfish_fast.mechanisms.baselines.mwem import Mwem, _Total
+
+from .mutants import PLAN, Mutant
 
 STOPS: dict[str, Mutant] = {}
 

@@ -12,34 +12,30 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.audit import (
-    Evidence,
-    Finding,
-    policy_families,
-    strongest_evidence,
-)
-from blowfish_fast.audit.choice_tree import exact_law
-from blowfish_fast.mechanisms.hierarchy import best_fan_out
-from blowfish_fast.partitions import (
+from blowfish_fast.audit import Evidence, Finding, policy_families, strongest_evidence
+from blowfish_fast.audit.choices.choice_tree import exact_law
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import (
     Bisection,
     KBuckets,
     NoisySort,
     ThresholdedSort,
 )
-from blowfish_fast.partitions.base import record_distance
-from blowfish_fast.partitions.noisy_sort import on_cells
+from blowfish_fast.measure.selectors.partitions.base import record_distance
+from blowfish_fast.measure.selectors.partitions.noisy_sort import on_cells
+from blowfish_fast.measure.selectors.selections import KeptFrequencies, WorstQuery
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
+from blowfish_fast.mechanisms.hierarchy import best_fan_out
 from blowfish_fast.policies import ABSENT
-from blowfish_fast.randomness import Randomness
-from blowfish_fast.selections import KeptFrequencies, WorstQuery
-from blowfish_fast.strategies.hierarchy_plan import tree_depth
-from tests.privacy.mutants_of_baselines import (
+from tests.reference import selection_laws as reference
+
+from .mutants_of_baselines import (
     LAWS,
     STOPS,
     choice_that_ignores_the_seed,
     noisy_maximum_with_half_of_the_noise,
     verdicts,
 )
-from tests.reference import selection_laws as reference
 
 pytestmark = pytest.mark.audit
 

@@ -12,30 +12,30 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choice_tree import (
+from blowfish_fast.audit.choices.choice_tree import (
     exact_law,
     path_log_ratio,
     public_key,
     sampled_choices,
 )
-from blowfish_fast.audit.matching_choices import (
+from blowfish_fast.audit.choices.matching_choices import (
     all_pairings,
     chosen_matchings,
     inexact_matchings,
 )
-from blowfish_fast.audit.moves_together import joint_moves, most_moves
-from blowfish_fast.audit.neighbours import (
+from blowfish_fast.audit.choices.sorted_choices import noisy_count_choices
+from blowfish_fast.audit.neighbours.moves_together import joint_moves, most_moves
+from blowfish_fast.audit.neighbours.pairs import (
     Pair,
     chosen_pairs,
     drawn_pairs,
     searched_pair,
 )
-from blowfish_fast.audit.sorted_choices import noisy_count_choices
 from blowfish_fast.errors import SizeError
-from blowfish_fast.kernels import exponential_choice
-from blowfish_fast.partitions import DyadicTree, LeastCost, NoisySort
-from blowfish_fast.partitions.matching_pairs import Matching
-from blowfish_fast.randomness import Randomness
+from blowfish_fast.kernels.sampling import exponential_choice
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort
+from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
 from tests.reference.constraints import neighbours
 from tests.reference.dyadic_partition import intended_law
 
@@ -264,7 +264,9 @@ def test_a_choice_without_noise_has_an_infinite_ratio():
     ("known", "most"), [([[1, 1, 0, 0]], 2), ([[1, 0, 0, 0], [0, 1, 0, 0]], 3)]
 )
 def test_moves_under_constraints_are_those_of_the_definition(known, most):
-    policy = bf.policies.Full(LINE).with_constraints(bf.CountConstraints(LINE, known))
+    policy = bf.policies.Full(LINE).with_constraints(
+        bf.policies.CountConstraints(LINE, known)
+    )
     number, moves = most_moves(policy)
     assert number == most == len(moves) <= policy.factor
     queries = [{cell for cell, one in enumerate(row) if one} for row in known]

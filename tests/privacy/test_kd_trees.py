@@ -13,8 +13,8 @@ from blowfish_fast.audit.invariants import audit_invariants
 from blowfish_fast.audit.measurements import audit_measurements
 from blowfish_fast.audit.witness import WatchedRandomness
 from blowfish_fast.errors import BudgetError
-from blowfish_fast.mechanisms.kd_tree import KdTree
-from blowfish_fast.strategies import Cells
+from blowfish_fast.measure.strategies import Cells
+from blowfish_fast.mechanisms.maps.kd_tree import KdTree
 
 GRID = bf.Domain((3, 4))
 FAMILIES = sorted(policy_families(GRID))

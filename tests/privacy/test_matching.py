@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-import blowfish_fast.partitions.noisy_sort as noisy_sort
+import blowfish_fast.measure.selectors.partitions.noisy_sort as noisy_sort
 from blowfish_fast.audit import (
     audit_release,
     clopper_pearson,
     policy_families,
     strongest_evidence,
 )
-from blowfish_fast.partitions import Matching, NoisySort
-from blowfish_fast.partitions.base import record_distance
-from blowfish_fast.partitions.noisy_sort import on_cells
-from blowfish_fast.randomness import Randomness
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import Matching, NoisySort
+from blowfish_fast.measure.selectors.partitions.base import record_distance
+from blowfish_fast.measure.selectors.partitions.noisy_sort import on_cells
 from tests.reference import matching_pairs as reference
 
 pytestmark = pytest.mark.audit
@@ -229,7 +229,7 @@ def test_groups_of_sorted_noisy_counts_stay_within_epsilon(policy, pair):
 @pytest.mark.parametrize("policy", [ADD_REMOVE, FULL], ids=["added", "moved"])
 @pytest.mark.parametrize("partition", [Matching(), NoisySort()])
 def test_whole_releases_stay_within_epsilon(policy, partition):
-    matching = bf.Matching(
+    matching = bf.mechanisms.Matching(
         policy, bf.workloads.Identity(LINE), epsilon=1, partition=partition
     )
     pair = REMOVED if policy is ADD_REMOVE else MOVED

@@ -9,10 +9,10 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
+from blowfish_fast.measure.selectors.partitions import LeastCost
+from blowfish_fast.measure.strategies import Cells, WeightedTree
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.partitions import LeastCost
-from blowfish_fast.strategies import Cells, WeightedTree
 
 POLICIES = [bf.policies.AddRemove, bf.policies.Full]
 HISTOGRAM_MECHANISMS = sorted(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tests.privacy.mutants_beyond_noise  # noqa: F401 - enters its plants
-from tests.privacy.mutants import MUTANTS
+
+from .mutants import MUTANTS
 
 pytestmark = pytest.mark.audit
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-import blowfish_fast.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
 from blowfish_fast.audit import audit_least_cost, audit_partition, audit_release
-from blowfish_fast.partitions import DyadicTree, LeastCost
-from blowfish_fast.partitions.base import record_distance
+from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
+from blowfish_fast.measure.selectors.partitions.base import record_distance
 from tests.reference.dyadic_partition import intended_law, largest_log_ratio
 
 pytestmark = pytest.mark.audit
@@ -95,7 +95,7 @@ def test_clamped_costs_are_caught():
 
 
 def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
-    import blowfish_fast.audit.enumeration as enumeration
+    import blowfish_fast.audit.choices.enumeration as enumeration
 
     monkeypatch.setattr(enumeration, "record_distance", lambda policy: 1)
     findings = [

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.advice.private_choice import ChosenPrivately
 from blowfish_fast.audit import (
     audit_disclosure,
     audit_invariants,
     audit_measurements,
     policy_families,
 )
-from blowfish_fast.audit.choice_tree import exact_law
-from blowfish_fast.handle import Handle
+from blowfish_fast.audit.choices.choice_tree import exact_law
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.selectors.selections import NearestShape
 from blowfish_fast.policies import ABSENT
-from blowfish_fast.private_choice import ChosenPrivately
-from blowfish_fast.selections import NearestShape
 from tests.reference.selection_laws import largest_log_ratio, log_chances
 
 pytestmark = pytest.mark.audit

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-import blowfish_fast.partitions.dyadic_rectangles as home
+import blowfish_fast.measure.selectors.partitions.dyadic_rectangles as home
 from blowfish_fast.audit import audit_release
-from blowfish_fast.audit.choice_tree import exact_law, sampled_choices
-from blowfish_fast.audit.choices import audit_selector
-from blowfish_fast.audit.families import policy_families
+from blowfish_fast.audit.choices.choice_tree import exact_law, sampled_choices
+from blowfish_fast.audit.choices.search import audit_selector
+from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.audit.plan import QUICK, tasks
-from blowfish_fast.kernels.rectangle_weights import fixed_point_weights
-from blowfish_fast.partitions import DyadicRectangles
+from blowfish_fast.kernels.tree_scaling.rectangle_weights import fixed_point_weights
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import DyadicRectangles
 from blowfish_fast.policies import ABSENT
-from blowfish_fast.randomness import Randomness
-from tests.kernels.test_rectangle_lattice import stored_law
+from tests.kernels.partition.test_rectangle_lattice import stored_law
 from tests.reference.rectangle_partition import intended_law, largest_log_ratio
 
 pytestmark = pytest.mark.audit

@@ -23,15 +23,19 @@ import pytest
 from scipy import stats
 
 import blowfish_fast as bf
-from blowfish_fast import randomness
-from blowfish_fast.kernels import discrete_laplace as kernels
-from blowfish_fast.kernels.cost_choice import choose_by_cost
-from blowfish_fast.kernels.discrete_laplace import BLOCK, CHUNK, subtract_geometric
-from blowfish_fast.kernels.dyadic_partition import sample_dyadic_partition
-from blowfish_fast.kernels.exponential_choice import choose
-from blowfish_fast.kernels.threshold_resolver import RESOLVER_BASE
+from blowfish_fast.kernels.partition.dyadic_partition import sample_dyadic_partition
+from blowfish_fast.kernels.sampling import discrete_laplace as kernels
+from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
+from blowfish_fast.kernels.sampling.discrete_laplace import (
+    BLOCK,
+    CHUNK,
+    subtract_geometric,
+)
+from blowfish_fast.kernels.sampling.exponential_choice import choose
+from blowfish_fast.kernels.sampling.threshold_resolver import RESOLVER_BASE
+from blowfish_fast.measure import randomness
+from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.randomness import Randomness
 
 pytestmark = pytest.mark.audit
 
@@ -131,7 +135,7 @@ def pair_of_cells():
         parts = sample_dyadic_partition(counts, rng.stream(), rate=rate, penalty=1)
         return int(parts.size == 2)
 
-    from tests.kernels.test_dyadic_partition import stored_law, tree_weights
+    from tests.kernels.partition.test_dyadic_partition import stored_law, tree_weights
 
     law = stored_law((1, 3), tree_weights(2, rate=rate, penalty=1))
     joined = float(sum(p for parts, p in law.items() if len(parts) == 1))

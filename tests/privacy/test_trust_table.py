@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
+from blowfish_fast.apps.cli.application import application
 from blowfish_fast.audit import QUICK, Report
 from blowfish_fast.audit.plan import Task
 from blowfish_fast.audit.progress_file import ProgressFile
@@ -23,7 +24,6 @@ from blowfish_fast.audit.trust_table import (
 )
 from blowfish_fast.audit.verdicts import Verdict
 from blowfish_fast.audit.walk import audit_everything
-from blowfish_fast.cli.application import application
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "trust.json"

@@ -11,24 +11,18 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-import blowfish_fast.cli.audit_command as audit_command
+import blowfish_fast.apps.cli.commands.audit as audit_command
 import tests.privacy.mutants_beyond_noise as beyond_noise
-from blowfish_fast.audit import (
-    LONG,
-    QUICK,
-    Report,
-    Verdict,
-    audit_everything,
-    walk,
-)
+from blowfish_fast.apps.cli.application import application
+from blowfish_fast.audit import LONG, QUICK, Report, Verdict, audit_everything, walk
 from blowfish_fast.audit.plan import Task, all_partitions, tasks
-from blowfish_fast.audit.power import EXCESS, detection_power
+from blowfish_fast.audit.sampling.power import EXCESS, detection_power
 from blowfish_fast.audit.verdicts import PROMISED_POWER
 from blowfish_fast.audit.walk import examine, usable_workers
 from blowfish_fast.audit.witness import watch
-from blowfish_fast.cli.application import application
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from tests.privacy import mutants
+
+from . import mutants
 
 pytestmark = pytest.mark.audit
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast.noise import Spread
-from tests.reference.forms import dense_form
+from blowfish_fast.measure.noise import Spread
+
+from .forms import dense_form
 
 
 def spread_by_draws(strategy, scales, form, cells):

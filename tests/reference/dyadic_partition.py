@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import mpmath
 
-from tests.reference import exponential_choice
-from tests.reference.dyadic_costs import pinball_cost
+from . import exponential_choice
+from .dyadic_costs import pinball_cost
 
 
 def _combine(left, right):

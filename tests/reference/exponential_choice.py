@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 
-from blowfish_fast.kernels.exponential_choice import ABSENT, RESOLVER_BASE
+from blowfish_fast.kernels.sampling.exponential_choice import ABSENT, RESOLVER_BASE
 
 PRECISION = 2000  # bits, far beyond what any test needs to tell two numbers apart
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 
-from blowfish_fast.kernels.fourier_rows import STEP_BITS
+from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
 
 
 def _rounded(value):

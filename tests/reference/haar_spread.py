@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.reference.haar_transform import haar_matrix
+from .haar_transform import haar_matrix
 
 
 def haar_spread(variances, scales, queries):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from blowfish_fast.kernels.block_trees import trees_over_blocks
-from tests.reference.ordered_hierarchy import dense_rows
+from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+
+from .ordered_hierarchy import dense_rows
 
 
 @st.composite

@@ -8,9 +8,10 @@ from math import floor
 import numpy as np
 from sortedcontainers import SortedList
 
-from blowfish_fast.kernels.discrete_laplace import subtract_geometric
-from tests.reference.window_deviation import deviation
-from tests.reference.window_pinball import pinball
+from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
+
+from .window_deviation import deviation
+from .window_pinball import pinball
 
 
 def hashed_words(seed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.reference.isotonic import isotonic_between
+from .isotonic import isotonic_between
 
 
 def isotonic_through(values, fixed, low, high):

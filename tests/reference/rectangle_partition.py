@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 
-from tests.reference import exponential_choice
-from tests.reference.dyadic_costs import pinball_cost
+from . import exponential_choice
+from .dyadic_costs import pinball_cost
 
 BUCKET, ROWS, COLUMNS, QUARTERS, WINDOWS = range(5)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tests.reference.tree_spread import spreads
+from .tree_spread import spreads
 
 
 def implicit_queries(kind, edges):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from tests.reference.tree_inference import node_rows
+from .tree_inference import node_rows
 
 
 def path_sums(rates, leaves, branching):

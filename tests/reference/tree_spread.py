@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.reference.tree_inference import coefficients
+from .tree_inference import coefficients
 
 
 def spreads(queries, variances, scales, leaves, branching):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import floor
 
-from blowfish_fast.kernels.discrete_laplace import geometric
-from tests.reference.matching_pairs import pairings, total
+from blowfish_fast.kernels.sampling.discrete_laplace import geometric
+
+from .matching_pairs import pairings, total
 
 
 def deviation(totals, sizes, i, j):

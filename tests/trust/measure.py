@@ -18,7 +18,8 @@ from blowfish_fast.audit.plan import Task
 from blowfish_fast.audit.trust_table import note_figures
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.mechanisms.registry import MECHANISMS
-from tests.trust import bad_inputs, coverage, ledger_stress
+
+from . import bad_inputs, coverage, ledger_stress
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "trust.json"

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from tests.trust import bad_inputs, coverage, ledger_stress, measure
+
+from . import bad_inputs, coverage, ledger_stress, measure
 
 LINE = bf.Domain(16)
 LAPLACE = bf.Laplace(bf.policies.Full(LINE), bf.workloads.Identity(LINE), epsilon=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from blowfish_fast import Domain
-from blowfish_fast.buckets import Buckets
-from blowfish_fast.curves import curve
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.order import curve
 from blowfish_fast.workloads.box_pieces import rectangle_pieces
 from tests.reference.forms import dense_form
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from blowfish_fast import Domain
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.workloads import Identity, Total
 from tests.reference.forms import dense_form
 

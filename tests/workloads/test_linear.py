@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from blowfish_fast import Domain
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.workloads import Linear
 from tests.reference.forms import dense_form, dense_projection

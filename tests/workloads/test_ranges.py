@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain
-from blowfish_fast.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, SizeError, WorkloadError
 from blowfish_fast.workloads import AllRanges, Prefixes, Ranges
 from tests.reference.forms import dense_form, dense_projection

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain
-from blowfish_fast.buckets import Buckets
-from blowfish_fast.curves import curve
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.order import curve
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.workloads import Rectangles, random_boxes
 from tests.reference.forms import dense_form, dense_projection

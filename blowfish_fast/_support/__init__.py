@@ -1,0 +1,1 @@
+"""Support: validation, types, optional imports, HTML, colours, worker processes."""

@@ -1,0 +1,293 @@
+"""Checks at the door: what enters the package is right, or refused with a reason.
+
+Epsilon is read as the decimal that was typed and stays a fraction up to the noise
+scale, because shares of floating-point numbers do not add up to the whole.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast.errors import BlowfishError, CountsError, EpsilonError, InputError
+
+from .typing import AnyArray, IntArray
+
+EpsilonLike = float | int | Fraction | Decimal | str
+
+SMALLEST_EPSILON = Fraction(1, 10**9)
+LARGEST_EPSILON = Fraction(10**9)
+LONGEST_QUOTE = 60
+"""Characters of a text that a message repeats."""
+
+
+def as_fraction(value: Any, name: str) -> Fraction:
+    """Read a number as the decimal that was typed: 0.1 is one tenth."""
+    if isinstance(value, bool | np.bool_):
+        raise EpsilonError(f"{name} must be a number, not the truth value {value!r}")
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, numbers.Integral):
+        return Fraction(int(value))
+    if isinstance(value, str | Decimal):
+        try:
+            return Fraction(_short(str(value)))
+        except (ValueError, ZeroDivisionError):
+            raise EpsilonError(
+                f"{name} must be a finite number such as 0.1; received {value!r}"
+            ) from None
+    if isinstance(value, numbers.Real) or np.ndim(value) == 0:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isfinite(number):
+            # A float32 stands for the decimal it prints, not for its double.
+            text = str(value) if isinstance(value, np.floating) else repr(number)
+            return Fraction(text)
+    raise EpsilonError(
+        f"{name} must be a finite number such as 0.1; received {value!r}"
+    )
+
+
+def _short(text: str) -> str:
+    """Refuse a text that would become a fraction of a billion digits."""
+    _, exponent, power = text.lower().partition("e")
+    if len(text) > 1000 or (exponent and abs(int(power)) > 400):
+        raise ValueError("too long")
+    return text
+
+
+def as_epsilon(value: Any, name: str = "epsilon") -> Fraction:
+    """Read a privacy parameter: a positive, finite number."""
+    epsilon = as_fraction(value, name)
+    if epsilon <= 0:
+        raise EpsilonError(
+            f"{name} must be greater than 0; received {value!r}. "
+            "Common choices lie between 0.01 and 2"
+        )
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise EpsilonError(
+            f"{name} must lie between 1e-9 and 1e9; received {value!r}. Below, the "
+            "noise exceeds every count; above, nothing is protected"
+        )
+    return epsilon
+
+
+def quoted(value: Any) -> str:
+    """Return how a message quotes what was received in place of another thing.
+
+    Objects of this package and short plain values as they are; of everything else the
+    type only, because it may hold records, and messages end up in logs.
+
+    Examples
+    --------
+    >>> quoted(10), quoted("age"), quoted([52_000, 61_000])
+    ('10', "'age'", 'a list')
+    """
+    plain = value is None or isinstance(value, bool | numbers.Number)
+    short = isinstance(value, str) and len(value) <= LONGEST_QUOTE
+    if plain or short or type(value).__module__.startswith(f"{__package__}."):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether `value` is a whole number, of Python or of numpy."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def as_whole(
+    value: Any,
+    name: str,
+    least: int | None = None,
+    most: int | None = None,
+    *,
+    way_out: str = "",
+) -> int:
+    """Read one whole number within limits; a float may hold it."""
+    number = _one_integer(value)
+    if number is None:
+        rule = "be one whole number"
+    elif least is not None and most is not None and not least <= number <= most:
+        rule = f"lie between {least} and {most}"
+    elif least is not None and number < least:
+        rule = f"be at least {least}"
+    else:
+        return number
+    hint = f". {way_out}" if way_out else ""
+    raise InputError(f"{name} must {rule}; received {quoted(value)}{hint}")
+
+
+def _one_integer(value: Any) -> int | None:
+    try:
+        number = as_integers(value, "it")
+    except InputError:
+        return None
+    return int(number) if number.ndim == 0 else None
+
+
+def as_positive(value: Any, name: str) -> float:
+    """Read a positive, finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise InputError(f"{name} must be a positive number; received {quoted(value)}")
+    return number
+
+
+def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction:
+    """Read a share of epsilon: strictly between 0 and 1; None for the default."""
+    if value is None and default is not None:
+        return default
+    share = as_fraction(value, name)
+    if not 0 < share < 1:
+        raise EpsilonError(
+            f"{name} must lie strictly between 0 and 1; received {value!r}. "
+            "It is the part of epsilon spent on that step"
+        )
+    return share
+
+
+def as_confidence(value: Any) -> float:
+    """Read a confidence: strictly between 0 and 1."""
+    confidence = float(as_fraction(value, "confidence"))
+    if not 0 < confidence < 1:
+        raise InputError(
+            f"confidence must lie strictly between 0 and 1; received {value!r}. "
+            "Use 0.95 for intervals that hold 95 % of the noise"
+        )
+    return confidence
+
+
+def as_integers(values: Any, name: str) -> IntArray:
+    """Read whole numbers of any dtype; floats may hold them."""
+    with malformed_as(InputError, f"{name} must be whole numbers"):
+        array: AnyArray = np.asarray(values)
+    if array.dtype.kind == "b":
+        raise InputError(f"{name} must be whole numbers; received truth values")
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise InputError(f"{name} must fit in 64 signed bits; received {array.max()}")
+    if array.dtype.kind in "iu" or array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind != "f":
+        raise InputError(f"{name} must be whole numbers; received dtype {array.dtype}")
+    whole = np.isfinite(array) & (np.abs(array) < 2.0**63)
+    whole &= np.floor(np.where(whole, array, 0.0)) == array
+    if not whole.all():
+        wrong = array[~whole].flat[0]
+        raise InputError(f"{name} must be whole numbers; received {wrong!r}")
+    return array.astype(np.int64)
+
+
+def as_parts(values: Any, cells: int) -> IntArray | None:
+    """Read the part of each cell, numbered from 0.
+
+    There are no more parts than cells; numpy.bincount, which counts them later, writes
+    out of bounds where numbers overflow.
+    """
+    if values is None:
+        return None
+    parts = as_integers(values, "parts")
+    if parts.shape != (cells,) or parts.min() < 0 or parts.max() >= cells:
+        raise InputError(f"parts must number each of the {cells} cells from 0 on")
+    return parts
+
+
+def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
+    """Read counts over a domain: non-negative whole numbers whose total fits int64."""
+    with malformed_as(CountsError, "counts must be an array of whole numbers"):
+        array: AnyArray = np.asarray(values)
+    if array.shape != shape:
+        raise CountsError(
+            f"counts must have the shape of the domain, {shape}; received "
+            f"{array.shape}. Reshape them, or build a Domain of that shape; records "
+            "are counted first (Histogram.from_records)"
+        )
+    if array.dtype.kind == "O":
+        array = _from_objects(array)
+    if array.dtype.kind not in "iuf":
+        raise CountsError(
+            f"counts must be numbers; received dtype {array.dtype}. "
+            "Count the records of each cell first (Histogram.from_records)"
+        )
+    if array.dtype.kind == "f":
+        _check_whole(array)
+    if array.dtype.kind != "u" and array.size and array.min() < 0:
+        raise CountsError(
+            f"counts must not be negative; received {array.min()!s}. "
+            "A histogram counts records"
+        )
+    # The sum of 2^28 counts is checked in floating point, with room to spare.
+    if float(np.sum(array, dtype=np.float64)) >= 2.0**62:
+        raise CountsError(
+            "the total of the counts must stay below 2^62 (4.6e18) so that sums are "
+            f"exact in 64 bits; received {float(np.sum(array, dtype=np.float64)):.3g}. "
+            "Count in larger units"
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _check_whole(array: AnyArray) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise CountsError(
+            f"counts must be finite; received {array[~finite].flat[0]!s}. "
+            "Decide what a missing count means before the release"
+        )
+    whole = np.floor(array) == array
+    if not whole.all():
+        raise CountsError(
+            f"counts must be whole numbers; received {array[~whole].flat[0]!s}. "
+            "Noise is calibrated to one record, so weights must be rounded first"
+        )
+
+
+def _from_objects(array: AnyArray) -> AnyArray:
+    """Python integers too large for int64 arrive as objects, and stay exact."""
+    if all(isinstance(value, numbers.Integral) for value in array.flat):
+        try:
+            return array.astype(np.int64)
+        except OverflowError:
+            raise CountsError(
+                "the total of the counts must stay below 2^62 (4.6e18); received a "
+                "count that does not fit 64 bits. Count in larger units"
+            ) from None
+    raise CountsError(
+        "counts must be numbers; received Python objects. "
+        "Convert them to an integer array first"
+    )
+
+
+@contextmanager
+def malformed_as(error: type[BlowfishError], rule: str) -> Iterator[None]:
+    """Turn what malformed values provoke into one deliberate error.
+
+    For readers of foreign values, where a check of every part would be longer than the
+    reading itself. Serves as a decorator too.
+    """
+    try:
+        yield
+    except BlowfishError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as problem:
+        raise error(
+            f"{rule}; received something else ({type(problem).__name__}: {problem})"
+        ) from problem

@@ -1,0 +1,15 @@
+from . import usefulness as usefulness
+from .accuracy import translate as translate
+from .comparison import compare as compare
+from .posterior_belief import largest_epsilon as largest_epsilon
+from .posterior_belief import risk as risk
+from .recommendation import recommend as recommend
+
+__all__ = [
+    "compare",
+    "largest_epsilon",
+    "recommend",
+    "risk",
+    "translate",
+    "usefulness",
+]

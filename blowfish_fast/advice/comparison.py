@@ -1,0 +1,285 @@
+"""What every admissible mechanism would lose, before a cent is spent.
+
+Reads policy, workload and epsilon, never data:
+
+    strategy      mean squared error   x best
+    ordered                   400.00     1.00
+    edge                      400.00     1.00
+    vertex                    799.80     2.00
+    edge_lines    not admitted: edge lines need a grid of two attributes ...
+    dawa          depends on the data
+
+The errors are exact for the noise that would be drawn, before any fit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.order import curve
+from blowfish_fast.errors import BlowfishError, DataDependentError, SizeError
+from blowfish_fast.measure.strategies.strategy_choice import NAMES, Name, all_choices
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.transformed import Transformed
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Workload
+
+# Their strategies are compared by name.
+COVERED = ("laplace", "ordered", "ordered_hierarchical", "transformed")
+ALONG_A_LINE: tuple[Name, ...] = ("tuned_tree",)
+LONGEST_REASON = 100
+FEW_COEFFICIENTS = 2**20
+"""Cells in all queries up to which noise on the queries is weighed in a hurry."""
+
+
+class Prediction(NamedTuple):
+    """One line of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        A strategy of `Transformed`, "queries", or a registered mechanism.
+    total, mean : float
+        Expected squared error, summed over all queries and per query; infinite where
+        it is not known.
+    mechanism : Mechanism or None
+        Ready to release; None where the policy does not admit it.
+    data_dependent : bool
+        Whether the error depends on the data, so that only a release tells.
+    reason : str
+        Why there is no prediction; empty where there is one.
+    """
+
+    name: str
+    total: float
+    mean: float
+    mechanism: Mechanism | None
+    data_dependent: bool
+    reason: str
+
+    @property
+    def admissible(self) -> bool:
+        """Whether an error was predicted."""
+        return math.isfinite(self.total)
+
+
+class Comparison:
+    """Predicted errors, best first; ``str()`` gives a table.
+
+    Iterating yields every `Prediction`, those without an error last.
+    """
+
+    def __init__(self, predictions: list[Prediction], heading: str) -> None:
+        self.predictions = tuple(
+            sorted(predictions, key=lambda one: float(f"{one.total:.9e}"))
+        )
+        self.heading = heading
+
+    @property
+    def best(self) -> Prediction:
+        """The prediction of least total error."""
+        return self.predictions[0]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The predictions as plain data, for tables and JSON."""
+        return [
+            {
+                "name": one.name,
+                "total": one.total if one.admissible else None,
+                "mean": one.mean if one.admissible else None,
+                "times_best": self._times_best(one) if one.admissible else None,
+                "data_dependent": one.data_dependent,
+                "reason": one.reason,
+            }
+            for one in self.predictions
+        ]
+
+    def _times_best(self, one: Prediction) -> float:
+        if self.best.total == 0.0:
+            return 1.0 if one.total == 0.0 else math.inf
+        return one.total / self.best.total
+
+    def __iter__(self) -> Iterator[Prediction]:
+        return iter(self.predictions)
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def __getitem__(self, name: str) -> Prediction:
+        for one in self.predictions:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        width = max(len("strategy"), *(len(one.name) for one in self.predictions))
+        lines = [
+            self.heading,
+            f"{'strategy':{width}}   mean squared error   x best",
+        ]
+        for one in self.predictions:
+            if one.admissible:
+                times = self._times_best(one)
+                lines.append(f"{one.name:{width}}   {one.mean:18,.6g}   {times:6.2f}")
+        for one in self.predictions:
+            if not one.admissible:
+                why = "" if one.data_dependent else "not admitted: "
+                lines.append(f"{one.name:{width}}   {why}{_short(one.reason)}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return heading and rows as plain data, for JSON."""
+        return {"heading": self.heading, "rows": self.rows}
+
+    def to_pandas(self) -> Any:
+        """Return `rows` as a pandas data frame."""
+        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
+        return pandas.DataFrame(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self)} strategies, best: {self.best.name})"
+
+    def _repr_html_(self) -> str:
+        from blowfish_fast._support.html import panel, table
+
+        lines = [
+            (one.name, f"{one.mean:,.6g}", f"{self._times_best(one):,.2f}")
+            if one.admissible
+            else (one.name, "", _short(one.reason))
+            for one in self.predictions
+        ]
+        heads = ("strategy", "mean squared error", "x best")
+        return panel(self.heading, drawing=table(heads, lines))
+
+
+def compare(
+    policy: Policy, workload: Workload, *, epsilon: Any, hurried: bool = False
+) -> Comparison:
+    """Predict the error of every mechanism that a policy admits, best first.
+
+    Free: no data is read. Mechanisms that choose from the data are listed without a
+    number.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable.
+    workload : Workload
+        What will be asked.
+    epsilon : number
+        What one release may spend.
+    hurried : bool
+        Leave out what takes long to predict and is unlikely to win.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(1000)
+    >>> policy = bf.policies.Threshold(line, theta=20)
+    >>> table = bf.compare(policy, bf.workloads.AllRanges(line), epsilon=0.1)
+    >>> table.best.name
+    'ordered_hierarchical'
+    >>> table["vertex"].total > 10 * table.best.total
+    True
+    >>> release = table.best.mechanism.release([3] * 1000)
+    """
+    granted = as_epsilon(epsilon)
+    # The constructor checks that policy and workload fit each other.
+    Transformed(policy, workload, epsilon=granted, partition=None)
+    found = _strategies(policy, workload, granted, hurried)
+    found.append(_queries(policy, workload, granted, hurried))
+    for name, kind in MECHANISMS.items():
+        if name not in COVERED and "workload" in inspect.signature(kind).parameters:
+            found.append(_registered(name, kind, policy, workload, granted))
+    heading = f"{workload!r} under {policy!r}, eps = {float(granted):g}"
+    return Comparison(found, heading)
+
+
+def _strategies(
+    policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
+) -> list[Prediction]:
+    drawn_at = epsilon / policy.factor
+    free = policy.unconstrained
+    cells = Buckets.single_cells(policy.domain.size)
+    lined = policy.domain.ndim == 1
+    names = tuple(one for one in NAMES if lined or one not in ALONG_A_LINE)
+    choices = all_choices(
+        free, workload.form(cells), drawn_at, names=names, hurried=hurried
+    )
+    if not lined:
+        along = curve(policy.domain)
+        choices += all_choices(
+            free.project(along), workload.form(along), drawn_at, names=ALONG_A_LINE
+        )
+    return [
+        Prediction(
+            one.name,
+            one.variance,
+            one.variance / max(workload.queries, 1),
+            None
+            if one.strategy is None
+            else Transformed(
+                policy, workload, epsilon=epsilon, partition=None, strategy=one.name
+            ),
+            False,
+            one.reason,
+        )
+        for one in choices
+    ]
+
+
+def _queries(
+    policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
+) -> Prediction:
+    def build() -> Mechanism:
+        if hurried and workload.queries * workload.mean_cells() > FEW_COEFFICIENTS:
+            raise SizeError("its queries hold too many cells to be weighed in a hurry")
+        return Laplace(policy, workload, epsilon=epsilon, on="queries")
+
+    return _predicted("queries", build, workload)
+
+
+def _registered(
+    name: str,
+    kind: type[Mechanism],
+    policy: Policy,
+    workload: Workload,
+    epsilon: Fraction,
+) -> Prediction:
+    def build() -> Mechanism:
+        return kind(policy, workload, epsilon=epsilon)
+
+    return _predicted(name, build, workload)
+
+
+def _predicted(name: str, build: Any, workload: Workload) -> Prediction:
+    mechanism = None
+    try:
+        mechanism = build()
+        total = mechanism.expected_total_error()
+    except DataDependentError:
+        why = "depends on the data: only a release tells"
+        return Prediction(name, math.inf, math.inf, mechanism, True, why)
+    except BlowfishError as problem:
+        return Prediction(name, math.inf, math.inf, None, False, str(problem))
+    return Prediction(
+        name, total, total / max(workload.queries, 1), mechanism, False, ""
+    )
+
+
+def _short(reason: str) -> str:
+    """Return the first words of a reason, on one line."""
+    text = " ".join(reason.split())
+    if len(text) <= LONGEST_REASON:
+        return text
+    return text[:LONGEST_REASON].rsplit(" ", 1)[0] + " ..."

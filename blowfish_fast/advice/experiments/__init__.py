@@ -1,0 +1,1 @@
+"""Mechanisms compared over folders of data: tasks, rows, tables, verdicts."""

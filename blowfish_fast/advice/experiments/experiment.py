@@ -1,0 +1,206 @@
+"""What an experiment is: tasks that give rows, rows that give a table and a verdict.
+
+Serves ``runner``, which does the tasks in several processes, and every module of this
+package that holds a table or a figure of a paper.
+
+    Settings --tasks--> Task "adult/0.1/2" --run--> rows  --summary--> table, verdict
+                        Task "adult/0.5/0" --run--> rows  --draw-----> figure
+
+To write one, derive from `Experiment`, fill in its words (`name`, `title`, `claim`,
+`protocol`, `needs`), the four functions, and list instances in a module-level tuple
+``EXPERIMENTS``; `collection` finds it there. Rules:
+
+- a task is done in another process: its arguments are plain values, and it reads its
+  data by name (``datasets``), never from an attribute of the experiment;
+- all chance comes from `seed_of`, so that the rows of a task depend on the settings and
+  its key alone, whatever the number of processes and the order of the tasks;
+- a row is flat: text, numbers, truth values or None. What a mechanism refuses on public
+  grounds is a row too, with the reason under ``skipped`` and no error;
+- `summary` and `draw` see rows as they come back from the CSV, in the order of the
+  tasks, and must manage with the part that an interrupted run has left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from blowfish_fast.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+Value = str | int | float | bool | None
+Row = dict[str, Value]
+Outcome = Literal["reproduced", "not reproduced", "beaten"]
+
+MOST_TRIALS = 10**6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked for.
+
+    Parameters
+    ----------
+    trials : int
+        Repetitions of every configuration.
+    seed : int
+        All chance comes from it; every release is therefore an experiment.
+    data : Path, optional
+        Folder with ``1d/*.npy`` and ``2d/*.npy``; None for generated stand-ins.
+    quick : bool
+        The short form: small domains, few configurations, seconds in all.
+
+    Examples
+    --------
+    >>> Settings(trials=10, seed=1, quick=True).data is None
+    True
+    """
+
+    trials: int
+    seed: int
+    data: Path | None = None
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.trials, bool) or not isinstance(self.trials, int):
+            raise InputError(f"trials must be a whole number; received {self.trials!r}")
+        if not 1 <= self.trials <= MOST_TRIALS:
+            raise InputError(
+                f"trials must lie between 1 and {MOST_TRIALS:,}; received "
+                f"{self.trials}. Each trial is one release of every configuration"
+            )
+        if not 0 <= self.seed < 2**63:
+            raise InputError(
+                f"seed must lie between 0 and 2^63 - 1; received {self.seed}"
+            )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of work of its own: a key that names it, and plain arguments.
+
+    Examples
+    --------
+    >>> Task("adult/0.1", {"data": "adult", "epsilon": 0.1}).arguments["epsilon"]
+    0.1
+    """
+
+    key: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the paper's claim held, and by how much.
+
+    Examples
+    --------
+    >>> print(Verdict("reproduced", "within 3 % of the printed values"))
+    reproduced: within 3 % of the printed values
+    """
+
+    outcome: Outcome
+    by: str
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.by}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A table to print and the verdict beneath it.
+
+    `lines` hold one value per column; numbers are formatted when they are shown, None
+    is an empty cell. `notes` are sentences that belong to the table.
+
+    Examples
+    --------
+    >>> verdict = Verdict("beaten", "by a factor of 1.4")
+    >>> Summary(("data", "error"), [("adult", 99.5)], verdict).columns
+    ('data', 'error')
+    """
+
+    columns: Sequence[str]
+    lines: Sequence[Sequence[Value]]
+    verdict: Verdict
+    notes: Sequence[str] = ()
+
+
+class Experiment(ABC):
+    """One table or figure of a paper.
+
+    Attributes
+    ----------
+    name : str
+        As typed: ``blowfish experiment NAME``.
+    title : str
+        The table or figure, and of which paper.
+    claim : str
+        What the paper says it shows, in words.
+    protocol : str
+        One sentence or two: what is repeated how often, and what is measured.
+    needs : tuple of str
+        Data sets, such as ``"1d/adult"`` or ``"2d/twitter"``; checked before the first
+        task. Sets that only exist as generated stand-ins are not listed.
+    trials : int
+        The paper's number of repetitions, used when none is asked for.
+    size : tuple of float
+        Width and height of the figure in inches.
+
+    Examples
+    --------
+    >>> from experiments import experiment_named
+    >>> experiment = experiment_named("dawa-table2")
+    >>> tasks = experiment.tasks(Settings(trials=1, seed=1, quick=True))
+    >>> experiment.name, len(tasks) > 0
+    ('dawa-table2', True)
+    """
+
+    name: str
+    title: str
+    claim: str
+    protocol: str
+    needs: tuple[str, ...] = ()
+    trials: int = 3
+    size: tuple[float, float] = (9.0, 5.0)
+
+    quick_trials: ClassVar[int] = 1
+
+    @abstractmethod
+    def tasks(self, settings: Settings) -> list[Task]:
+        """Return the work; keys differ, order is that of the rows in the CSV."""
+
+    @abstractmethod
+    def run(self, task: Task, settings: Settings) -> list[Row]:
+        """Do one task, in whatever process, and return its rows."""
+
+    @abstractmethod
+    def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
+        """Return the table and the verdict."""
+
+    @abstractmethod
+    def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
+        """Draw on an empty figure; the claim is written beneath it by others."""
+
+
+def seed_of(settings: Settings, *words: object) -> int:
+    """Return a seed that belongs to these words: 63 bits, the same on every machine.
+
+    What two tasks must share, such as a workload, is drawn from words they share.
+
+    Examples
+    --------
+    >>> settings = Settings(trials=1, seed=7)
+    >>> seed_of(settings, "workload", 0) == seed_of(settings, "workload", 0)
+    True
+    >>> seed_of(settings, "workload", 0) == seed_of(settings, "workload", 1)
+    False
+    """
+    text = "\x1f".join(str(word) for word in (settings.seed, *words))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -1,0 +1,164 @@
+"""The files of a run: rows as CSV, a figure with the claim, a page of words.
+
+Every file is written beside its place and moved there whole, so that a reader never
+meets half of one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from blowfish_fast._support.optional import require
+
+from .experiment import Experiment, Row, Settings, Summary, Value
+
+EMPTY = "-"
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows under the columns that any of them has; None is an empty cell."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    _write(path, text.getvalue().encode())
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Read rows back: numbers as numbers, empty cells as None."""
+    with path.open(newline="") as file:
+        return [
+            {name: _value(text) for name, text in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def write_figure(
+    path: Path,
+    experiment: Experiment,
+    settings: Settings,
+    rows: Sequence[Row],
+    summary: Summary,
+) -> None:
+    """Draw the experiment above the paper's claim and our verdict."""
+    require("matplotlib", extra="plot", purpose="Drawing an experiment")
+    from matplotlib.figure import Figure
+
+    width, height = experiment.size
+    words = [
+        f"{experiment.title}: {experiment.claim}",
+        f"Here: {verdict_line(summary, settings)}",
+    ]
+    lines = [
+        line
+        for sentence in words
+        for line in textwrap.wrap(sentence, max(int(width * 16), 60))
+    ]
+    margin = 0.18 * len(lines) + 0.15
+    figure = Figure(figsize=(width, height + margin), layout="constrained")
+    foot = margin / (height + margin)
+    places = figure.add_gridspec(2, 1, height_ratios=[1.0 - foot, foot])
+    above, beneath = figure.add_subfigure(places[0]), figure.add_subfigure(places[1])
+    experiment.draw(rows, above)
+    beneath.text(
+        0.02, 0.95, "\n".join(lines), fontsize=8.5, va="top", ha="left", wrap=False
+    )
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=120)
+    _write(path, content.getvalue())
+
+
+def write_words(
+    path: Path,
+    experiment: Experiment,
+    settings: Settings,
+    summary: Summary,
+    picture: Path | None,
+) -> None:
+    """Write claim, protocol, table and verdict as Markdown, beside the figure."""
+    parts = [f"# {experiment.title}", f"**The paper:** {experiment.claim}"]
+    if picture is not None:
+        parts.append(f"![{experiment.title}]({picture.name})")
+    parts += words_of(experiment, settings, summary)
+    _write(path, ("\n\n".join(parts) + "\n").encode())
+
+
+def words_of(experiment: Experiment, settings: Settings, summary: Summary) -> list[str]:
+    """Return verdict, protocol, table and notes as paragraphs of Markdown."""
+    return [
+        f"**Here:** {verdict_line(summary, settings)}",
+        f"{experiment.protocol} {run_line(settings)}",
+        markdown_table(summary),
+        *summary.notes,
+    ]
+
+
+def verdict_line(summary: Summary, settings: Settings) -> str:
+    """Return the verdict, with a warning where the data are not the paper's."""
+    if settings.quick:
+        return f"{summary.verdict} (short form, which shows only that it runs)"
+    if settings.data is None:
+        return f"{summary.verdict} (on generated data, not the paper's)"
+    return str(summary.verdict)
+
+
+def run_line(settings: Settings) -> str:
+    """Return how this run was done."""
+    form = "Short form: small domains. " if settings.quick else ""
+    data = "generated" if settings.data is None else "published, unless marked"
+    times = "1 trial" if settings.trials == 1 else f"{settings.trials} trials"
+    return (
+        f"{form}This run: {times}, seed {settings.seed}, data: {data}; seeded releases "
+        "are experiments, not private."
+    )
+
+
+def markdown_table(summary: Summary) -> str:
+    """Return the table of a summary as Markdown."""
+    head = markdown_row(summary.columns)
+    rule = "|" + "---|" * len(summary.columns)
+    lines = [markdown_row([shown(value) for value in line]) for line in summary.lines]
+    return "\n".join([head, rule, *lines])
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """Return one row of a table; a bar inside a cell, as of |x|, ends no cell."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def shown(value: Value) -> str:
+    """Return a value as a table shows it: three significant digits."""
+    if value is None:
+        return EMPTY
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    if value == 0.0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+    return f"{value:.2e}"
+
+
+def _value(text: str | None) -> Value:
+    if text is None or text == "":
+        return None
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _write(path: Path, content: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_bytes(content)
+    beside.replace(path)

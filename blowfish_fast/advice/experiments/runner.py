@@ -1,0 +1,210 @@
+"""Runs an experiment: tasks in several processes, every finished one kept on disk.
+
+    tasks --> processes --> NAME.journal --> NAME.csv   rows, in the order of the tasks
+                                             NAME.png   figure with the paper's claim
+                                             NAME.md    claim, protocol, table, verdict
+
+The rows depend on the settings alone, not on the number of processes. A run that is
+stopped leaves its finished tasks in the journal and in the CSV; the same command goes
+on from there, and refuses to mix runs of other settings into one folder.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from blowfish_fast._support.workers import worker_processes
+from blowfish_fast.errors import InputError
+from blowfish_fast.mechanisms.base import _version
+from experiments.collection import experiment_named
+
+from .datasets import check_data, fingerprint
+from .experiment import Experiment, Row, Settings, Summary, Task
+from .result_files import write_csv, write_figure, write_words
+from .task_journal import TaskJournal, journal_header
+
+Progress = Callable[[int, int, str], None]
+
+SECONDS_BETWEEN_FILES = 2.0
+"""A CSV is written anew at most this often while tasks finish."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a run left: rows, their summary, and the files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> experiment = experiment_named("kdtree-fig3")
+    >>> settings = Settings(trials=1, seed=1, quick=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
+    ...     print(len(done.rows) > 0, done.settings.quick)
+    True True
+    """
+
+    experiment: Experiment
+    settings: Settings
+    rows: list[Row]
+    summary: Summary
+    files: tuple[Path, ...]
+
+
+def settings_for(
+    experiment: Experiment,
+    out: Path,
+    *,
+    trials: int | None = None,
+    seed: int | None = None,
+    data: Path | None = None,
+    quick: bool = False,
+    anew: bool = False,
+) -> Settings:
+    """Return the settings that the words ask for.
+
+    Without `trials` the paper's number is taken, one in the short form. Without `seed`
+    the run that is in the folder goes on; a new run draws one and writes it down.
+    """
+    if seed is None:
+        kept = {} if anew else journal_header(_journal_path(experiment, out))
+        seed = int(kept.get("seed", secrets.randbits(32)))
+    if trials is None:
+        trials = experiment.quick_trials if quick else experiment.trials
+    return Settings(trials=trials, seed=seed, data=data, quick=quick)
+
+
+def run_experiment(
+    experiment: Experiment,
+    settings: Settings,
+    out: Path,
+    *,
+    processes: int = 1,
+    progress: Progress | None = None,
+    anew: bool = False,
+    figure: bool = True,
+) -> Finished:
+    """Do all tasks that are not done yet, then write CSV, figure, words.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        From `experiment_named`.
+    settings : Settings
+        From `settings_for`.
+    out : Path
+        Folder of the results; made if missing.
+    processes : int
+        1 works in this process, more share the tasks.
+    progress : callable, optional
+        Called with tasks done, tasks in all and the key of the last one.
+    anew : bool
+        Discard what an earlier run has left in the folder.
+    figure : bool
+        Whether to draw; needs the extra ``plot``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> experiment = experiment_named("kdtree-fig3")
+    >>> settings = Settings(trials=1, seed=1, quick=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
+    ...     print(sorted(file.name for file in done.files))
+    ['kdtree-fig3.csv', 'kdtree-fig3.md']
+    """
+    if processes < 1:
+        raise InputError(f"processes must be at least 1; received {processes}")
+    check_data(settings.data, experiment.needs)
+    tasks = experiment.tasks(settings)
+    assert len({task.key for task in tasks}) == len(tasks), "keys must differ"
+    journal = _journal(experiment, settings, out, anew)
+    csv = out / f"{experiment.name}.csv"
+    left = [task for task in tasks if task.key not in journal.done]
+    if progress is not None:
+        progress(len(tasks) - len(left), len(tasks), "")
+    written = time.monotonic()
+    try:
+        for key, rows in _worked(experiment, settings, left, processes):
+            journal.add(key, rows)
+            if progress is not None:
+                progress(len(journal.done), len(tasks), key)
+            if time.monotonic() - written > SECONDS_BETWEEN_FILES:
+                write_csv(csv, _rows(journal, tasks))
+                written = time.monotonic()
+    finally:
+        # Also on the way out of an interruption.
+        write_csv(csv, _rows(journal, tasks))
+    rows = _rows(journal, tasks)
+    summary = experiment.summary(rows, settings)
+    files = [csv]
+    picture = out / f"{experiment.name}.png"
+    if figure:
+        write_figure(picture, experiment, settings, rows, summary)
+        files.append(picture)
+    words = out / f"{experiment.name}.md"
+    write_words(words, experiment, settings, summary, picture if figure else None)
+    return Finished(experiment, settings, rows, summary, (*files, words))
+
+
+def work(name: str, task: Task, settings: Settings) -> list[Row]:
+    """Do one task; every row says that its noise was seeded."""
+    rows = experiment_named(name).run(task, settings)
+    return [{**row, "private": False} for row in rows]
+
+
+def _worked(
+    experiment: Experiment, settings: Settings, tasks: Sequence[Task], processes: int
+) -> Iterator[tuple[str, list[Row]]]:
+    """Yield finished tasks as they come."""
+    if processes == 1 or len(tasks) <= 1:
+        for task in tasks:
+            yield task.key, work(experiment.name, task, settings)
+        return
+    waiting: dict[Future[list[Row]], str] = {}
+    with worker_processes(min(processes, len(tasks))) as pool:
+        for task in tasks:
+            waiting[pool.submit(work, experiment.name, task, settings)] = task.key
+        while waiting:
+            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield waiting.pop(future), future.result()
+
+
+def _journal_path(experiment: Experiment, out: Path) -> Path:
+    return out / f"{experiment.name}.journal"
+
+
+def _journal(
+    experiment: Experiment, settings: Settings, out: Path, anew: bool
+) -> TaskJournal:
+    header: dict[str, Any] = {
+        "experiment": experiment.name,
+        "trials": settings.trials,
+        "seed": settings.seed,
+        "quick": settings.quick,
+        "data": fingerprint(settings.data, experiment.needs),
+        "version": _version(),
+    }
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not os.access(out, os.W_OK):
+            raise PermissionError(f"no permission to write in {out}")
+        return TaskJournal.opened(_journal_path(experiment, out), header, anew=anew)
+    except OSError as problem:
+        raise InputError(
+            f"results cannot be written to {out} ({problem}); choose another folder "
+            "with --out"
+        ) from None
+
+
+def _rows(journal: TaskJournal, tasks: Sequence[Task]) -> list[Row]:
+    """Return the rows of finished tasks in the order of the tasks."""
+    return [row for task in tasks for row in journal.done.get(task.key, [])]

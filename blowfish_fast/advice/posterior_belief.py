@@ -1,0 +1,312 @@
+"""How far answers can shift what an attacker believes about one person.
+
+    prior belief that the value is d          p
+    after answers of eps_total in all         at most p / (p + (1 - p) e^(-eps_total))
+
+The attacker may know everybody else's record. The bound is below 1 for every epsilon,
+and approached by randomised response, so it cannot be improved. Proof, and where the
+printed theorem differs: ``docs/proofs/posterior_belief.md``.
+
+Numbers are read as the decimals that were typed; beliefs are rounded up and epsilons
+down, so that rounding never favours the attacker.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, overload
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import (
+    EpsilonLike,
+    as_epsilon,
+    as_fraction,
+    as_whole,
+)
+from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
+from blowfish_fast.policies import Policy
+
+DIGITS = Context(prec=60, Emin=-(10**12), Emax=10**12)
+SLACK = Decimal(10) ** -50
+UNITS = 10**9
+"""Epsilon is found to the billionth, the unit in which ledgers count."""
+
+MOST_CELLS = 2**13
+"""Largest domain whose distances are all looked at."""
+
+
+class Belief(float):
+    """A bound on a posterior belief, usable as a number.
+
+    Attributes
+    ----------
+    prior : Fraction
+        Belief before any answer.
+    exponent : Fraction or float
+        Epsilon of all answers together times the steps between two values; infinite
+        where the policy does not protect.
+    loose : float
+        The bound as printed, prior * e^exponent, which may exceed 1.
+    """
+
+    prior: Fraction
+    exponent: Fraction | float
+    loose: float
+
+    def __new__(cls, prior: Fraction, exponent: Fraction | float) -> Belief:
+        """Work out the bound, rounded up."""
+        belief = super().__new__(cls, _bound(prior, exponent))
+        belief.prior = prior
+        belief.exponent = exponent
+        belief.loose = _loose(prior, exponent)
+        return belief
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.prior, self.exponent
+
+    def __repr__(self) -> str:
+        return f"Belief({float(self):.6g}, before: {float(self.prior):g})"
+
+
+@overload
+def risk(
+    prior: EpsilonLike,
+    *,
+    epsilon: EpsilonLike,
+    queries: int = ...,
+    policy: Policy | None = ...,
+    steps: int | None = ...,
+) -> Belief: ...
+
+
+@overload
+def risk(
+    prior: FloatArray | list[float],
+    *,
+    epsilon: EpsilonLike,
+    queries: int = ...,
+    policy: Policy | None = ...,
+    steps: int | None = ...,
+) -> FloatArray: ...
+
+
+def risk(
+    prior: Any,
+    *,
+    epsilon: Any,
+    queries: Any = 1,
+    policy: Policy | None = None,
+    steps: int | None = None,
+) -> Belief | FloatArray:
+    """Return the largest belief that an attacker can reach in a person's value.
+
+    Parameters
+    ----------
+    prior : number, or array over the cells of `policy`
+        Belief beforehand that the person's value is the true one; or a whole
+        distribution over the cells, which gives a sharper bound for each cell.
+    epsilon : number
+        Of each answer. With a ledger, ``epsilon=ledger.spent, queries=1``.
+    queries : int
+        How many answers the person's record took part in.
+    policy : Policy, optional
+        The policy of `epsilon`. Values d steps apart are protected by e^(eps * d), so
+        under `AddRemove` (where replacing a record is two steps) and under `Line` the
+        bound is weaker; 1 where no path protects. Left out: one step, as under
+        `Full`.
+    steps : int, optional
+        Instead of `policy`: the most steps between two values.
+
+    Returns
+    -------
+    Belief or (cells,) float64
+        A bound on the posterior belief, rounded up.
+
+    Examples
+    --------
+    >>> risk(0.1, epsilon=0.5, queries=2)
+    Belief(0.231969, before: 0.1)
+    >>> import blowfish_fast as bf
+    >>> line = bf.policies.Line(bf.Domain(3))
+    >>> risk([0.2, 0.6, 0.2], epsilon=1, policy=line).round(3)
+    array([0.447, 0.803, 0.447])
+    """
+    total = as_epsilon(epsilon) * _as_queries(queries)
+    _check_policy(policy)
+    if np.ndim(prior) == 0:
+        return Belief(_as_belief(prior, "prior"), total * _steps(policy, steps))
+    if policy is None:
+        raise InputError(
+            "a distribution over cells needs the policy that says how far they are "
+            "apart: risk(prior, epsilon=..., policy=...)"
+        )
+    return _by_cell(np.asarray(prior, dtype=np.float64), total, policy)
+
+
+def largest_epsilon(
+    prior: Any,
+    belief: Any,
+    *,
+    queries: Any = 1,
+    policy: Policy | None = None,
+    steps: int | None = None,
+) -> Fraction:
+    """Return the largest epsilon of each answer that keeps a belief within bounds.
+
+    The inverse of `risk`; Corollary 31 of the paper, with the exact bound in place of
+    the printed one. To keep the belief from growing by more than a factor x, ask for
+    ``belief = x * prior``.
+
+    Parameters
+    ----------
+    prior, belief : number
+        What an attacker believes beforehand, and may believe afterwards.
+    queries, policy, steps
+        As for `risk`.
+
+    Returns
+    -------
+    Fraction
+        Rounded down to a billionth; every mechanism takes it as epsilon.
+
+    Examples
+    --------
+    >>> epsilon = largest_epsilon(0.1, belief=0.5, queries=10)
+    >>> float(epsilon)
+    0.219722457
+    >>> risk(0.1, epsilon=epsilon, queries=10) <= 0.5
+    True
+    """
+    _check_policy(policy)
+    before, after = _as_belief(prior, "prior"), _as_belief(belief, "belief")
+    if not 0 < before < after < 1:
+        raise InputError(
+            "the belief afterwards must lie between the prior and 1, and the prior "
+            f"above 0; received prior={prior!r} and belief={belief!r}. Every answer "
+            "may raise a belief a little, and none makes it certain"
+        )
+    repeats = _steps(policy, steps)
+    if repeats == math.inf:
+        raise PolicyError(
+            "some values have no path between them, so this policy does not keep them "
+            "apart at any epsilon"
+        )
+    times = _as_queries(queries) * int(repeats)
+    odds = (after * (1 - before)) / (before * (1 - after))
+    with localcontext(DIGITS):
+        units = math.floor(_decimal(odds).ln() * UNITS / times)
+    while units > 0:
+        epsilon = Fraction(units, UNITS)
+        reached = _bound(before, epsilon * times)
+        if Fraction(reached) <= after:
+            return as_epsilon(epsilon)
+        units -= 1
+    raise EpsilonError(
+        f"no epsilon of a billionth or more keeps the belief below {belief!r}; allow a "
+        "little more, or ask fewer queries"
+    )
+
+
+def _check_policy(policy: Any) -> None:
+    """Refuse what is no policy, and one whose distances do not bound beliefs."""
+    if policy is not None and not isinstance(policy, Policy):
+        raise PolicyError(
+            f"state a policy, such as policies.Full(domain); received {policy!r}"
+        )
+    if policy is not None and policy.has_constraints:
+        raise PolicyError(
+            "known counts tie people to each other, so several records may change "
+            "with one; state the most steps between two values: steps=..."
+        )
+
+
+def _bound(prior: Fraction, exponent: Fraction | float) -> float:
+    if prior in (0, 1):
+        return float(prior)
+    if exponent == math.inf:
+        return 1.0
+    with localcontext(DIGITS):
+        decay = (-_decimal(Fraction(exponent))).exp() * (1 - SLACK)
+        return _float_above(1 / (1 + _decimal((1 - prior) / prior) * decay))
+
+
+def _loose(prior: Fraction, exponent: Fraction | float) -> float:
+    if prior == 0:
+        return 0.0
+    limit = 700.0
+    return float(prior) * math.exp(exponent) if exponent < limit else math.inf
+
+
+def _by_cell(prior: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
+    """Bound the belief in each cell by the distances to all others."""
+    weights = prior.reshape(-1)
+    cells = policy.domain.size
+    _check_size(cells)
+    valid = prior.shape in (policy.domain.shape, (cells,)) and (weights >= 0).all()
+    if not valid or abs(float(weights.sum()) - 1.0) > 1e-9:
+        raise InputError(
+            f"a prior over cells has one belief, 0 or more, for each of the {cells} "
+            "cells, and they add up to 1"
+        )
+    bounds = np.zeros(cells)
+    for cell in np.flatnonzero(weights):
+        steps = policy.distance(np.arange(cells), cell)
+        evidence = float((weights * np.exp(-float(total) * steps)).sum())
+        # The sum of as many terms is exact to far better than this margin.
+        bounds[cell] = min(1.0, float(weights[cell]) / evidence * (1.0 + 1e-11))
+    return bounds
+
+
+def _steps(policy: Policy | None, steps: Any) -> int | float:
+    """Return the most steps between two values; infinite where no path leads."""
+    if steps is not None:
+        number = as_whole(steps, "steps")
+        if policy is not None or number < 1:
+            raise InputError(
+                "give the policy or the most steps between two values, at least 1; "
+                f"received steps={steps!r}" + (" and a policy" if policy else "")
+            )
+        return number
+    if policy is None:
+        return 1
+    if not (policy.has_moves or policy.has_bottom):
+        return math.inf
+    cells = np.arange(policy.domain.size)
+    if not policy.has_moves and policy.bottom_cells().all():
+        # Out by one step, in by another.
+        return 2 if cells.size > 1 else 1
+    _check_size(cells.size)
+    longest = max(float(policy.distance(cells, cell).max()) for cell in cells)
+    return int(longest) if math.isfinite(longest) else math.inf
+
+
+def _check_size(cells: int) -> None:
+    if cells > MOST_CELLS:
+        raise SizeError(
+            f"the distances of {cells:,} cells are too many to compare; at most 2^13 = "
+            f"{MOST_CELLS:,}. State the most steps between two values: steps=..."
+        )
+
+
+def _as_belief(value: Any, name: str) -> Fraction:
+    belief = as_fraction(value, name)
+    if not 0 <= belief <= 1:
+        raise InputError(f"{name} is a probability from 0 to 1; received {value!r}")
+    return belief
+
+
+def _as_queries(queries: Any) -> int:
+    return as_whole(queries, "queries", 1)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _float_above(value: Decimal) -> float:
+    nearest = float(value)
+    return nearest if Decimal(nearest) >= value else math.nextafter(nearest, 2.0)

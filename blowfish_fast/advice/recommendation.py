@@ -1,0 +1,413 @@
+"""Which mechanism to use, from public facts alone, and why.
+
+Mechanisms that draw the same noise whatever the data have a *predicted* error, exact.
+Those that choose from the data have a *typical* one: the error on generated histograms
+of the same domain and about as many records (``reference_shapes``), all of them seeded.
+
+    mechanism      error          on data like
+    dawa            38.1  typical   even 9, bells 41, steps 30, spikes 52 ...
+    hierarchy      158.0  predicted
+    laplace        432.2  predicted
+
+Errors are root mean squares over all queries, in records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_epsilon, as_whole
+from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity, Workload
+
+from .comparison import Comparison, Prediction, compare
+from .private_choice import ChosenPrivately
+from .reference_shapes import SEED, generated_shapes
+from .typical_error import typical_errors
+
+FITTED = {
+    "noise_first": "noise_first",
+    "ordered": "ordered_fitted",
+    "transformed": "transformed",
+}
+"""Mechanisms whose fit or partition improves on what is predicted for their noise."""
+
+MANY_CELLS = 2**14
+TRIALS = 3
+LEAST_ERROR = 1e-9
+MOST_KEPT = 256
+LONGEST_REASON = 160
+
+Progress = Callable[[int, int, str], None]
+
+
+class Advice(NamedTuple):
+    """One line of a recommendation.
+
+    Attributes
+    ----------
+    name : str
+        A strategy of `Transformed`, "queries", or a registered mechanism.
+    kind : {"predicted", "typical", "refused"}
+        Exact for any data; measured on generated data; or not to be had.
+    error : float
+        Root of the mean squared error per query, in records; over the shapes, the
+        geometric mean.
+    by_shape : dict
+        The error on each generated histogram; empty unless typical.
+    mechanism : Mechanism or None
+        Ready to release.
+    reason : str
+        Why there is no error; empty where there is one.
+    """
+
+    name: str
+    kind: str
+    error: float
+    by_shape: dict[str, float]
+    mechanism: Mechanism | None
+    reason: str
+
+
+class Recommendation:
+    """Mechanisms by error, best first; ``str()`` gives a table and the reasons.
+
+    Attributes
+    ----------
+    advice : tuple of Advice
+        Those without an error last.
+    because : tuple of str
+        Plain sentences.
+    shapes : dict
+        The generated histograms.
+    """
+
+    def __init__(
+        self, advice: list[Advice], shapes: dict[str, IntArray], heading: str
+    ) -> None:
+        self.advice = tuple(sorted(advice, key=lambda one: float(f"{one.error:.6e}")))
+        self.shapes = shapes
+        self.heading = heading
+        self.because = tuple(_reasons(self))
+
+    @property
+    def best(self) -> Advice:
+        """The mechanism of least error."""
+        return self.advice[0]
+
+    @property
+    def best_predicted(self) -> Advice | None:
+        """The mechanism of least error that holds for any data."""
+        return next((one for one in self.advice if one.kind == "predicted"), None)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines as plain data, for tables and JSON."""
+        return [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "error": one.error if math.isfinite(one.error) else None,
+                "by_shape": one.by_shape,
+                "reason": one.reason,
+            }
+            for one in self.advice
+        ]
+
+    def best_on(self, shape: str) -> Advice:
+        """Return the mechanism of least error on one generated histogram."""
+        return min(
+            (one for one in self.advice if one.mechanism is not None),
+            key=lambda one: one.by_shape.get(shape, one.error),
+        )
+
+    def choosing(self, *, share: Any) -> ChosenPrivately:
+        """Return a mechanism that spends `share` of epsilon on choosing by the data.
+
+        It looks, privately, which generated histogram the data resembles, and uses
+        what is best there. Worth its price only where the best differ much.
+        """
+        best = self.best.mechanism
+        if best is None:
+            raise InputError("no mechanism can be used, so there is none to choose")
+        candidates = {
+            name: self.best_on(name).mechanism or best for name in self.shapes
+        }
+        return ChosenPrivately(
+            best.policy,
+            best.workload,
+            epsilon=best.epsilon,
+            shapes=self.shapes,
+            candidates=candidates,
+            choice_share=share,
+        )
+
+    def __iter__(self) -> Iterator[Advice]:
+        return iter(self.advice)
+
+    def __len__(self) -> int:
+        return len(self.advice)
+
+    def __getitem__(self, name: str) -> Advice:
+        for one in self.advice:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        width = max(len("mechanism"), *(len(one.name) for one in self.advice))
+        lines = [self.heading, f"{'mechanism':{width}}   {'error':>12}   how known"]
+        for one in self.advice:
+            if one.kind != "refused":
+                lines.append(
+                    f"{one.name:{width}}   {one.error:12,.4g}   {one.kind}"
+                    + _shown_shapes(one.by_shape)
+                )
+        for one in self.advice:
+            if one.kind == "refused":
+                lines.append(f"{one.name:{width}}   not admitted: {one.reason}")
+        return "\n".join([*lines, "", *self.because])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return heading, rows and reasons as plain data, for JSON."""
+        return {"heading": self.heading, "rows": self.rows, "because": [*self.because]}
+
+    def to_pandas(self) -> Any:
+        """Return `rows` as a pandas data frame."""
+        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
+        return pandas.DataFrame(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Recommendation({len(self)} mechanisms, best: {self.best.name})"
+
+    def _repr_html_(self) -> str:
+        from blowfish_fast._support.html import panel, table
+
+        lines = [
+            (one.name, f"{one.error:,.4g}", one.kind + _shown_shapes(one.by_shape))
+            if one.kind != "refused"
+            else (one.name, "", f"not admitted: {one.reason}")
+            for one in self.advice
+        ]
+        drawing = table(("mechanism", "error", "how known"), lines)
+        return panel(self.heading, sentence=" ".join(self.because), drawing=drawing)
+
+
+def recommend(
+    policy: Policy,
+    workload: Workload,
+    *,
+    epsilon: Any,
+    records: int,
+    trials: int | None = None,
+    seed: int = SEED,
+    progress: Progress | None = None,
+) -> Recommendation:
+    """Rank mechanisms for a task by predicted or typical error, and say why.
+
+    Free: no data is read.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable.
+    workload : Workload
+        What will be asked.
+    epsilon : number
+        What one release may spend.
+    records : int
+        Roughly how many records there are; a public guess.
+    trials : int, optional
+        Releases per generated histogram; 3, or 1 on more than 2^14 cells.
+    seed : int
+        Of the generated histograms and of the noise on them: equal seeds, equal advice.
+    progress : callable, optional
+        Called with steps done, steps in all and what comes next.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(256)
+    >>> asked = bf.workloads.Ranges.random(line, 200, rng=1)
+    >>> policy = bf.policies.AddRemove(line)
+    >>> advice = bf.recommend(policy, asked, epsilon=0.1, records=5000, trials=1)
+    >>> advice["vertex"].kind, advice["dawa"].kind
+    ('predicted', 'typical')
+    >>> advice.best.error < advice["vertex"].error
+    True
+    """
+    granted = as_epsilon(epsilon)
+    guessed = as_whole(records, "records")
+    if trials is None:
+        trials = TRIALS if policy.domain.size <= MANY_CELLS else 1
+    repeats = as_whole(trials, "trials", 1)
+    shapes = generated_shapes(policy.domain, guessed, seed=seed)
+    predictions = compare(policy, workload, epsilon=granted)
+    simulated = _simulated(predictions, policy, workload, granted)
+    found = [_predicted(one) for one in predictions if one.name not in simulated]
+    for number, (name, mechanism) in enumerate(simulated.items()):
+        if progress is not None:
+            progress(number, len(simulated), name)
+        found.append(_typical(name, mechanism, shapes, repeats, seed))
+    if progress is not None:
+        progress(len(simulated), len(simulated), "done")
+    heading = (
+        f"{workload!r} under {policy!r}, eps = {float(granted):g}, about {guessed:,} "
+        "records"
+    )
+    return Recommendation(found, shapes, heading)
+
+
+def _simulated(
+    predictions: Comparison, policy: Policy, workload: Workload, epsilon: Fraction
+) -> dict[str, Mechanism]:
+    """Return the mechanisms whose error only a release shows, by name."""
+    found = {
+        one.name: one.mechanism
+        for one in predictions
+        if one.data_dependent and one.mechanism is not None
+    }
+    for name, shown in FITTED.items():
+        # A mechanism that refuses this policy or domain is left out: its strategies
+        # are among the predictions, with the reason.
+        with contextlib.suppress(BlowfishError):
+            found[shown] = MECHANISMS[name](policy, workload, epsilon=epsilon)
+    return found
+
+
+def _predicted(one: Prediction) -> Advice:
+    if one.admissible:
+        error = math.sqrt(max(one.mean, 0.0))
+        return Advice(one.name, "predicted", error, {}, one.mechanism, "")
+    return Advice(one.name, "refused", math.inf, {}, None, _short(one.reason))
+
+
+_KNOWN: WeakKeyDictionary[Workload, dict[Any, dict[str, float]]] = WeakKeyDictionary()
+"""Errors found before, for as long as their workload lives: a few floats each."""
+
+
+def _typical(
+    name: str,
+    mechanism: Mechanism,
+    shapes: dict[str, IntArray],
+    trials: int,
+    seed: int,
+) -> Advice:
+    # Every name stands for one mechanism with its defaults, so this tells questions
+    # apart.
+    records = int(next(iter(shapes.values())).sum())
+    key = (name, mechanism.policy, mechanism.epsilon, records, trials, seed)
+    known = _KNOWN.setdefault(mechanism.workload, {})
+    if key not in known:
+        try:
+            errors = typical_errors(mechanism, shapes, trials=trials, seed=seed)
+        except BlowfishError as problem:
+            return Advice(name, "refused", math.inf, {}, None, _short(str(problem)))
+        if len(known) >= MOST_KEPT:
+            known.clear()
+        known[key] = errors
+    errors = dict(known[key])
+    logs = [math.log(max(one, LEAST_ERROR)) for one in errors.values()]
+    typical = math.exp(sum(logs) / len(logs))
+    return Advice(name, "typical", typical, errors, mechanism, "")
+
+
+def _reasons(one: Recommendation) -> Iterator[str]:
+    """Say in plain words what stands behind the order."""
+    best = one.best
+    if best.mechanism is None:
+        yield "No mechanism can be used here."
+        return
+    cells = best.mechanism.domain.size
+    records = int(next(iter(one.shapes.values())).sum())
+    if best.kind == "predicted":
+        yield (
+            f"{best.name} is off by {best.error:,.4g} records per query (root mean "
+            "square): exact for the noise that would be drawn, whatever the data."
+        )
+    else:
+        hardest = max(best.by_shape, key=lambda shape: best.by_shape[shape])
+        yield (
+            f"{best.name} is typically off by {best.error:,.4g} records per query "
+            f"(root mean square): the geometric mean over {len(one.shapes)} generated "
+            f"histograms of {cells:,} cells and {records:,} records, from "
+            f"{min(best.by_shape.values()):,.4g} to {best.by_shape[hardest]:,.4g} (on "
+            f"{hardest!r}). It depends on the data, so yours may differ."
+        )
+    certain = one.best_predicted
+    if best.kind == "typical" and certain is not None:
+        loses = [
+            shape for shape, error in best.by_shape.items() if error > certain.error
+        ]
+        times = certain.error / max(best.error, LEAST_ERROR)
+        yield (
+            f"Of those whose error holds for any data, {certain.name} is best: "
+            f"{certain.error:,.4g}, {times:,.3g} times as much"
+            + (f"; it is better on {', '.join(loses)}." if loses else ".")
+        )
+    yield from _about_cells(best.mechanism, cells, records)
+    usual = best.name
+    others = {
+        shape: one.best_on(shape).name
+        for shape in one.shapes
+        if one.best_on(shape).name != usual
+    }
+    if others:
+        listed = ", ".join(f"{name} on {shape!r}" for shape, name in others.items())
+        yield (
+            f"Other data would call for others: {listed}. `choosing(share=...)` spends "
+            "that share of epsilon on finding out which."
+        )
+    else:
+        yield (
+            f"{usual} is best on each of the generated histograms: choosing by the "
+            "data would gain nothing."
+        )
+
+
+def _about_cells(mechanism: Mechanism, cells: int, records: int) -> Iterator[str]:
+    """Compare the noise on one cell with what a cell holds."""
+    laplace = Laplace(
+        mechanism.policy, Identity(mechanism.domain), epsilon=mechanism.epsilon
+    )
+    try:
+        noise = math.sqrt(laplace.expected_total_error() / cells)
+    except BlowfishError:
+        return
+    held = records / cells
+    if noise > 2 * held:
+        yield (
+            f"Noise on a single cell ({noise:,.3g}) is well above the {held:,.3g} "
+            "records that a cell holds on average: what merges cells, or measures sums "
+            "of many, gains most."
+        )
+    elif noise < held / 2:
+        yield (
+            f"A cell holds {held:,.3g} records on average, well above the noise on it "
+            f"({noise:,.3g}): merging cells gains little unless they are alike."
+        )
+
+
+def _shown_shapes(by_shape: dict[str, float]) -> str:
+    if not by_shape:
+        return ""
+    return ": " + ", ".join(f"{name} {error:,.3g}" for name, error in by_shape.items())
+
+
+def _short(reason: str) -> str:
+    """Return the first words of a reason, on one line."""
+    text = " ".join(reason.split())
+    if len(text) <= LONGEST_REASON:
+        return text
+    return text[:LONGEST_REASON].rsplit(" ", 1)[0] + " ..."

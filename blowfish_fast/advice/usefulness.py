@@ -1,0 +1,221 @@
+"""How far noisy cells may lead every count astray: (error, delta)-usefulness.
+
+A release is (error, delta)-useful for a class of queries if with probability 1 - delta
+the answers to all of them lie within `error` of the truth. Sums over sets of noisy
+cells are off by at most the sum of all |noise|, whichever the set:
+
+    printed   P(sum > t)  <=  cells * exp(-t / (cells * b))     union over the cells
+    exact     P(sum > t)   =  P(Gamma(cells, b) > t)            |noise| is exponential
+
+The first is the bound of the DPCube paper (its Lemma 41); the second is the law itself
+and about six times smaller for a hundred cells. Noise on the integers, which the
+library draws, exceeds an exponential by ``b * ln(2 / (1 + exp(-1 / b)))`` at most, half
+a count or less, in every cell; `discrete` adds this.
+
+A relative count is a count divided by the number of records, so the same error is
+reached with enough of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from blowfish_fast._support.validation import as_epsilon, as_positive, as_whole
+from blowfish_fast.errors import InputError
+
+Bound = Literal["exact", "printed"]
+
+__all__ = [
+    "cells_delta",
+    "cells_error",
+    "cells_records",
+    "largest_sensitivity",
+    "parity_agreement",
+]
+
+
+def cells_error(
+    cells: int,
+    *,
+    epsilon: Any,
+    delta: float,
+    sensitivity: float = 1.0,
+    bound: Bound = "exact",
+    discrete: bool = False,
+    records: int | None = None,
+) -> float:
+    """Return the error within which all counts lie, with probability 1 - delta.
+
+    Parameters
+    ----------
+    cells : int
+        Number of noisy cells.
+    epsilon : number
+        Spent on them.
+    delta : float
+        Probability with which some answer may be further off.
+    sensitivity : float
+        1 when a record is added or removed, 2 when it moves; for sums, times the
+        largest value.
+    bound : {"exact", "printed"}
+        The law of the sum of all noise, or the paper's bound on it.
+    discrete : bool
+        Whether the noise is drawn on the integers, as the library does.
+    records : int, optional
+        For relative counts: the public number of records, by which errors are divided.
+
+    Examples
+    --------
+    >>> round(cells_error(100, epsilon=0.05, delta=0.05, bound="printed"), 2)
+    15201.8
+    >>> round(cells_error(100, epsilon=0.05, delta=0.05), 2)
+    2339.94
+    """
+    number, width = _checked(cells, epsilon, sensitivity)
+    chance = _chance(delta)
+    if bound == "printed":
+        error = number * width * math.log(number / chance)
+    else:
+        from scipy.special import gammainccinv
+
+        _known(bound)
+        error = float(gammainccinv(number, chance)) * width
+    error += _rounding(number, width, discrete)
+    return error if records is None else error / _records(records)
+
+
+def cells_delta(
+    cells: int,
+    *,
+    epsilon: Any,
+    error: float,
+    sensitivity: float = 1.0,
+    bound: Bound = "exact",
+    discrete: bool = False,
+    records: int | None = None,
+) -> float:
+    """Return the probability that some count is off by more than `error`.
+
+    The inverse of `cells_error`; parameters as there.
+
+    Examples
+    --------
+    >>> round(cells_delta(100, epsilon=0.05, error=2339.94), 4)
+    0.05
+    """
+    number, width = _checked(cells, epsilon, sensitivity)
+    distance = as_positive(error, "error") * (
+        1 if records is None else _records(records)
+    )
+    distance = max(distance - _rounding(number, width, discrete), 0.0)
+    if bound == "printed":
+        return min(1.0, number * math.exp(-distance / (number * width)))
+    from scipy.special import gammaincc
+
+    _known(bound)
+    return float(gammaincc(number, distance / width))
+
+
+def cells_records(
+    cells: int,
+    *,
+    epsilon: Any,
+    delta: float,
+    error: float,
+    sensitivity: float = 1.0,
+    bound: Bound = "exact",
+    discrete: bool = False,
+) -> int:
+    """Return how many records relative counts need to be (error, delta)-useful.
+
+    Parameters as in `cells_error`; `error` is relative, such as 0.01.
+
+    Examples
+    --------
+    >>> cells_records(100, epsilon=0.05, delta=0.05, error=0.1, bound="printed")
+    152019
+    """
+    absolute = cells_error(
+        cells,
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=sensitivity,
+        bound=bound,
+        discrete=discrete,
+    )
+    return math.ceil(absolute / as_positive(error, "error"))
+
+
+def largest_sensitivity(
+    cells: int, *, epsilon: Any, delta: float, error: float, bound: Bound = "exact"
+) -> float:
+    """Return the largest sensitivity of a linear query that stays within `error`.
+
+    The condition of the paper's Theorem 42 with ``bound="printed"``.
+
+    Examples
+    --------
+    >>> round(largest_sensitivity(1024, epsilon=1, delta=0.05, error=100), 2)
+    0.09
+    """
+    return as_positive(error, "error") / cells_error(
+        cells, epsilon=epsilon, delta=delta, bound=bound
+    )
+
+
+def parity_agreement(noise_rate: float, combined: int) -> float:
+    """Return how often the sum of some labels modulo 2 is right, each wrong by itself.
+
+    The piling-up lemma: 1/2 + (1 - 2 * noise_rate)^combined / 2. Learning a bit of a
+    parity of d - 1 bits by elimination combines up to d - 1 labels (not d - 2, as the
+    paper's appendix C has it).
+
+    Examples
+    --------
+    >>> round(parity_agreement(0.1, 6), 6)
+    0.631072
+    """
+    if not 0 <= noise_rate <= 1:
+        raise InputError(f"noise_rate must lie in [0, 1]; received {noise_rate!r}")
+    labels = as_whole(combined, "combined", 0)
+    return float(0.5 + 0.5 * (1.0 - 2.0 * noise_rate) ** labels)
+
+
+def _checked(cells: Any, epsilon: Any, sensitivity: float) -> tuple[int, float]:
+    """Return the number of cells and the scale of their noise."""
+    number = as_whole(cells, "cells")
+    if number < 1:
+        raise InputError(f"there must be at least one cell; received {cells!r}")
+    reach = as_positive(sensitivity, "sensitivity")
+    return number, reach / float(as_epsilon(epsilon))
+
+
+def _chance(delta: float) -> float:
+    if not 0 < delta < 1:
+        raise InputError(
+            f"delta must lie strictly between 0 and 1; received {delta!r}. It is the "
+            "probability of a larger error"
+        )
+    return float(delta)
+
+
+def _records(records: Any) -> int:
+    number = as_whole(records, "records")
+    if number < 1:
+        raise InputError(
+            f"relative counts need at least one record; received {records!r}"
+        )
+    return number
+
+
+def _known(bound: str) -> None:
+    if bound != "exact":
+        raise InputError(f'bound must be "exact" or "printed"; received {bound!r}')
+
+
+def _rounding(cells: int, width: float, discrete: bool) -> float:
+    """Return how far sums of integer noise may exceed those of exponential noise."""
+    if not discrete:
+        return 0.0
+    return cells * width * math.log(2.0 / (1.0 + math.exp(-1.0 / width)))

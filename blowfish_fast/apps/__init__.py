@@ -1,0 +1,1 @@
+"""Where people meet the library: command line, explorer, server, other packages."""

@@ -1,0 +1,199 @@
+"""``blowfish compare``: predicted errors before anything is spent.
+
+One policy and one epsilon give a table of all mechanisms, best first. Several epsilons,
+or several policies, are set side by side, and drawn with ``--picture``:
+
+    several epsilons      error against epsilon
+    several thresholds    what a wider promise costs
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.advice.comparison import Comparison, compare
+from blowfish_fast.apps.cli.files.picture_files import check_picture, write_picture
+from blowfish_fast.apps.cli.parsing.words import (
+    parsed_domain,
+    parsed_policy,
+    parsed_workload,
+)
+from blowfish_fast.apps.cli.printing import (
+    remark,
+    show,
+    show_table,
+    significant,
+    waiting,
+)
+from blowfish_fast.errors import InputError
+from blowfish_fast.policies import Policy, Threshold
+from blowfish_fast.workloads import Workload
+
+AROUND = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Where a picture of a single epsilon looks: these times as much."""
+
+
+def run_compare(
+    *,
+    cells: Sequence[str],
+    policies: Sequence[str],
+    workload: str,
+    epsilons: Sequence[str],
+    top: int,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Predict, print, and draw if asked to."""
+    if len(policies) > 1 and len(epsilons) > 1:
+        raise InputError(
+            "set several policies side by side, or several epsilons, but not both at "
+            f"once; received {len(policies)} policies and {len(epsilons)} epsilons"
+        )
+    if picture is not None:
+        check_picture(picture)
+    domain = parsed_domain(cells)
+    stated = [parsed_policy(words, domain) for words in policies]
+    asked = parsed_workload(workload, domain)
+    with waiting("predicting") as step:
+        tables: list[Comparison] = []
+        for policy in stated:
+            for epsilon in epsilons:
+                step(f"eps = {epsilon} under {type(policy).__name__}")
+                tables.append(compare(policy, asked, epsilon=epsilon))
+        if picture is not None:
+            step("drawing")
+            write_picture(lambda: _drawn(stated, asked, epsilons), picture)
+    if as_json:
+        show(_as_plain(tables, stated, epsilons, asked, picture))
+        return
+    if len(tables) == 1:
+        _show_one(tables[0], top)
+    elif len(policies) == 1:
+        heading = f"{asked!r} under {stated[0]!r}"
+        _show_several(tables, heading, [f"eps = {one}" for one in epsilons], top)
+    else:
+        _show_several(tables, f"{asked!r}, eps = {epsilons[0]}", list(policies), top)
+    if picture is not None:
+        remark(f"written: {picture}")
+
+
+def _show_one(table: Comparison, top: int) -> None:
+    rows = [
+        [
+            one["name"],
+            significant(math.sqrt(one["mean"])),
+            significant(one["mean"]),
+            f"{one['times_best']:,.2f}",
+        ]
+        for one in table.rows[:top]
+        if one["mean"] is not None
+    ]
+    names = ["strategy", "error per query", "mean squared error", "x best"]
+    show_table(names, rows, title=table.heading)
+    _show_rest(table)
+
+
+def _show_several(
+    tables: list[Comparison], heading: str, names: list[str], top: int
+) -> None:
+    """Print root mean square errors, a column per policy or epsilon."""
+    best_rank = {
+        one.name: min(_rank(table, one.name) for table in tables) for one in tables[0]
+    }
+    listed = sorted(
+        (name for name, rank in best_rank.items() if math.isfinite(rank)),
+        key=lambda name: best_rank[name],
+    )
+    rows = [
+        [name, *(_error_text(table, name) for table in tables)] for name in listed[:top]
+    ]
+    show_table(["error per query", *names], rows, title=heading)
+    best = [
+        f"{table.best.name} ({name})" for table, name in zip(tables, names, strict=True)
+    ]
+    show(f"Best: {', '.join(best)}.")
+    _show_rest(tables[0])
+
+
+def _show_rest(table: Comparison) -> None:
+    """Say which mechanisms have no number, and why."""
+    show(
+        "Errors are in records, the root of the mean square, for any data: no data "
+        "was read and nothing was spent."
+    )
+    depends = [one.name for one in table if one.data_dependent]
+    if depends:
+        show(
+            f"Their error depends on the data: {', '.join(depends)}. blowfish "
+            "recommend tries them on generated data."
+        )
+    refused = [
+        one.name for one in table if not one.admissible and not one.data_dependent
+    ]
+    if refused:
+        show(f"Not admitted here: {', '.join(refused)}; --json says why.")
+
+
+def _rank(table: Comparison, name: str) -> float:
+    """Return how many times the least error a strategy has; infinite if unknown."""
+    found = {row["name"]: row["times_best"] for row in table.rows}
+    return math.inf if found.get(name) is None else float(found[name])
+
+
+def _error_text(table: Comparison, name: str) -> str:
+    if not math.isfinite(_rank(table, name)):
+        return ""
+    return significant(math.sqrt(table[name].mean))
+
+
+def _as_plain(
+    tables: list[Comparison],
+    policies: list[Policy],
+    epsilons: Sequence[str],
+    workload: Workload,
+    picture: Path | None,
+) -> dict[str, Any]:
+    pairs = [(policy, epsilon) for policy in policies for epsilon in epsilons]
+    return {
+        "workload": repr(workload),
+        "queries": workload.queries,
+        "comparisons": [
+            {
+                "policy": repr(policy),
+                "epsilon": str(as_epsilon(epsilon)),
+                "best": table.best.name,
+                "mechanisms": table.rows,
+            }
+            for table, (policy, epsilon) in zip(tables, pairs, strict=True)
+        ],
+        "picture": None if picture is None else str(picture),
+    }
+
+
+def _drawn(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -> Any:
+    """Draw errors against epsilon, or over the thresholds."""
+    from blowfish_fast.plotting import error_against_epsilon, tradeoff_over_theta
+
+    if len(policies) == 1:
+        several: list[Any] = list(epsilons)
+        if len(several) == 1:
+            several = [float(as_epsilon(several[0])) * times for times in AROUND]
+        return error_against_epsilon(policies[0], workload, several)
+    thresholds = [one for one in policies if isinstance(one, Threshold)]
+    units = {one.unit for one in thresholds}
+    if len(thresholds) < len(policies) or len(units) > 1:
+        raise InputError(
+            "several policies are drawn when all are thresholds of one unit, such as "
+            "--policy threshold:2 --policy threshold:8"
+        )
+    return tradeoff_over_theta(
+        policies[0].domain,
+        workload,
+        [float(one.theta) for one in thresholds],
+        epsilon=epsilons[0],
+        unit="cells" if units == {"cells"} else "value",
+    )

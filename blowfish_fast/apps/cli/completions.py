@@ -1,0 +1,66 @@
+"""What the shell offers after Tab: names of mechanisms, policies, workloads.
+
+Read from the names of files and from texts, so that nothing heavy is imported while
+someone waits for a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+
+POLICIES = (
+    ("add_remove", "whether someone is in the data"),
+    ("full", "any two values; the number of people is public"),
+    ("line", "neighbouring values"),
+    ("attribute", "records that differ in one column"),
+    ("threshold:", "values at most so many cells apart"),
+    ("blocks:", "values inside one block"),
+    ("graph:", "pairs of cells from a file"),
+    ("product:", "one policy per column"),
+)
+WORKLOADS = (
+    ("identity", "every cell"),
+    ("prefixes", "running totals"),
+    ("all_ranges", "every range"),
+    ("total", "the number of people"),
+    ("ranges:", "random ranges, or those of a file"),
+    ("rectangles:", "random rectangles, or those of a file"),
+    ("marginals:", "the table over some columns"),
+)
+NO_MECHANISMS = ("base", "registry")
+Offers = list[tuple[str, str]]
+
+
+def policies(incomplete: str) -> Offers:
+    """Return the policies that begin so."""
+    return _matching(POLICIES, incomplete)
+
+
+def workloads(incomplete: str) -> Offers:
+    """Return the workloads that begin so."""
+    return _matching(WORKLOADS, incomplete)
+
+
+def mechanisms(incomplete: str) -> Offers:
+    """Return the mechanisms that begin so: each has a file of its name."""
+    spec = find_spec("blowfish_fast")
+    folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else Path()
+    names = sorted(path.stem for path in (folder / "mechanisms").glob("[a-z]*.py"))
+    return _matching(
+        ((one, "") for one in names if one not in NO_MECHANISMS), incomplete
+    )
+
+
+def experiments(incomplete: str) -> Offers:
+    """Return the experiments that begin so."""
+    from experiments.collection import ALL, all_experiments
+
+    listed = [(name, one.title) for name, one in all_experiments().items()]
+    more = [(ALL, "one after the other"), ("page", "a page from the results")]
+    return _matching([*listed, *more], incomplete)
+
+
+def _matching(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:
+    return [one for one in offers if one[0].startswith(incomplete)]

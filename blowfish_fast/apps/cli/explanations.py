@@ -1,0 +1,332 @@
+"""What a policy, a price and a mechanism mean, in sentences for a curator.
+
+    policy   ->  what stays secret, and what does not
+    epsilon  ->  how sure an attacker can become           (`posterior_belief.risk`)
+    release  ->  how exact it is, and what intervals hold
+    name     ->  the six labels of a mechanism's docstring
+
+Nothing here reads data: policies, releases and docstrings are public.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast.advice.posterior_belief import risk
+from blowfish_fast.apps.cli.parsing.words import nearest
+from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.measure.strategies import strategy_choice
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity
+
+from .release_questions import measures_answers
+
+LABELS = (
+    *("Guarantee", "Neighbours", "Sensitivity"),
+    *("Error", "Complexity", "Source"),
+)
+PRIORS = ("0.01", "0.1", "0.5")
+MEANING = (
+    "Epsilon-Blowfish means: whatever is published is at most e^epsilon times as "
+    "likely from one database as from a neighbouring one, and the policy says which "
+    "databases are neighbours."
+)
+LOSSLESS = (
+    *("hierarchy", "laplace", "ordered", "ordered_hierarchical", "privelet"),
+    "transformed",
+)
+"""Mechanisms that lose nothing but noise unless they merge cells."""
+
+OTHER_NAMES = {"queries": "laplace", "ordered_fitted": "ordered"}
+"""Names in tables that stand for a mechanism used in a special way."""
+
+MOST_INTERVALS = 2**18
+"""Cells up to which the intervals of all are looked at."""
+
+
+class Section(NamedTuple):
+    """A heading, its sentences, and a small table with its names first."""
+
+    heading: str
+    sentences: list[str]
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+class Certainty(NamedTuple):
+    """How sure an attacker can become: beforehand, and afterwards at most.
+
+    `one_step` is for values that the policy joins, `any_value` for the farthest ones;
+    None where the policy is too large to look at every distance.
+    """
+
+    before: float
+    one_step: float
+    any_value: float | None
+    steps: float | None
+
+
+def certainties(policy: Policy, epsilon: Fraction) -> list[Certainty]:
+    """Return how far a release can shift three beliefs about one person."""
+    found = []
+    for prior in PRIORS:
+        near = risk(prior, epsilon=epsilon, steps=1)
+        try:
+            far = risk(prior, epsilon=epsilon, policy=policy)
+        except BlowfishError:
+            # Known counts, or too many cells to compare.
+            found.append(Certainty(float(prior), float(near), None, None))
+            continue
+        steps = float(far.exponent / epsilon)
+        found.append(Certainty(float(prior), float(near), float(far), steps))
+    return found
+
+
+def secret_section(policy: Policy) -> Section:
+    """Say what the policy keeps indistinguishable."""
+    return Section(
+        "What stays secret",
+        [
+            _sentence(policy.describe()),
+            f"Two databases count as neighbours when {policy.neighbours}.",
+        ],
+    )
+
+
+def attack_section(policy: Policy, epsilon: Fraction) -> Section:
+    """Say how sure someone can become of one person's value."""
+    heading = "What an attacker can learn"
+    if epsilon == 0:
+        return Section(
+            heading, ["Nothing about any one person: all that was released is public."]
+        )
+    sentences = [
+        "Someone may know the records of everybody else, the code and the policy. How "
+        "likely a person's value seemed to them before, and can seem at most after "
+        f"this release at eps = {float(epsilon):g}:"
+    ]
+    found = certainties(policy, epsilon)
+    steps = found[0].steps
+    several = steps is not None and steps != 1
+    near = "whether they are there" if policy.has_bottom else "values one step apart"
+    names = ["before", f"after: {near}" if several else "after"]
+    if several:
+        names.append(
+            "after: any values"
+            if steps == math.inf
+            else f"after: values up to {steps:,.0f} steps apart"
+        )
+    rows = [tuple(names)]
+    for one in found:
+        row = [f"{one.before:.0%}", _percent(one.one_step)]
+        if several and one.any_value is not None:
+            row.append(_percent(one.any_value))
+        rows.append(tuple(row))
+    if steps == math.inf:
+        sentences.append(
+            "Between values that no path of the policy joins nothing is promised: "
+            "someone may become certain which of them a person has."
+        )
+    elif steps is None:
+        sentences.append(
+            "This is for values one step apart; d steps apart, e^(eps * d): the "
+            "farther, the less."
+        )
+    return Section(heading, sentences, tuple(rows))
+
+
+def limits_section(policy: Policy) -> Section:
+    """Say what is not promised."""
+    parts = policy.components()
+    sentences = []
+    if not policy.has_bottom:
+        sentences.append(
+            "The number of records is public under this policy."
+            if parts.count == 1
+            else f"The values fall into {parts.count:,} parts that no edge joins: "
+            "which part holds a person is not protected, and the number of records in "
+            "each is public."
+        )
+    if policy.has_constraints:
+        sentences.append("The counts that are stated as known are public.")
+    sentences += [
+        "Whoever contributed k records is protected by e^(k * eps) only.",
+        "Other releases about the same people add up; only a ledger that all of them "
+        "go through keeps count.",
+        "What is true of people at large, such as that incomes rise with age, may be "
+        "learnt: that is what the release is for.",
+        "If one person's record gives away another's, both count as changing together.",
+    ]
+    return Section("What is not promised", sentences)
+
+
+def exactness_section(release: Release) -> Section:
+    """Say how exact a release is."""
+    heading = "How exact it is"
+    if release.covers == "nothing":
+        return Section(
+            heading,
+            [
+                f"{release.mechanism} is not linear in its noise: its answers come "
+                "without intervals, and how far they are off depends on the data."
+            ],
+        )
+    if measures_answers(release):
+        return Section(
+            heading,
+            [
+                "Only the queries it was made for were measured, and only they have "
+                "intervals.",
+                "Other questions are answered from these as if records were spread "
+                "evenly, and such an answer may be far off.",
+            ],
+        )
+    sentences = []
+    if release.domain.size <= MOST_INTERVALS:
+        half = half_width(release)
+        sentences.append(
+            f"In a single cell the noise stays within {half:,.3g} records, in 95 cases "
+            "of 100 (the median over the cells)."
+            if half is not None
+            else "Intervals are known for the queries it was made for."
+        )
+    sentences.append(
+        "Intervals account for all the noise that was drawn"
+        + (
+            ", and nothing else was lost."
+            if _lossless(release)
+            else "; what merging or smoothing loses is not in them."
+        )
+    )
+    return Section(heading, sentences)
+
+
+def half_width(release: Release) -> float | None:
+    """Return the median half width of single cells at 95 %."""
+    try:
+        bounds = release.intervals(Identity(release.domain), 0.95)
+    except BlowfishError:
+        return None
+    return float(np.median(bounds[:, 1] - bounds[:, 0])) / 2
+
+
+def _lossless(release: Release) -> bool:
+    (measurement,) = release.measurements
+    whole = measurement.buckets.count == release.domain.size
+    return whole and release.mechanism in LOSSLESS
+
+
+def labelled(name: str) -> dict[str, str]:
+    """Return the summary and the six labels of a mechanism, as plain text.
+
+    Examples
+    --------
+    >>> labelled("laplace")["Summary"]
+    'Release a histogram with discrete Laplace noise.'
+    """
+    text = inspect.getdoc(MECHANISMS[name]) or ""
+    notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", text, re.S | re.M)
+    found = {"Summary": text.splitlines()[0]}
+    body = "" if notes is None else notes[1]
+    for label in LABELS:
+        entry = re.search(
+            rf"^{label}: (.*?)(?=^\w+: |^\S+\n|\n\n|\Z)", body, re.S | re.M
+        )
+        if entry is not None:
+            found[label] = _unmarked(entry[1])
+    reference = re.search(r"\.\. \[1\] (.*?)(?=\n\n|\n\.\. |\Z)", text, re.S)
+    if reference is not None:
+        found["Paper"] = " ".join(reference[1].split())
+    return found
+
+
+def mechanism_sections(name: str) -> list[Section]:
+    """Explain a mechanism, or a strategy of ``transformed``, by its name."""
+    strategies = strategy_meanings()
+    name = OTHER_NAMES.get(name, name)
+    if name in MECHANISMS:
+        found = labelled(name)
+        titles = {
+            "Guarantee": "What it promises",
+            "Neighbours": "Between which databases",
+            "Sensitivity": "What the noise must cover",
+            "Error": "How far off it is",
+            "Complexity": "How long it takes",
+            "Source": "Where it comes from",
+        }
+        sections = [Section(f"{name}", [found["Summary"]])]
+        sections += [
+            Section(title, [_sentence(found[label])])
+            for label, title in titles.items()
+            if label in found
+        ]
+        sections[1].sentences.append(MEANING)
+        if "Paper" in found:
+            sections[-1].sentences.append(f"[1] {found['Paper']}")
+        if "docs/proofs" not in found.get("Source", ""):
+            sections[-1].sentences.append(f"Proof: docs/proofs/{name}.md.")
+        return sections
+    if name in strategies:
+        return [
+            Section(
+                name,
+                [
+                    f"A strategy of transformed that measures {strategies[name]}.",
+                    "Chosen by predicted error, from policy, workload and epsilon "
+                    "alone.",
+                ],
+            ),
+            *mechanism_sections("transformed")[1:],
+        ]
+    known = [*MECHANISMS, *strategies]
+    raise InputError(
+        "explain takes a job file (.toml), the file of a release, or the name of a "
+        f"mechanism; received {name!r}{nearest(name, known)}. Mechanisms are "
+        f"{', '.join(MECHANISMS)}"
+    )
+
+
+def strategy_meanings() -> dict[str, str]:
+    """Return what each strategy measures, from the table of its module."""
+    table = re.findall(
+        r"^    (\w+) {2,}(\S.*)$", strategy_choice.__doc__ or "", re.MULTILINE
+    )
+    return {name: what for name, what in table if name in strategy_choice.NAMES}
+
+
+def _sentence(text: str) -> str:
+    plain = text[:1].upper() + text[1:]
+    return plain if plain.endswith(".") else f"{plain}."
+
+
+def _unmarked(text: str) -> str:
+    """Return docstring text on one line, without its marks."""
+    return " ".join(text.replace("`", "").replace("[1]_", "[1]").split())
+
+
+def _percent(belief: float) -> str:
+    """Round up: a bound must not look smaller than it is."""
+    if 0.999 < belief < 1.0:
+        return "nearly 100%"
+    digits = 2 if belief < 0.1 else 1
+    rounded = math.ceil(belief * 10 ** (2 + digits)) / 10**digits
+    return f"{rounded:.{digits}f}%"
+
+
+def as_plain(sections: list[Section]) -> list[dict[str, Any]]:
+    """Return sections for JSON."""
+    return [
+        {
+            "heading": one.heading,
+            "sentences": list(one.sentences),
+            **({"rows": [list(row) for row in one.rows]} if one.rows else {}),
+        }
+        for one in sections
+    ]

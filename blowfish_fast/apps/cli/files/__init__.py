@@ -1,0 +1,1 @@
+"""Files and databases that commands read and write."""

@@ -1,0 +1,121 @@
+"""Small public tables from files: edges of a graph, labels of blocks, queries.
+
+    edges.npy                        any array of numbers, as numpy.save writes it
+    edges.csv      from,to           a line of names is passed over
+                   0,1
+                   1,2
+
+What is read here is public, unless the caller says `private`: files of counts are
+read so, and then no message quotes them.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.errors import InputError
+
+SUFFIXES = (".csv", ".npy", ".txt")
+
+
+def names_a_file(words: str) -> bool:
+    """Return whether words look like the name of a file of numbers."""
+    return Path(words).suffix.lower() in SUFFIXES
+
+
+def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:
+    """Return the rows of numbers in a file.
+
+    Parameters
+    ----------
+    path : path
+        A .npy file, or text with commas between numbers.
+    meaning : str
+        What they are, for messages.
+    private : bool
+        Whether messages must not quote them.
+    """
+    if path.suffix.lower() == ".npy":
+        array = loaded_array(path, meaning)
+    else:
+        array = _rows(path, meaning, private)
+    if array.size == 0:
+        raise InputError(f"{path} holds no {meaning}; it is empty")
+    return array.astype(np.float64)
+
+
+def lines_of(path: Path, meaning: str) -> list[str]:
+    """Return the lines of a text file, without blank ones."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise InputError(_unread(path, meaning, problem)) from None
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    if not found:
+        raise InputError(f"{path} holds no {meaning}; it is empty")
+    return found
+
+
+def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
+    """Return the numbers of a .npy file; pickled ones are refused, never run.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    meaning : str
+        What they are, for messages.
+    mapped : bool
+        Whether they stay in the file until they are used.
+    """
+    try:
+        array: AnyArray = np.load(
+            path, mmap_mode="r" if mapped else None, allow_pickle=False
+        )
+    except (OSError, ValueError, EOFError, MemoryError, OverflowError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else None
+        raise InputError(
+            f"{path} cannot be read ({why or 'no plain array of numbers'}); expected "
+            f"there: {meaning}, as numpy.save writes them"
+        ) from None
+    if not isinstance(array, np.ndarray):
+        raise InputError(
+            f"{path} holds several arrays; expected there: {meaning}, one array, as "
+            "numpy.save writes it"
+        )
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{path} must hold numbers ({meaning}); its dtype is {array.dtype}"
+        )
+    return array
+
+
+def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
+    rows = [[one.strip() for one in row] for row in csv.reader(lines_of(path, meaning))]
+    if not all(_is_number(one) for one in rows[0]):
+        rows = rows[1:]
+    for at, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]) or not all(_is_number(one) for one in row):
+            found = "is not like that" if private else f"is {','.join(row)!r}"
+            raise InputError(
+                f"every line of {path} must hold the same number of numbers "
+                f"({meaning}); row {at} {found}"
+            )
+    return np.array([[float(one) for one in row] for row in rows])
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unread(path: Path, meaning: str, problem: Exception) -> str:
+    why = problem.strerror if isinstance(problem, OSError) else None
+    return f"{path} cannot be read ({why or problem}); expected there: {meaning}"

@@ -1,0 +1,208 @@
+"""Where counts come from: a file, a database, or people made up on the spot.
+
+    counts.npy               counts of every cell, of the domain's shape
+    people.csv, .parquet     records, read chunk by chunk        (``record_files``)
+    people.duckdb, URL       one GROUP BY in the database        (``database_source``)
+    demo                     made-up people                      (``demo_people``)
+
+A source is checked by its schema alone, which is all that a dry run does. It is read
+once, and what it hands over is a `Histogram`, which never prints its counts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.apps.cli.parsing.text_forms import TextForm, checked_form
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.records import Rule
+from blowfish_fast.errors import InputError
+
+from .array_files import loaded_array, numbers_from_file
+from .csv_chunks import Part
+from .database_source import DatabaseTable, names_a_database
+from .demo_people import made_up_people
+from .record_files import CSV, PARQUET, PLAIN, RecordsFile, counted
+
+FORMS = (
+    "a .csv (.tsv, .txt, .csv.gz), .parquet or .npy file, a .duckdb or .sqlite file, "
+    'an address such as postgres://..., or "demo" for made-up people'
+)
+SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+
+
+class Source(Protocol):
+    """Something that can be counted over a domain."""
+
+    @property
+    def description(self) -> str:
+        """What messages call it."""
+        ...
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what cannot be counted over `domain`, by its schema alone."""
+        ...
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Count the records of every cell of `domain`, extra cells included."""
+        ...
+
+
+def opened_source(
+    words: str,
+    *,
+    table: str | None = None,
+    count_column: str | None = None,
+    named: bool = True,
+    form: TextForm = PLAIN,
+) -> Source:
+    """Return the source that words stand for; nothing is counted yet.
+
+    Parameters
+    ----------
+    words : str
+        A path, an address, or "demo".
+    table : str, optional
+        Table of a database.
+    count_column : str, optional
+        Column that says how many records a line stands for.
+    named : bool
+        Whether the domain names columns; a CSV file then holds records, and counts
+        otherwise.
+    form : TextForm, optional
+        How the texts of a CSV file are written.
+    """
+    path = Path(words)
+    suffix = path.suffix.lower()
+    if suffix == ".gz" and Path(path.stem).suffix.lower() in CSV:
+        suffix = Path(path.stem).suffix.lower()
+    records = named and suffix in CSV and not names_a_database(words)
+    if checked_form(form) != PLAIN and not records:
+        raise InputError(
+            "encoding, decimal, dates and blanks say how a CSV file of records is "
+            f"written, and {_shown(words)} is none; leave them out"
+        )
+    if names_a_database(words):
+        return DatabaseTable(words, table, count_column)
+    if table is not None:
+        raise InputError(
+            f"--data-table names a table of a database, and {words!r} is none; leave "
+            "it out"
+        )
+    if words == "demo":
+        return MadeUp(count_column)
+    if suffix == ".npy" or (suffix in CSV and not named):
+        if count_column is not None:
+            raise InputError(
+                f"{words} holds counts already; --count-column is for records"
+            )
+        return CountsFile(path)
+    if suffix in CSV + PARQUET:
+        return RecordsFile(path, count_column, form)
+    raise InputError(f"the data is {FORMS}; received {words!r}{_way_out(words)}")
+
+
+def _way_out(words: str) -> str:
+    """Say what to do with data that lies elsewhere."""
+    if Path(words).suffix.lower() in SHEETS:
+        return (
+            ". A workbook holds more than one table: open it in a spreadsheet, choose "
+            "the sheet, and save it as CSV (UTF-8)"
+        )
+    if words in ("-", "/dev/stdin"):
+        return (
+            ". Data is checked before it is read, so it cannot come through a pipe: "
+            "write it to a file first"
+        )
+    return ""
+
+
+def _shown(words: str) -> str:
+    return "a database" if "://" in words else repr(words)
+
+
+class CountsFile:
+    """Counts of every cell: an array as numpy saves it, or numbers in a CSV file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():
+            raise InputError(f"there is no file {path}; check the path of the data")
+
+    @property
+    def description(self) -> str:
+        """What messages call it."""
+        return f"{self.path} (counts)"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse an array of another shape; an array's head alone is read."""
+        if self.path.suffix.lower() == ".npy":
+            self._check_shape(self._array(), domain)
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Return the counts over `domain`; stray values have no meaning here."""
+        if any(one != Rule("refuse", "refuse") for one in rules):
+            raise InputError(
+                "counts hold neither missing values nor values outside; leave "
+                "--missing and --outside out"
+            )
+        array = self._array()
+        self._check_shape(array, domain)
+        done(1.0)
+        return Histogram(domain, np.asarray(array).reshape(domain.shape))
+
+    def _array(self) -> AnyArray:
+        if self.path.suffix.lower() != ".npy":
+            return numbers_from_file(self.path, "counts", private=True)
+        return loaded_array(self.path, "counts", mapped=True)
+
+    def _check_shape(self, array: AnyArray, domain: Domain) -> None:
+        flat = array.size == domain.size and max(array.shape) == array.size
+        if array.shape != domain.shape and not (flat and domain.ndim == 1):
+            raise InputError(
+                f"counts must have the shape of the domain, {domain.shape}; "
+                f"{self.path} has shape {array.shape}"
+            )
+
+
+class MadeUp:
+    """People who do not exist, for trying things out."""
+
+    def __init__(self, count_column: str | None = None) -> None:
+        self.count_column = count_column
+
+    @property
+    def description(self) -> str:
+        """What messages call it."""
+        return "made-up people (demo)"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse attributes that the made-up table does not have."""
+        columns = [*made_up_people()]
+        asked = [*domain.names, *([self.count_column] if self.count_column else [])]
+        lacking = [one for one in asked if one not in columns]
+        if None in lacking:
+            raise InputError(
+                "cells of a table are stated by column, --cells age=16:91:1; the "
+                f"made-up table has {', '.join(columns)}"
+            )
+        if lacking:
+            raise InputError(
+                f"the made-up table has no column {lacking[0]!r}; it has "
+                f"{', '.join(columns)}"
+            )
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Count the made-up people."""
+        self.check(domain)
+        columns = made_up_people()
+        chunk = {str(name): columns[str(name)] for name in domain.names}
+        if self.count_column is not None:
+            chunk[self.count_column] = columns[self.count_column]
+        done(1.0)
+        return counted(iter([chunk]), domain, rules, self.count_column)

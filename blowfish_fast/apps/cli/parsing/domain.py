@@ -1,0 +1,234 @@
+"""Domains in words: which cells there are, stated before any data is seen.
+
+    4096                                  cells without a name
+    64x64                                 a grid
+    age=0:101:1                           from 0 to 101 in cells of width 1
+    income=edges:0,10000,30000,1000000    cells between edges
+    day=2024-01-01:2025-01-01:month       time in days, weeks, months, quarters, years
+    district=categories:north,south       one cell per category
+    district=categories:@districts.txt    the same, one per line of a file
+    floor=12                              the column holds cell numbers, 0 to 11
+
+Several columns make a grid: ``age=0:101:1 x district=categories:north,south``, or a
+list with one of them each.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+from blowfish_fast.apps.cli.files.array_files import lines_of
+from blowfish_fast.data.domain import LARGEST_DOMAIN, Domain
+from blowfish_fast.errors import InputError
+
+STEPS = ("day", "week", "month", "quarter", "year")
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+MOST_DATES = 2**20
+LARGEST_EXPONENT = 300
+
+FORMS = (
+    "NAME=LOW:HIGH:WIDTH, NAME=edges:A,B,C, NAME=FROM:TO:day (week, month, quarter, "
+    "year), NAME=categories:A,B,C or NAME=CELLS"
+)
+
+
+def parsed_domain(words: str | Sequence[str]) -> Domain:
+    """Return the domain of ``4096``, of ``64x64``, or of named columns.
+
+    Parameters
+    ----------
+    words : str or sequence of str
+        One text, or one per column; see the head of this module.
+
+    Examples
+    --------
+    >>> parsed_domain("64x64").shape
+    (64, 64)
+    >>> parsed_domain(["age=0:101:1", "sex=categories:f,m"])
+    Domain(age: 101 cells x sex: 2 cells)
+    """
+    listed = [words] if isinstance(words, str) else list(words)
+    parts = [part for one in listed for part in _columns_of(one)]
+    if not parts:
+        raise InputError(f"a domain needs at least one column: {FORMS}")
+    if len(parts) == 1 and "=" not in parts[0]:
+        return _plain_cells(parts[0])
+    return Domain.product(*(column_domain(part) for part in parts))
+
+
+def column_domain(words: str) -> Domain:
+    """Return the domain of one column, ``age=0:101:1`` or another form."""
+    name, equals, cells = (part.strip() for part in words.partition("="))
+    if not equals or not name or not cells:
+        raise InputError(
+            f"a column of the domain is {FORMS}; received {words.strip()!r}"
+        )
+    if re.fullmatch("[0-9]+", cells):
+        return Domain(_number_of_cells(cells, words), names=[name])
+    kind, _, listed = cells.replace(" ", ":", 1).partition(":")
+    if kind == "edges":
+        return _from_edges(_items(listed, words), name)
+    if kind == "categories":
+        return Domain.from_levels(_levels(_items(listed, words)), name=name)
+    ends = [one.strip() for one in cells.split(":")]
+    if len(ends) != 3:
+        raise InputError(
+            f"the cells of {name!r} are {FORMS}; received {words.strip()!r}"
+        )
+    low, high, step = ends
+    if _is_date(low) and _is_date(high):
+        return Domain.from_dates(_dates(low, high, step, words), name=name)
+    return Domain.from_edges(_evenly(low, high, step, words), name=name)
+
+
+def _columns_of(words: str) -> list[str]:
+    """Part ``a=.. x b=..``; an x inside a name or a category does not part."""
+    if "=" not in words:
+        return [words.strip()] if words.strip() else []
+    return [part.strip() for part in re.split(r"\s+x\s+(?=[^\s=]+\s*=)", words)]
+
+
+def _plain_cells(words: str) -> Domain:
+    try:
+        sides = [_number_of_cells(side, words) for side in words.lower().split("x")]
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError(
+            "cells are one number or several with x between, 4096 or 64x64, or columns "
+            f"by name, {FORMS}; received {words!r}"
+        ) from None
+    return Domain(sides[0] if len(sides) == 1 else sides)
+
+
+def _number_of_cells(text: str, words: str) -> int:
+    """Read a number of cells; one with too many digits to be read is too large."""
+    digits = text.strip().lstrip("0")
+    if re.fullmatch("[0-9]{10,}", digits):
+        raise InputError(
+            f"a domain holds at most 2^28 = {LARGEST_DOMAIN:,} cells; received "
+            f"{_shortened(words.strip())!r}. Merge cells"
+        )
+    number = int(text)
+    if number < 1:
+        raise InputError(
+            "a number of cells is at least 1, as in 4096, 64x64 or floor=12; received "
+            f"{words.strip()!r}"
+        )
+    return number
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= 40 else f"{words[:37]}..."
+
+
+def _fraction(text: str) -> Fraction:
+    """Read a number exactly; 1e999999999 would fill the memory with its digits."""
+    exponent = re.search(r"e([+-]?\d+)", text, re.IGNORECASE)
+    if exponent and abs(int(exponent[1])) > LARGEST_EXPONENT:
+        raise ValueError(text)
+    return Fraction(text)
+
+
+def _items(listed: str, words: str) -> list[str]:
+    listed = listed.strip()
+    if listed.startswith("@"):
+        return lines_of(Path(listed[1:]), "list of edges or categories")
+    found = [one.strip() for one in listed.split(",")]
+    if "" in found:
+        raise InputError(
+            f"list every edge or category with commas between, or name a file with one "
+            f"per line, @FILE; received {words.strip()!r}"
+        )
+    return found
+
+
+def _from_edges(items: list[str], name: str) -> Domain:
+    if all(_is_date(one) for one in items):
+        return Domain.from_dates(items, name=name)
+    try:
+        return Domain.from_edges([float(one) for one in items], name=name)
+    except ValueError as problem:
+        if isinstance(problem, InputError):
+            raise
+        raise InputError(
+            f"edges of {name!r} must be numbers or dates like 2024-05-31; received "
+            f"{', '.join(items[:4])!r}. Names of values are categories:A,B,C"
+        ) from None
+
+
+def _levels(items: list[str]) -> list[str | int]:
+    """Read categories; numbers only where no text would be lost, as in 01234."""
+    if all(re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", one) for one in items):
+        return [int(one) for one in items]
+    return list(items)
+
+
+def _evenly(low: str, high: str, width: str, words: str) -> list[float]:
+    """Return edges of equal cells; fractions keep 0.1 + 0.1 + 0.1 at 0.3."""
+    try:
+        start, stop, step = (_fraction(one) for one in (low, high, width))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            "cells of one width are LOW:HIGH:WIDTH, three numbers such as 0:101:1, or "
+            f"two dates and one of {', '.join(STEPS)}; received {words.strip()!r}"
+        ) from None
+    cells = (stop - start) / step if step > 0 else Fraction(0)
+    if cells < 1 or cells.denominator != 1:
+        raise InputError(
+            f"{low} to {high} must be one or more whole cells of width {width}; "
+            f"received {words.strip()!r}. Move an end, or choose another width"
+        )
+    if cells > LARGEST_DOMAIN:
+        raise InputError(
+            f"a domain holds at most 2^28 cells; {words.strip()!r} would have "
+            f"{int(cells):,}. Choose a larger width"
+        )
+    return [float(start + at * step) for at in range(int(cells) + 1)]
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _dates(low: str, high: str, words: str, whole: str) -> list[date]:
+    """Return the dates from `low` to `high`; the last step may be a short one."""
+    found = re.fullmatch(r"(\d{0,6})\s*(" + "|".join(STEPS) + r")s?", words)
+    many = int(found[1] or 1) if found else 0
+    if found is None or many < 1:
+        raise InputError(
+            f"time is cut by {', '.join(STEPS)}, or several such as 14days; received "
+            f"{words!r} in {whole.strip()!r}"
+        )
+    first, last = date.fromisoformat(low), date.fromisoformat(high)
+    cuts = [first]
+    while cuts[-1] < last:
+        if len(cuts) > MOST_DATES:
+            raise InputError(f"{whole.strip()!r} has too many cells; take longer steps")
+        cuts.append(min(last, _stepped(first, len(cuts) * many, found[2], last)))
+    if len(cuts) < 2:
+        raise InputError(
+            f"time must go forward; {whole.strip()!r} goes from {low} to {high}"
+        )
+    return cuts
+
+
+def _stepped(first: date, steps: int, unit: str, last: date) -> date:
+    if unit not in MONTHS:
+        days = steps * (7 if unit == "week" else 1)
+        return first + timedelta(days=min(days, (last - first).days))
+    month = first.year * 12 + first.month - 1 + steps * MONTHS[unit]
+    if month // 12 > last.year:
+        return last
+    # The 31st of a shorter month is its last day.
+    days = calendar.monthrange(month // 12, month % 12 + 1)[1]
+    return date(month // 12, month % 12 + 1, min(first.day, days))

@@ -1,0 +1,360 @@
+"""From a stated job to a mechanism that is ready, by public facts alone.
+
+    words  ->  domain, policy, workload  ->  mechanism        no data is read
+                                             and why this one
+
+The mechanism is named, or the best is taken: of least predicted error (`compare`),
+with a rough number of records also of typical error (`recommend`), and with alpha and
+beta of least epsilon (`translate`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.advice.accuracy import translate
+from blowfish_fast.advice.comparison import compare
+from blowfish_fast.advice.recommendation import recommend
+from blowfish_fast.apps.cli.printing import counting, steps_bar, waiting
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.records import Rule, domain_with_rules
+from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
+from blowfish_fast.measure.memory import BASE_BYTES
+from blowfish_fast.measure.strategies.strategy_choice import NAMES
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.transformed import Transformed
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.workloads import Workload
+
+from .extra_cells import policy_over
+from .job_file import BEST, Job
+from .words import (
+    KNOWN_TOTALS,
+    POLICY_FORMS,
+    WORKLOAD_FORMS,
+    nearest,
+    parsed_domain,
+    parsed_workload,
+)
+
+ON_QUERIES = "queries"
+"""What tables call noise on the stated queries themselves."""
+
+MANY_CELLS = 2**12
+"""Beyond this, what takes long to predict and seldom wins is left out."""
+
+Step = Callable[[int, int, str], None]
+"""Takes steps done, steps in all, and the name of the next."""
+
+
+class Choice(NamedTuple):
+    """A mechanism, and why it is used.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Ready to release.
+    name : str
+        What it goes by in tables.
+    because : tuple of str
+        Plain sentences.
+    error : float or None
+        Root mean square per query, in records, where it is known beforehand.
+    error_kind : {"predicted", "typical", "unknown"}
+        Exact for the noise whatever the data; measured on generated data; or neither.
+    """
+
+    mechanism: Mechanism
+    name: str
+    because: tuple[str, ...]
+    error: float | None
+    error_kind: str
+
+    @property
+    def error_sentence(self) -> str:
+        """What error to expect, in a sentence."""
+        if self.error is None:
+            return "depends on the data, and is not known beforehand"
+        kind = (
+            "predicted from the noise, whatever the data"
+            if self.error_kind == "predicted"
+            else "typical of generated data; yours may differ"
+        )
+        return f"{self.error:,.4g} records per query (root mean square), {kind}"
+
+
+ORDERED = ("line", "threshold")
+"""Policies that speak of neighbours and distances."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything public that was stated: no data among it."""
+
+    domain: Domain
+    rules: list[Rule]
+    policy: Policy
+    workload: Workload
+
+    @property
+    def extra_cells(self) -> list[str]:
+        """Which cells were added for stray values, in words."""
+        return [
+            f"{kind} of {one.name}"
+            for one in self.domain.attributes
+            for kind in one.extras
+        ]
+
+
+def listed_orders(words: str, domain: Domain) -> list[str]:
+    """Return the columns whose categories a policy takes in the order of their list.
+
+    Districts have no neighbours in a list, and levels of schooling do; only whoever
+    states the policy knows.
+
+    Examples
+    --------
+    >>> towns = Domain.from_levels(["Bern", "Chur"], name="town")
+    >>> listed_orders("line", towns), listed_orders("full", towns)
+    (['town'], [])
+    """
+    name, _, setting = words.partition(KNOWN_TOTALS)[0].strip().partition(":")
+    several = setting.split(",") if name == "product" else [name] * domain.ndim
+    return [
+        str(one.name)
+        for one, part in zip(domain.attributes, several, strict=False)
+        if one.levels is not None and part.strip().partition(":")[0] in ORDERED
+    ]
+
+
+def stated_facts(job: Job) -> Facts:
+    """Read the domain, policy and workload of a job; refuse what was left unsaid."""
+    if not job.domain:
+        raise InputError(
+            "state the domain, which is never read off the data: --domain age=0:101:1, "
+            "or [domain] in a job file"
+        )
+    if job.policy is None:
+        raise InputError(
+            "state the policy, which has no default: it says what must stay "
+            f"indistinguishable. --policy takes {POLICY_FORMS}"
+        )
+    if job.workload is None:
+        raise InputError(
+            f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}"
+        )
+    plain = parsed_domain(list(job.domain))
+    outside, missing = treatments(job.outside), treatments(job.missing)
+    domain, rules = domain_with_rules(plain, outside, missing)
+    policy = policy_over(job.policy, domain)
+    return Facts(domain, rules, policy, parsed_workload(job.workload, domain))
+
+
+def treatments(words: str | Mapping[str, str] | None) -> Any:
+    """Read ``cell``, or ``age=cell,income=clamp`` for some columns."""
+    if words is None or isinstance(words, Mapping) or "=" not in words:
+        return words
+    pairs = [one.partition("=") for one in words.split(",")]
+    return {name.strip(): word.strip() for name, _, word in pairs}
+
+
+def chosen_mechanism(facts: Facts, job: Job, step: Step | None = None) -> Choice:
+    """Return the mechanism of a job at the epsilon that it spends."""
+    _check_accuracy(job)
+    name = job.mechanism or BEST
+    if job.epsilon is None:
+        return _by_accuracy(facts, name, job)
+    epsilon = as_epsilon(job.epsilon)
+    if name != BEST:
+        return _named(facts, name, epsilon)
+    if job.records is not None:
+        return _recommended(facts, epsilon, job.records, step)
+    return _predicted_best(facts, epsilon)
+
+
+def chosen_in_sight(facts: Facts, job: Job) -> Choice:
+    """Return `chosen_mechanism`, with its progress on the terminal."""
+    if job.records is None or (job.mechanism or BEST) != BEST:
+        with waiting("choosing a mechanism"):
+            return chosen_mechanism(facts, job)
+    with steps_bar() as bar:
+        return chosen_mechanism(facts, job, counting(bar, "trying mechanisms"))
+
+
+def _check_accuracy(job: Job) -> None:
+    accuracy = [job.alpha is not None, job.beta is not None]
+    if (job.epsilon is None) != all(accuracy) or any(accuracy) != all(accuracy):
+        given = {"epsilon": job.epsilon, "alpha": job.alpha, "beta": job.beta}
+        said = ", ".join(f"{name} {one}" for name, one in given.items() if one)
+        raise InputError(
+            "state either --epsilon, what may be spent, or --alpha and --beta, the "
+            "largest error and the probability of exceeding it; received "
+            f"{said or 'neither'}"
+        )
+
+
+def _named(facts: Facts, name: str, epsilon: Fraction) -> Choice:
+    mechanism = _made(facts, name, epsilon)
+    return _known(mechanism, name, (f"{name} was asked for.",))
+
+
+def _made(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
+    kind: Any = MECHANISMS.get(name)
+    if kind is not None and "workload" not in inspect.signature(kind).parameters:
+        raise InputError(
+            f"{name} does not release counts for a workload; use it from Python. "
+            f"Others are {', '.join(_names())}"
+        )
+    if kind is not None:
+        made: Mechanism = kind(facts.policy, facts.workload, epsilon=epsilon)
+        return made
+    if name == ON_QUERIES:
+        return Laplace(facts.policy, facts.workload, epsilon=epsilon, on="queries")
+    for strategy in NAMES:
+        if name == strategy:
+            return Transformed(
+                facts.policy,
+                facts.workload,
+                epsilon=epsilon,
+                partition=None,
+                strategy=strategy,
+            )
+    raise InputError(
+        f"there is no mechanism {name!r}{nearest(name, [*_names(), BEST])}; there are "
+        f"{BEST}, {', '.join(_names())}"
+    )
+
+
+def _names() -> list[str]:
+    return [
+        name
+        for name, kind in MECHANISMS.items()
+        if "workload" in inspect.signature(kind).parameters
+    ]
+
+
+def _known(mechanism: Mechanism, name: str, because: tuple[str, ...]) -> Choice:
+    try:
+        total = mechanism.expected_total_error()
+    except DataDependentError:
+        return Choice(mechanism, name, because, None, "unknown")
+    error = math.sqrt(max(total, 0.0) / max(mechanism.workload.queries, 1))
+    return Choice(mechanism, name, because, error, "predicted")
+
+
+def _predicted_best(facts: Facts, epsilon: Fraction) -> Choice:
+    hurried = facts.domain.size > MANY_CELLS
+    table = compare(facts.policy, facts.workload, epsilon=epsilon, hurried=hurried)
+    best = table.best
+    if best.mechanism is None or not best.admissible:
+        raise InputError(
+            "no mechanism has a predicted error under this policy; name one with "
+            "--mechanism, or state --records to weigh those that adapt to the data"
+        )
+    rivals = [one for one in table if one.admissible and one.mean > 1.001 * best.mean]
+    because = [
+        f"{best.name} has the least predicted error of "
+        f"{sum(one.admissible for one in table)} mechanisms that the policy admits"
+        + (
+            f"; {rivals[0].name} comes next, "
+            f"{math.sqrt(rivals[0].mean / best.mean):,.3g} times as far off."
+            if rivals and best.mean > 0
+            else "."
+        )
+    ]
+    if any(one.data_dependent and one.mechanism is not None for one in table):
+        because.append(
+            "Mechanisms that adapt to the data were not weighed: state a rough number "
+            "of records, --records, to try them on generated data."
+        )
+    error = math.sqrt(max(best.mean, 0.0))
+    return Choice(best.mechanism, best.name, tuple(because), error, "predicted")
+
+
+def _recommended(
+    facts: Facts, epsilon: Fraction, records: int, step: Step | None
+) -> Choice:
+    advice = recommend(
+        facts.policy, facts.workload, epsilon=epsilon, records=records, progress=step
+    )
+    best = advice.best
+    if best.mechanism is None:
+        raise InputError(
+            f"no mechanism can be used under this policy; {best.name}: {best.reason}"
+        )
+    # The advice for Python users has no place here.
+    because = tuple(one for one in advice.because if "`" not in one)
+    return Choice(best.mechanism, best.name, because, best.error, best.kind)
+
+
+def _by_accuracy(facts: Facts, name: str, job: Job) -> Choice:
+    alpha, beta = _as_float(job.alpha, "alpha"), _as_float(job.beta, "beta")
+    found = translate(facts.policy, facts.workload, alpha=alpha, beta=beta)
+    wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"
+    if found.free:
+        raise InputError(
+            "no edge of the policy changes what is asked: the answers are public, and "
+            "need no mechanism. Ask something else, or state --epsilon"
+        )
+    promising = [one for one in found if one.epsilon is not None]
+    if name == BEST:
+        best = found.best
+    else:
+        by_name = {one.name: one for one in promising}
+        if name not in by_name:
+            raise InputError(
+                f"{name!r} promises no such accuracy{nearest(name, by_name)}; these "
+                f"do: {', '.join(by_name) or 'none'}"
+            )
+        best = by_name[name]
+    assert best.mechanism is not None
+    assert best.epsilon is not None
+    because = [f"{best.name} promises {wanted}, at eps = {float(best.epsilon):.6g}."]
+    others = [one for one in promising if one.name != best.name]
+    if name == BEST and others:
+        other = others[0].epsilon
+        assert other is not None
+        because.append(
+            f"It is the cheapest of {len(promising)}; {others[0].name} would need "
+            f"{float(other):.6g}."
+        )
+    return _known(best.mechanism, best.name, tuple(because))
+
+
+def _as_float(text: str | None, name: str) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise InputError(f"{name} must be a number; received {text!r}") from None
+
+
+def promise(choice: Choice, *, secure: bool) -> Guarantee:
+    """Return what the release will promise."""
+    mechanism = choice.mechanism
+    return Guarantee.of(
+        mechanism.policy, mechanism.epsilon, secure=secure, notes=mechanism._notes()
+    )
+
+
+def memory_sentence(choice: Choice) -> str:
+    """Say how much memory the release may take, from public sizes."""
+    needed = choice.mechanism.memory_needed() + BASE_BYTES
+    return f"at most {needed / 2**20:,.0f} MiB"
+
+
+def drawn_error(release: Any, workload: Workload) -> float | None:
+    """Return the root mean square of the noise that was drawn; None if unknown."""
+    try:
+        errors = release.standard_errors(workload)
+    except BlowfishError:
+        return None
+    return math.sqrt(float((errors**2).mean()))

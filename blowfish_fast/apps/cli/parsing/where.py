@@ -1,0 +1,231 @@
+"""Conditions and queries in words, read against the attributes of a release.
+
+    20:40            from 20 up to, but without, 40; either end may be left out
+    08:00..12:00     the same where values hold colons
+    Bern             a level, a date, a month, or a cell of width 1
+    Bern,Chur        any of several
+    (missing)        a cell of its own
+
+A condition names its attribute, ``age=20:40``; a query of ``--range`` gives one such
+word per attribute, and a file of queries one column or two:
+
+    age_from,age_to,sex
+    20,40,f
+    ,18,                    a blank is no condition
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.apps.cli.files.array_files import lines_of
+from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.cell_values import column_name
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.predicates import Cover, attribute_cover, everything, extent
+from blowfish_fast.errors import InputError
+from blowfish_fast.workloads import Rectangles
+
+from .words import nearest
+
+ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
+"""What the two columns may be called where there is one attribute."""
+
+
+def attribute_named(word: str, domain: Domain) -> int:
+    """Return the axis of an attribute by its name, by axis0, or by its number."""
+    name = word.strip()
+    for axis in range(domain.ndim):
+        if name in (column_name(domain, axis), str(axis)):
+            return axis
+    known = [column_name(domain, axis) for axis in range(domain.ndim)]
+    raise InputError(
+        f"there is no column {name!r} in this release; it has {', '.join(known)}"
+        f"{nearest(name, known)}"
+    )
+
+
+def read_condition(words: str, domain: Domain) -> tuple[int, Any]:
+    """Return the axis and the condition of ``age=20:40``."""
+    name, equals, text = words.partition("=")
+    if not equals or not text.strip():
+        raise InputError(
+            "a condition is COLUMN=LOW:HIGH, COLUMN=VALUE or COLUMN=VALUE,VALUE; "
+            f"received {words!r}"
+        )
+    axis = attribute_named(name, domain)
+    return axis, condition(text.strip(), domain.attributes[axis])
+
+
+def condition(text: str, attribute: Attribute) -> Any:
+    """Return what ``release.where`` takes for one attribute."""
+    level = _level(text, attribute)
+    if level is not None:
+        return level
+    if "," in text:
+        return [_single(one.strip(), attribute) for one in text.split(",")]
+    return _single(text, attribute)
+
+
+def read_edges(text: str, attribute: Attribute) -> list[Any]:
+    """Return edges of groups, ``0,18,65``, in the values of an attribute."""
+    return [_value(one.strip(), attribute) for one in text.split(",")]
+
+
+def queries_of_words(listed: Sequence[str], domain: Domain) -> Rectangles:
+    """Return the boxes of ``20:40``, or of ``20:40,f`` on two attributes."""
+    boxes = []
+    for words in listed:
+        parts = [words] if domain.ndim == 1 else words.split(",")
+        if len(parts) != domain.ndim:
+            known = [column_name(domain, axis) for axis in range(domain.ndim)]
+            raise InputError(
+                f"this release has {domain.ndim} columns, {', '.join(known)}; a range "
+                f"gives one part for each with commas between, and received {words!r}. "
+                "--where names columns instead"
+            )
+        boxes.append(
+            [_interval(part.strip(), domain, axis) for axis, part in enumerate(parts)]
+        )
+    return _boxes(boxes, domain)
+
+
+def queries_of_file(
+    path: Path, domain: Domain
+) -> tuple[Rectangles, dict[str, AnyArray]]:
+    """Return the boxes of a CSV file, and its columns to stand beside the answers."""
+    rows = [[one.strip() for one in row] for row in csv.reader(lines_of(path, "query"))]
+    names = _heading(rows[0], domain)
+    if names is None:
+        names = [name for pair in _pairs(domain) for name in pair]
+    else:
+        rows = rows[1:]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(names):
+            raise InputError(
+                f"each line of {path} needs {len(names)} values, for "
+                f"{', '.join(names)}; query {number} has {len(row)}"
+            )
+    if not rows:
+        raise InputError(f"{path} names columns and holds no query")
+    texts = [_by_axis(dict(zip(names, row, strict=True)), domain) for row in rows]
+    boxes = [
+        [_interval(text, domain, axis) for axis, text in enumerate(row)]
+        for row in texts
+    ]
+    columns = {
+        name: _column([row[at] for row in rows]) for at, name in enumerate(names)
+    }
+    return _boxes(boxes, domain), columns
+
+
+def _pairs(domain: Domain) -> list[tuple[str, str]]:
+    called = [column_name(domain, axis) for axis in range(domain.ndim)]
+    return [(f"{name}_from", f"{name}_to") for name in called]
+
+
+def _heading(row: list[str], domain: Domain) -> list[str] | None:
+    """Return the names of the columns; None where the file begins with numbers."""
+    known = [column_name(domain, axis) for axis in range(domain.ndim)]
+    known += [name for pair in _pairs(domain) for name in pair]
+    if domain.ndim == 1:
+        known += [name for pair in ENDS for name in pair]
+    unknown = [name for name in row if name not in known]
+    if not unknown:
+        return row
+    if len(row) == 2 * domain.ndim and all(one[:1] in "-+.0123456789" for one in row):
+        return None
+    raise InputError(
+        f"a file of queries names its columns {', '.join(known)}; received "
+        f"{unknown[0]!r}{nearest(unknown[0], known)}"
+    )
+
+
+def _by_axis(row: dict[str, str], domain: Domain) -> list[str]:
+    """Return one condition per axis, blank where there is none."""
+    texts = []
+    for axis, pair in enumerate(_pairs(domain)):
+        pairs = [pair, *ENDS] if domain.ndim == 1 else [pair]
+        text = row.get(column_name(domain, axis), "")
+        for low, high in pairs:
+            if row.get(low) or row.get(high):
+                text = f"{row.get(low, '')}..{row.get(high, '')}"
+        texts.append(text)
+    return texts
+
+
+def _interval(text: str, domain: Domain, axis: int) -> tuple[float, float]:
+    attribute = domain.attributes[axis]
+    cover: Cover = everything(attribute)
+    if text:
+        cover = attribute_cover(attribute, condition(text, attribute))
+    if len(cover) != 1:
+        raise InputError(
+            f"a range is one run of cells; {text!r} selects {len(cover)} of them. "
+            f"{extent(attribute)}"
+        )
+    return cover[0]
+
+
+def _boxes(boxes: list[list[tuple[float, float]]], domain: Domain) -> Rectangles:
+    corners = np.array(boxes, dtype=np.float64)
+    return Rectangles(domain, corners[:, :, 0], corners[:, :, 1])
+
+
+def _column(texts: list[str]) -> AnyArray:
+    """Return numbers where all texts are, else the texts."""
+    try:
+        return np.array([float(one) for one in texts])
+    except ValueError:
+        return np.array(texts, dtype=object)
+
+
+def _single(text: str, attribute: Attribute) -> Any:
+    level = _level(text, attribute)
+    if level is not None:
+        return level
+    separator = ".." if ".." in text else ":"
+    if separator not in text:
+        return _value(text, attribute)
+    low, _, high = (part.strip() for part in text.partition(separator))
+    start = _value(low, attribute) if low else None
+    stop = _value(high, attribute) if high else None
+    # Dates of one form sort as they lie.
+    alike = attribute.unit is None or len(low) == len(high)
+    if start is not None and stop is not None and alike and start > stop:
+        raise InputError(
+            f"a range LOW:HIGH must start before it ends; received {text!r}; "
+            f"{extent(attribute)}"
+        )
+    return slice(start, stop)
+
+
+def _level(text: str, attribute: Attribute) -> Any:
+    """Return the level or extra cell that is written so; None if none is."""
+    for one in (*(attribute.levels or ()), *attribute.extras):
+        if str(one) == text:
+            return one
+    return None
+
+
+def _value(text: str, attribute: Attribute) -> Any:
+    """Return a date as it is written, and a number as a number."""
+    if attribute.unit is not None:
+        return text
+    if attribute.levels is not None:
+        known = [str(one) for one in attribute.levels]
+        raise InputError(
+            f"{text!r} is not known here{nearest(text, known)}; {extent(attribute)}"
+        )
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"{text!r} is no number; {extent(attribute)}. A range is LOW:HIGH"
+        ) from None

@@ -1,0 +1,322 @@
+"""Questions to a release, each answered by a table with noise intervals.
+
+    --range, --ranges FILE      counts in boxes of values
+    --where ... --sum, --mean   one selection, or broken down with --by
+    --quantile                  places along one attribute
+    --workload                  queries in words
+
+A table holds what was asked and the estimates; `with_bounds` adds intervals, and says
+what they cover or why there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.apps.cli.parsing.where import (
+    attribute_named,
+    queries_of_file,
+    queries_of_words,
+    read_condition,
+    read_edges,
+)
+from blowfish_fast.apps.cli.parsing.words import parsed_workload
+from blowfish_fast.data.axes import Attribute, as_dates
+from blowfish_fast.data.cell_values import cell_columns, column_name
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.predicates import Cover, attribute_cover
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.measure.strategies.answers import Answers as AnswerNoise
+from blowfish_fast.release.olap import Selection
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
+
+ANSWERED = ("count", "low", "high")
+"""Columns of answers."""
+PARTS = (
+    "Parts of a cell count in proportion, as if its records were spread evenly; what "
+    "that is off by is not covered."
+)
+UNMEASURED = (
+    "No intervals: only the queries that the release was made for were measured. Other "
+    "answers are worked out from those as if records were spread evenly, and may be "
+    "far off."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the words ask for, not yet read."""
+
+    ranges: list[str]
+    file: Path | None
+    where: list[str]
+    count: bool
+    sum_of: str | None
+    mean_of: str | None
+    by: list[str]
+    quantiles: list[float]
+    workload: str | None
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is a question at all."""
+        listed = self.ranges or self.file or self.quantiles or self.workload
+        return bool(listed) or self.selects
+
+    @property
+    def selects(self) -> bool:
+        """Whether records are selected and measured."""
+        measured = self.sum_of is not None or self.mean_of is not None
+        return bool(self.where or self.by or self.count or measured)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A table, whether its intervals hold together, and whether cells are cut."""
+
+    columns: dict[str, AnyArray]
+    bounds: Callable[[float], FloatArray]
+    together: bool = False
+    cuts_cells: bool = False
+
+
+def answered(release: Release, asked: Asked) -> Answers:
+    """Answer what is asked; without any words, count all records."""
+    kinds = {
+        "--range or --ranges": bool(asked.ranges or asked.file),
+        "--quantile": bool(asked.quantiles),
+        "--workload": asked.workload is not None,
+        "--where, --by, --count, --sum or --mean": asked.selects,
+    }
+    chosen = [name for name, given in kinds.items() if given]
+    if len(chosen) > 1:
+        raise InputError(
+            f"ask one kind of question at a time; received {' and '.join(chosen)}"
+        )
+    if asked.ranges or asked.file:
+        return _in_ranges(release, asked)
+    if asked.quantiles:
+        return _quantiles(release, asked.quantiles)
+    if asked.workload is not None:
+        return _workload(release, parsed_workload(asked.workload, release.domain))
+    return _selected(release, asked)
+
+
+def measures_answers(release: Release) -> bool:
+    """Return whether noise was put on the queries themselves, and on nothing else."""
+    kinds = [one.strategy.kind for one in release.measurements]
+    return release.covers == "noise" and AnswerNoise.kind in kinds
+
+
+def with_bounds(
+    release: Release, found: Answers, confidence: float
+) -> tuple[dict[str, AnyArray], str]:
+    """Add the columns low and high; say what they cover, or why there are none."""
+    columns = dict(found.columns)
+    try:
+        columns["low"], columns["high"] = found.bounds(confidence).T
+    except IntervalError as problem:
+        if measures_answers(release):
+            return columns, UNMEASURED
+        return columns, f"No intervals: {problem}."
+    who, covered = (
+        ("All intervals hold together", "they cover")
+        if found.together
+        else ("Each interval holds", "it covers")
+    )
+    sentences = [
+        f"{who} with a probability of at least {confidence:.15g}: {covered} the noise "
+        "that was drawn."
+    ]
+    buckets = release.measurements[0].buckets.count
+    if buckets < release.domain.size:
+        sentences.append(
+            f"Records are taken as evenly spread inside each of {buckets:,} buckets; "
+            "what that is off by is not covered."
+        )
+    if found.cuts_cells:
+        sentences.append(PARTS)
+    return columns, " ".join(sentences)
+
+
+def _in_ranges(release: Release, asked: Asked) -> Answers:
+    if asked.ranges and asked.file:
+        raise InputError("give ranges as words, --range, or in a file, --ranges")
+    domain = release.domain
+    if asked.file is not None:
+        boxes, columns = queries_of_file(asked.file, domain)
+    else:
+        boxes = queries_of_words(asked.ranges, domain)
+        names = [column_name(domain, axis) for axis in range(domain.ndim)]
+        columns = {",".join(names): np.array(asked.ranges, dtype=object)}
+    return Answers(
+        {**_beside_answers(columns), "count": release.answer(boxes)},
+        lambda confidence: release.intervals(boxes, confidence),
+        cuts_cells=not boxes.whole_cells,
+    )
+
+
+def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
+    """Rename columns of questions that are called as those of answers are."""
+    return {
+        f"{name}_asked" if name in ANSWERED else name: column
+        for name, column in columns.items()
+    }
+
+
+def _quantiles(release: Release, parts: list[float]) -> Answers:
+    places = release.quantiles(parts)
+    attribute = release.domain.attributes[0]
+    edged = attribute.cuts is not None
+    name = column_name(release.domain, 0) if edged else "cell"
+    name = "value" if name in (*ANSWERED, "quantile") else name
+    return Answers(
+        {"quantile": np.array(parts), name: _in_values(places, attribute)},
+        lambda confidence: _in_values(
+            release.quantile_intervals(parts, confidence), attribute
+        ),
+        together=True,
+    )
+
+
+def _in_values(places: AnyArray, attribute: Attribute) -> AnyArray:
+    """Turn places along an axis of time into dates."""
+    if attribute.unit is None:
+        return places
+    flat = np.floor(np.asarray(places, dtype=np.float64)).reshape(-1)
+    return as_dates(tuple(flat.tolist()), attribute.unit).reshape(places.shape)
+
+
+def _workload(release: Release, workload: Workload) -> Answers:
+    return Answers(
+        {**_beside_answers(_described(workload)), "count": release.answer(workload)},
+        lambda confidence: release.intervals(workload, confidence),
+        cuts_cells=isinstance(workload, Rectangles) and not workload.whole_cells,
+    )
+
+
+def _described(workload: Workload) -> dict[str, AnyArray]:
+    """Return columns that say what each query of a workload is."""
+    domain = workload.domain
+    if isinstance(workload, Identity):
+        places = np.unravel_index(np.arange(domain.size), domain.shape)
+        return cell_columns(domain, list(places))
+    if isinstance(workload, Ranges):
+        return {"from_cell": workload.starts, "to_cell": workload.ends}
+    if isinstance(workload, Prefixes):
+        return {"to_cell": np.arange(1, domain.size + 1)}
+    if isinstance(workload, Rectangles):
+        named = [column_name(domain, axis) for axis in range(domain.ndim)]
+        return {
+            f"{name}_{end}_cell": corner[:, axis]
+            for axis, name in enumerate(named)
+            for end, corner in (("from", workload.lows), ("to", workload.highs))
+        }
+    return {"query": np.arange(workload.queries)}
+
+
+def _selected(release: Release, asked: Asked) -> Answers:
+    domain = release.domain
+    measures = _measures(asked, domain)
+    selection = release.where()
+    conditions = [read_condition(words, domain) for words in asked.where]
+    for axis, condition in conditions:
+        selection = selection.where({axis: condition})
+    names, bins = _groups(asked.by, domain)
+    cut = any(
+        _cuts_cells(attribute_cover(domain.attributes[axis], condition))
+        for axis, condition in [
+            *conditions,
+            *(
+                (axis, slice(None, one))
+                for axis, edges in bins.items()
+                for one in edges
+            ),
+        ]
+    )
+    if not asked.by:
+        words = " and ".join(asked.where) or "all records"
+        return _measured(selection, words, measures, cuts_cells=cut)
+    if len(measures) > 1:
+        raise InputError("with --by, ask for one of --count, --sum and --mean")
+    groups = selection.group_by(
+        *names, **{str(domain.names[axis]): edges for axis, edges in bins.items()}
+    )
+    (name, column) = measures[0]
+    answers = groups.count() if column is None else getattr(groups, name)(column)
+    columns = {
+        one: _in_words(values) for one, values in answers.to_table(None).columns.items()
+    }
+    return Answers(columns, answers.intervals, cuts_cells=cut)
+
+
+def _measures(asked: Asked, domain: Domain) -> list[tuple[str, int | None]]:
+    """Return the names of what is measured, each with its attribute."""
+    named = (("sum", asked.sum_of), ("mean", asked.mean_of))
+    found: list[tuple[str, int | None]] = [
+        (measure, attribute_named(column, domain))
+        for measure, column in named
+        if column is not None
+    ]
+    return [("count", None), *found] if asked.count or not found else found
+
+
+def _measured(
+    selection: Selection,
+    words: str,
+    measures: list[tuple[str, int | None]],
+    *,
+    cuts_cells: bool,
+) -> Answers:
+    """Measure one selection: a line for each of count, sum and mean."""
+    answers = [
+        selection.count() if axis is None else getattr(selection, name)(axis)
+        for name, axis in measures
+    ]
+    return Answers(
+        {
+            "where": np.array([words] * len(answers), dtype=object),
+            "measure": np.array([name for name, _ in measures], dtype=object),
+            "estimate": np.array([float(one) for one in answers]),
+        },
+        lambda confidence: np.array([one.interval(confidence) for one in answers]),
+        cuts_cells=cuts_cells,
+    )
+
+
+def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[Any]]]:
+    """Return the axes that are broken down by cell, and those by edges."""
+    names: list[int] = []
+    bins: dict[int, list[Any]] = {}
+    for words in by:
+        name, _, edges = words.partition("=")
+        axis = attribute_named(name, domain)
+        if not edges:
+            names.append(axis)
+        elif domain.names[axis] is None:
+            raise InputError(
+                f"columns without a name are broken down by cell, --by {axis}; "
+                f"received {words!r}"
+            )
+        else:
+            bins[axis] = read_edges(edges, domain.attributes[axis])
+    return names, bins
+
+
+def _in_words(column: AnyArray) -> AnyArray:
+    """Write pairs of edges, which stand beside single names, as one text."""
+    if column.dtype != object:
+        return column
+    words = [f"{one[0]}..{one[1]}" if isinstance(one, tuple) else one for one in column]
+    return np.array(words, dtype=object)
+
+
+def _cuts_cells(cover: Cover) -> bool:
+    return any(end != int(end) for interval in cover for end in interval)

@@ -1,0 +1,21 @@
+"""The explorer: policies and budgets in front of a real database.
+
+A curator describes a table and chooses policies and a budget; analysts ask questions
+with accuracy requirements until the budget is spent. Needs the extra ``sql``.
+"""
+
+from __future__ import annotations
+
+from blowfish_fast._support.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "answers_given": "Answer",
+        "attributes": "AttributeSpec PolicySpec",
+        "catalog": "Catalog TableSpec",
+        "engines": "Engine",
+        "exploration": "Explorer Plan",
+        "questions": "read_question",
+    },
+)

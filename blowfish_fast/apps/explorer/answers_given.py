@@ -1,0 +1,240 @@
+"""What an analyst gets: numbers with intervals, their price and their promise.
+
+Everything here is public: it is made from a release and from the question alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.errors import IntervalError
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Workload
+
+from .layout import Layout
+from .questions import Accuracy, CumulativeQuestion, QuantilesQuestion
+
+CONFIDENCE = 0.95
+"""Of intervals, where the question states no beta."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answered question.
+
+    Attributes
+    ----------
+    values : float64
+        One number per bin (of the question's shape), stretch, box or quantile.
+    intervals : float64 of shape (..., 2), or None
+        Noise intervals; None where a mechanism knows none.
+    confidence : float
+        With which each interval holds the noise.
+    epsilon : Fraction
+        What was charged for it, once.
+    promise : str
+        The accuracy and the privacy that hold, in sentences.
+    request : str
+        Name under which the answer is replayed.
+    replayed : bool
+        Whether it had been answered before: it cost nothing now.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
+    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> from blowfish_fast.apps.explorer import Explorer
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> explorer = Explorer(table, database, epsilon=1)
+    >>> question = {
+    ...     "kind": "histogram",
+    ...     "table": "visits",
+    ...     "attribute": "age",
+    ...     "cost": {"alpha": 20, "beta": 0.05},
+    ... }
+    >>> answer = explorer.ask(question)
+    >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
+    (0.95, False, ['axes', 'confidence', 'epsilon'])
+    """
+
+    question: dict[str, Any]
+    axes: list[dict[str, Any]]
+    values: FloatArray
+    intervals: FloatArray | None
+    confidence: float
+    epsilon: Fraction
+    mechanism: str
+    promise: str
+    request: str
+    replayed: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {
+            "question": self.question,
+            "axes": self.axes,
+            "values": self.values.tolist(),
+            "intervals": None if self.intervals is None else self.intervals.tolist(),
+            "confidence": self.confidence,
+            "epsilon": float(self.epsilon),
+            "mechanism": self.mechanism,
+            "promise": self.promise,
+            "request": self.request,
+            "replayed": self.replayed,
+        }
+
+
+def answer_from(
+    release: Release,
+    layout: Layout,
+    workload: Workload,
+    epsilon: Fraction,
+    request: str,
+    *,
+    replayed: bool,
+    exact: bool,
+) -> Answer:
+    """Read the answer to a question off a release."""
+    question = layout.question
+    cost = question.cost
+    accurate = isinstance(cost, Accuracy)
+    confidence = 1.0 - cost.beta if isinstance(cost, Accuracy) else CONFIDENCE
+    values, intervals = _numbers(release, workload, confidence)
+    if exact:
+        values = np.rint(values)
+        intervals = np.stack([values, values], axis=-1)
+    if isinstance(question, CumulativeQuestion | QuantilesQuestion):
+        together = not accurate or cost.scope == "simultaneous"  # type: ignore[union-attr]
+        values = _never_falling(values) if together and not exact else values
+    if isinstance(question, QuantilesQuestion):
+        alpha = cost.alpha if isinstance(cost, Accuracy) else _widest(intervals)
+        values, intervals = _quantiles(values, alpha, layout, question.q)
+    elif values.size == int(np.prod(layout.asked_shape)):
+        values = values.reshape(layout.asked_shape)
+        if intervals is not None:
+            intervals = intervals.reshape(*layout.asked_shape, 2)
+    return Answer(
+        question=question.model_dump(mode="json"),
+        axes=described_axes(layout),
+        values=values,
+        intervals=intervals,
+        confidence=confidence,
+        epsilon=epsilon,
+        mechanism=release.mechanism,
+        promise=_promise(release, layout, exact=exact),
+        request=request,
+        replayed=replayed,
+    )
+
+
+def described_axes(layout: Layout) -> list[dict[str, Any]]:
+    """Return name, kind and edges (or levels) of the bins that are shown."""
+    return [
+        {
+            "attribute": one.spec.name,
+            "kind": one.spec.kind,
+            "edges": list(one.edges),
+            "bins": one.asked,
+        }
+        for one in layout.axes[: layout.shown]
+    ]
+
+
+def _numbers(
+    release: Release, workload: Workload, confidence: float
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the linear answers, which promises are about, and their intervals."""
+    linear = release.estimate if release.unfitted is None else release.unfitted
+    values = np.asarray(workload.answer(linear), dtype=np.float64)
+    try:
+        return values, release.intervals(workload, confidence=confidence)
+    except IntervalError:
+        return np.asarray(release.answer(workload), dtype=np.float64), None
+
+
+def _never_falling(values: FloatArray) -> FloatArray:
+    """Fit running totals that never fall, and never lie below 0.
+
+    True ones never do, so the largest error over all of them only shrinks.
+    """
+    from scipy.optimize import isotonic_regression
+
+    fitted: FloatArray = isotonic_regression(values).x
+    return np.maximum(fitted, 0.0)
+
+
+def _widest(intervals: FloatArray | None) -> float:
+    if intervals is None:
+        return float("nan")
+    return float((intervals[:, 1] - intervals[:, 0]).max() / 2.0)
+
+
+def _quantiles(
+    totals: FloatArray, alpha: float, layout: Layout, parts: list[float]
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return where parts of all records are reached, and how far that may be off.
+
+    With every running total within alpha, the place where the true one reaches
+    q * total lies between the places where the raised and the lowered totals reach
+    the smallest and the largest number that q * total may be.
+    """
+    axis = layout.axes[0]
+    places = np.arange(axis.asked + 1, dtype=np.float64)
+    if axis.spec.kind == "number":
+        places = np.asarray(axis.edges, dtype=np.float64)
+    q = np.asarray(parts)
+    curve = np.append(0.0, totals)
+
+    def reached(heights: FloatArray, wanted: FloatArray) -> FloatArray:
+        rising = np.maximum.accumulate(heights)
+        at = np.searchsorted(rising, wanted, side="left").clip(1, rising.size - 1)
+        step = rising[at] - rising[at - 1]
+        part = np.where(
+            step > 0, (wanted - rising[at - 1]) / np.where(step > 0, step, 1), 1
+        )
+        found: FloatArray = places[at - 1] + part.clip(0, 1) * (
+            places[at] - places[at - 1]
+        )
+        return found
+
+    values = reached(curve, q * curve[-1])
+    if not np.isfinite(alpha):
+        return values, None
+    least = np.maximum(q * (curve[-1] - alpha), 0.0)
+    most = q * (curve[-1] + alpha)
+    raised, lowered = curve + alpha, curve - alpha
+    raised[0] = lowered[0] = 0.0
+    low = places[
+        (np.searchsorted(np.maximum.accumulate(raised), least, side="left") - 1).clip(0)
+    ]
+    high = places[
+        np.searchsorted(np.maximum.accumulate(lowered), most, side="left").clip(
+            max=places.size - 1
+        )
+    ]
+    return values, np.column_stack([np.minimum(low, values), np.maximum(high, values)])
+
+
+def _promise(release: Release, layout: Layout, *, exact: bool) -> str:
+    cost = layout.question.cost
+    if exact:
+        return (
+            "Exact and free: no edge of the policy changes these numbers, so they are "
+            "public."
+        )
+    words = str(release.guarantee)
+    if isinstance(cost, Accuracy):
+        who = "All numbers are" if cost.scope == "simultaneous" else "Each number is"
+        return (
+            f"{who} within {cost.alpha:g} of the true ones, but for a probability of "
+            f"{cost.beta:g}. {words}"
+        )
+    return words

@@ -1,0 +1,254 @@
+"""Columns as the public sees them: a domain, and a policy that the curator chooses.
+
+    column "age"     edges 0, 5, 10 .. 100     values outside go to the end cells
+                     + a cell for NULL         which the policy covers like any other
+
+Nothing here is learnt from records: edges and levels are stated, and whether a column
+may hold NULL is read from the schema, never from its values.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from blowfish_fast.data.axes import MISSING, OUTSIDE
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import PolicyError, SizeError
+from blowfish_fast.policies import Blocks, Full, Graph, Line, Policy, Threshold
+
+MOST_CELLS = 2**20
+"""Cells of one attribute."""
+
+MOST_STATED_EDGES = 2**22
+"""Edges of an ordered policy that are listed to join extra cells to all others."""
+
+Name = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class Model(BaseModel):
+    """Plain data that never changes and knows no unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class EqualCells(Model):
+    """Cells of one width from `start` to `stop`."""
+
+    start: float
+    stop: float
+    width: float = Field(gt=0)
+
+    def edges(self) -> list[float]:
+        """Return the edges, computed as the database computes them."""
+        parts = (self.stop - self.start) / self.width
+        if not abs(parts) <= 2 * MOST_CELLS:
+            raise ValueError(f"an attribute has at most 2^20 cells, not {parts:g}")
+        cells = round(parts)
+        if cells < 1 or self.start + cells * self.width != self.stop:
+            raise ValueError(
+                f"{self.start:g} to {self.stop:g} is no whole number of cells of width "
+                f"{self.width:g}"
+            )
+        if cells > MOST_CELLS:
+            raise ValueError(f"an attribute has at most 2^20 cells, not {cells:,}")
+        return [self.start + at * self.width for at in range(cells + 1)]
+
+
+class AttributeSpec(Model):
+    """What is public about a column.
+
+    Attributes
+    ----------
+    name : str
+        The attribute, and the column if `column` is left out.
+    cells, edges, dates, levels
+        Exactly one: cells of equal width, edges of cells, dates at which time is cut,
+        or the levels of a category.
+    outside : {"clamp", "cell"}
+        Where values outside the domain go: the end cells, or a cell of their own.
+        Categories have no ends: a cell.
+    missing : {"cell", "none"}
+        A cell for NULL, or the promise of the schema that there is none: a column
+        that may hold NULL is then refused.
+    extras_joined : {"all", "end"}
+        Which values the extra cells are joined to under an ordered policy: all of
+        them, or only those near the upper end of the order, which costs less.
+
+    Examples
+    --------
+    >>> age = AttributeSpec(name="age", cells={"start": 0, "stop": 100, "width": 10})
+    >>> age.outside, age.missing
+    (None, 'cell')
+    """
+
+    name: Name
+    column: Name | None = None
+    cells: EqualCells | None = None
+    edges: list[float] | None = None
+    dates: list[datetime | date] | None = None
+    levels: list[str | int] | None = None
+    outside: Literal["clamp", "cell"] | None = None
+    missing: Literal["cell", "none"] = "cell"
+    extras_joined: Literal["all", "end"] = "all"
+
+    @model_validator(mode="after")
+    def _exactly_one_domain(self) -> Self:
+        stated = [self.cells, self.edges, self.dates, self.levels]
+        if sum(one is not None for one in stated) != 1:
+            raise ValueError(
+                f"state the domain of {self.name!r} by exactly one of cells, edges, "
+                "dates or levels"
+            )
+        if any(getattr(one, "tzinfo", None) is not None for one in self.dates or ()):
+            raise ValueError(f"dates of {self.name!r} are stated without a time zone")
+        if self.levels is not None and self.outside == "clamp":
+            raise ValueError(f"{self.name!r} has levels: values outside need a cell")
+        self.domain()
+        return self
+
+    @property
+    def source(self) -> str:
+        """Name of the column."""
+        return self.column or self.name
+
+    @property
+    def kind(self) -> Literal["number", "date", "category"]:
+        """What its values are."""
+        if self.levels is not None:
+            return "category"
+        return "date" if self.dates is not None else "number"
+
+    @property
+    def clamped(self) -> bool:
+        """Whether values outside go to the end cells."""
+        return self.levels is None and self.outside != "cell"
+
+    def domain(self) -> Domain:
+        """Return the public cells, those for values outside and missing included."""
+        if self.levels is not None:
+            plain = Domain.from_levels(self.levels, name=self.name)
+        elif self.dates is not None:
+            plain = Domain.from_dates(self.dates, name=self.name)
+        else:
+            edges = self.edges if self.cells is None else self.cells.edges()
+            assert edges is not None
+            plain = Domain.from_edges(edges, name=self.name)
+        if plain.size > MOST_CELLS:
+            raise ValueError(f"an attribute has at most 2^20 cells, not {plain.size:,}")
+        return plain.with_extra_cells(
+            outside=not self.clamped, missing=self.missing == "cell"
+        )
+
+
+class PolicySpec(Model):
+    """A policy of one attribute, as the curator states it.
+
+    Attributes
+    ----------
+    kind : {"full", "line", "threshold", "blocks"}
+        Any two values; neighbouring cells; cells up to `theta` apart; values of one
+        block.
+    theta : number
+        In cells, or in values with ``unit="value"``.
+    blocks : list of list
+        Levels, or numbers of cells, of each block; every one in exactly one.
+
+    Examples
+    --------
+    >>> PolicySpec(kind="threshold", theta=5, unit="value").kind
+    'threshold'
+    """
+
+    kind: Literal["full", "line", "threshold", "blocks"] = "full"
+    theta: float | None = Field(default=None, gt=0)
+    unit: Literal["cells", "value"] = "cells"
+    blocks: list[list[str | int]] | None = None
+
+    @model_validator(mode="after")
+    def _fitting_fields(self) -> Self:
+        if (self.kind == "threshold") != (self.theta is not None):
+            raise ValueError("theta belongs to a threshold policy, and only to it")
+        if (self.kind == "blocks") != (self.blocks is not None):
+            raise ValueError("blocks belong to a blocks policy, and only to it")
+        return self
+
+    def over(self, attribute: AttributeSpec) -> Policy:
+        """Return the policy over the cells of an attribute.
+
+        Cells for missing values and values outside are joined to every value, or
+        stand at the upper end of the order, as the attribute says.
+        """
+        domain = attribute.domain()
+        (axis,) = domain.attributes
+        if self.kind == "full":
+            return Full(domain)
+        if axis.levels is not None and self.kind in ("line", "threshold"):
+            raise PolicyError(
+                f"{attribute.name!r} is a category without an order; use full or blocks"
+            )
+        if not axis.extras:
+            return self._plain(domain)
+        regular = Domain._of([_without_extras(attribute)])
+        inner = self._plain(regular)
+        if attribute.extras_joined == "end" and self.kind in ("line", "threshold"):
+            return self._plain_by_cells(domain, inner)
+        return _joined_to_all(inner, domain, axis.regular)
+
+    def _plain(self, domain: Domain) -> Policy:
+        if self.kind == "line":
+            return Line(domain)
+        if self.kind == "threshold":
+            assert self.theta is not None
+            whole = self.unit == "cells"
+            theta = int(self.theta) if whole else self.theta
+            if whole and theta != self.theta:
+                raise PolicyError(
+                    f"theta counts cells, so it is a whole number; received "
+                    f"{self.theta:g}"
+                )
+            return Threshold(domain, theta=theta, unit=self.unit)
+        return Blocks(domain, self._labels(domain))
+
+    def _plain_by_cells(self, domain: Domain, inner: Policy) -> Policy:
+        """Carry an ordered policy on over the extra cells at the end."""
+        return Threshold(domain, theta=max(1, inner.longest_edge()))
+
+    def _labels(self, domain: Domain) -> list[int]:
+        assert self.blocks is not None
+        (axis,) = domain.attributes
+        values: Any = axis.levels if axis.levels is not None else range(domain.size)
+        number = {value: at for at, block in enumerate(self.blocks) for value in block}
+        listed = sum(len(block) for block in self.blocks)
+        if set(number) != set(values) or listed != len(number):
+            raise PolicyError(
+                "each value must lie in exactly one block; the blocks name "
+                f"{listed} values, and {axis.name!r} has {domain.size}"
+            )
+        return [number[value] for value in values]
+
+
+def _without_extras(attribute: AttributeSpec) -> Any:
+    (axis,) = attribute.domain().attributes
+    plain = Domain._of([axis]).attributes[0]
+    levels = None if plain.levels is None else plain.levels[: plain.regular]
+    from dataclasses import replace
+
+    return replace(plain, size=plain.regular, levels=levels, extras=())
+
+
+def _joined_to_all(inner: Policy, domain: Domain, regular: int) -> Policy:
+    if inner.edge_count > MOST_STATED_EDGES:
+        raise SizeError(
+            f"the policy of {domain.names[0]!r} has {inner.edge_count:,} edges, and "
+            f"with a cell for {OUTSIDE} or {MISSING} values at most 2^22 are listed; "
+            'use coarser cells, kind="full", or extras_joined="end"'
+        )
+    parts = list(inner.edges())
+    for extra in range(regular, domain.size):
+        others = np.arange(extra)
+        parts.append(np.column_stack([others, np.full(extra, extra)]))
+    return Graph(domain, np.concatenate(parts))

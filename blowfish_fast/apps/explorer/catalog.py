@@ -1,0 +1,138 @@
+"""Which tables exist, what is public about them, and what must stay secret.
+
+    Catalog
+      TableSpec "visits"   source       a table of the database
+                           attributes   name, cells, where NULL goes
+                           policies     per attribute; none stated: whole records
+
+The catalog of a table is stored with its ledger and is frozen by the first charge.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from blowfish_fast.data.domain import WideDomain
+from blowfish_fast.errors import CatalogError, PolicyError
+from blowfish_fast.policies import TablePolicy
+
+from .attributes import AttributeSpec, Model, Name, PolicySpec
+from .questions import plain_errors
+
+MOST_ATTRIBUTES = 64
+
+
+class TableSpec(Model):
+    """A table: its attributes, and the policy that holds over all of them.
+
+    Attributes
+    ----------
+    name : str
+        What people call it.
+    source : str
+        The table in the database; the name if left out.
+    attributes : list of AttributeSpec
+        The columns that may be asked about.
+    policies : dict
+        Policy of each attribute by name. Empty: any two records are joined (`full` on
+        the product), which protects most. As soon as one is stated, policies are
+        composed over attributes, and those not named may take any value; each then
+        reads a column of its own.
+
+    Examples
+    --------
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> rule = {"kind": "threshold", "theta": 2}
+    >>> table = TableSpec(name="visits", attributes=[age], policies={"age": rule})
+    >>> table.policy().has_bottom, table.attributes[0].name
+    (False, 'age')
+    """
+
+    name: Name
+    source: Name | None = None
+    attributes: list[AttributeSpec] = Field(min_length=1, max_length=MOST_ATTRIBUTES)
+    policies: dict[str, PolicySpec] = Field(default_factory=dict)
+    description: str = Field(default="", max_length=2000)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [one.name for one in self.attributes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"attribute names must differ; received {names}")
+        unknown = sorted(set(self.policies) - set(names))
+        if unknown:
+            raise ValueError(f"policies name unknown attributes: {unknown}")
+        columns = [one.source for one in self.attributes]
+        twice = sorted({one for one in columns if columns.count(one) > 1})
+        if self.policies and twice:
+            raise ValueError(
+                f"two attributes read the column {twice[0]!r}, so a value that moves "
+                "changes both, and policies by attribute let one change at a time. "
+                "Leave one of them out (questions have a granularity of their own), or "
+                "state no policies: whole records are secret then"
+            )
+        self.policy()
+        return self
+
+    def attribute(self, name: str) -> AttributeSpec:
+        """Return an attribute by name."""
+        for one in self.attributes:
+            if one.name == name:
+                return one
+        known = [one.name for one in self.attributes]
+        raise CatalogError(f"{self.name!r} has no attribute {name!r}; it has {known}")
+
+    def domain(self) -> WideDomain:
+        """Return the product of all attributes; its cells are never listed."""
+        return WideDomain.product(*(one.domain() for one in self.attributes))
+
+    def policy(self) -> TablePolicy:
+        """Return what must stay indistinguishable."""
+        if not self.policies:
+            return TablePolicy(self.domain())
+        stated = {
+            name: one.over(self.attribute(name)) for name, one in self.policies.items()
+        }
+        return TablePolicy(self.domain(), stated)
+
+    def with_policies(self, policies: dict[str, PolicySpec]) -> TableSpec:
+        """Return the same table under other policies."""
+        try:
+            return TableSpec(**{**dict(self), "policies": policies})
+        except ValidationError as problem:
+            raise PolicyError(plain_errors(problem)) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class Catalog(Model):
+    """All tables, by name.
+
+    Examples
+    --------
+    >>> ward = {"name": "ward", "levels": ["A", "B"]}
+    >>> visits = {"name": "visits", "attributes": [ward]}
+    >>> [table.name for table in Catalog(tables=[visits]).tables]
+    ['visits']
+    """
+
+    tables: list[TableSpec] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _different_names(self) -> Self:
+        names = [one.name for one in self.tables]
+        if len(set(names)) != len(names):
+            raise ValueError(f"table names must differ; received {names}")
+        return self
+
+    def table(self, name: str) -> TableSpec:
+        """Return a table by name."""
+        for one in self.tables:
+            if one.name == name:
+                return one
+        known = [one.name for one in self.tables]
+        raise CatalogError(f"there is no table {name!r}; the catalog has {known}")

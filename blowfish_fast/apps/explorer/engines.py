@@ -1,0 +1,304 @@
+"""Databases: one GROUP BY per question, read only, records stay where they are.
+
+    "people.csv", "people.parquet"     DuckDB over the file
+    "people.duckdb", "duckdb://..."    a DuckDB file, opened to be read
+    "postgres://user@host/database"    PostgreSQL, every transaction read only
+    an ibis backend                    anything else, PySpark for instance
+
+What may go wrong in a database is said without its words: they could quote records.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
+
+from .attributes import AttributeSpec
+from .bin_expressions import coarse_number
+from .catalog import TableSpec
+from .layout import Layout
+
+log = logging.getLogger(__name__)
+
+FILES = {".csv": "read_csv", ".parquet": "read_parquet", ".pq": "read_parquet"}
+DATABASES = (".duckdb", ".ddb", ".db")
+KEPT_QUERIES = 256
+"""Compiled queries that are remembered."""
+KEPT_CURSORS = 4
+"""How often the same question is counted at the same time."""
+POSTGRES = ("postgres://", "postgresql://")
+
+
+class Engine:
+    """A database that counts.
+
+    Parameters
+    ----------
+    backend : ibis backend
+        Connected; it is only ever read.
+    name : str
+        What messages call it; without secrets.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
+    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> Engine.connect(database).name
+    'duckdb'
+    """
+
+    def __init__(self, backend: Any, name: str = "the database") -> None:
+        self.backend = backend
+        self.name = name
+        self._lock = threading.Lock()
+        self._compiled: OrderedDict[int, _Counting] = OrderedDict()
+
+    @classmethod
+    def connect(cls, source: Any) -> Engine:
+        """Open a file, an address or an ibis backend; see the head of this module."""
+        if isinstance(source, Engine):
+            return source
+        if not isinstance(source, str | Path):
+            return cls(source, type(source).__module__.split(".")[-1])
+        text = str(source)
+        if text.startswith(POSTGRES):
+            return cls(_postgres(text), "PostgreSQL")
+        path = Path(text.removeprefix("duckdb://"))
+        if path.suffix in FILES:
+            return cls(_files([path]), "DuckDB")
+        if path.suffix in DATABASES or text.startswith("duckdb://"):
+            return cls(_duckdb(path), "DuckDB")
+        raise EngineError(
+            "a database is a .csv, .parquet or .duckdb file, a postgres:// address or "
+            f"an ibis backend; received {path.suffix or 'something else'!r}"
+        )
+
+    @classmethod
+    def of_files(cls, paths: list[Path]) -> Engine:
+        """Open CSV and Parquet files as tables, each named like its file."""
+        return cls(_files(paths), "DuckDB")
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables."""
+        with self._plainly("its tables could not be listed"):
+            return sorted(self.backend.list_tables())
+
+    def columns(self, table: str) -> dict[str, str]:
+        """Return the columns of a table and their types, in words."""
+        schema = self._schema(table)
+        return {name: str(kind) for name, kind in schema.items()}
+
+    def check(self, table: TableSpec) -> None:
+        """Refuse a table whose columns are not as the catalog says.
+
+        Reads the schema only: neither a type nor the promise that there is no NULL is
+        ever judged by looking at values.
+        """
+        schema = self._schema(table.source or table.name)
+        for one in table.attributes:
+            if one.source not in schema.names:
+                raise CatalogError(
+                    f"{table.name!r} has no column {one.source!r}; its columns are "
+                    f"{list(schema.names)}"
+                )
+            kind = schema[one.source]
+            _check_type(one, kind)
+            if one.missing == "none" and self._may_hold_null(table, one, kind):
+                raise CatalogError(
+                    f"the column of {one.name!r} may hold NULL by its schema; state "
+                    'missing="cell", or declare the column NOT NULL'
+                )
+
+    def counts(self, layout: Layout) -> IntArray:
+        """Count the records of every bin of a question."""
+        cells, records = self._grouped(layout)
+        counts = np.zeros(layout.coarse, dtype=np.int64)
+        np.add.at(counts, cells, records)
+        if layout.labels is None:
+            return counts
+        bins = np.zeros(layout.bins, dtype=np.int64)
+        np.add.at(bins, layout.labels, counts)
+        return bins
+
+    def _grouped(self, layout: Layout) -> tuple[IntArray, IntArray]:
+        """Return the coarse cells that hold records, and how many each holds."""
+        with self._plainly("the question could not be counted"):
+            known = self._compiled.get(id(layout))
+            if known is None:
+                table = self.backend.table(layout.table.source or layout.table.name)
+                cell = coarse_number(table, layout)
+                grouped = table.group_by(cell=cell).aggregate(records=table.count())
+                if self.backend.name != "duckdb":
+                    found = grouped.to_pyarrow()
+                    return _whole(found["cell"]), _whole(found["records"])
+                known = _Counting(layout, str(self.backend.compile(grouped)))
+                self._compiled[id(layout)] = known
+                while len(self._compiled) > KEPT_QUERIES:
+                    self._compiled.popitem(last=False)
+        with self._plainly("the question could not be counted", alone=False):
+            return known.run(self.backend.con)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._compiled.clear()
+        self.backend.disconnect()
+
+    def _schema(self, table: str) -> Any:
+        with self._plainly(f"there is no table {table!r}, or it cannot be read"):
+            return self.backend.table(table).schema()
+
+    def _may_hold_null(self, table: TableSpec, one: AttributeSpec, kind: Any) -> bool:
+        if self.backend.name != "pyspark":
+            return bool(kind.nullable)
+        # ibis forgets what Spark's own schema says.
+        source = table.source or table.name
+        with self._plainly("the schema could not be read"):
+            schema = self.backend._session.table(source).schema
+            return bool(schema[one.source].nullable)
+
+    def _plainly(self, problem: str, *, alone: bool = True) -> _Plainly:
+        return _Plainly(self, problem, alone)
+
+
+class _Counting:
+    """A question's query on DuckDB, compiled and planned once.
+
+    Both take longer than a small count. A cursor is a connection of its own, so
+    questions are counted side by side; each is kept with what it prepared.
+    """
+
+    def __init__(self, layout: Layout, query: str) -> None:
+        # The layout is kept because its id is the key under which this is found.
+        self.layout, self.query = layout, query
+        self._idle: list[Any] = []
+        self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
+
+    def run(self, connection: Any) -> tuple[IntArray, IntArray]:
+        """Return the coarse cells that hold records, and how many each holds."""
+        with self._turns:
+            try:
+                cursor = self._idle.pop()
+            except IndexError:
+                cursor = connection.cursor()
+                cursor.execute(f"PREPARE counting AS {self.query}")
+            arrays = cursor.execute("EXECUTE counting").fetchnumpy()
+            self._idle.append(cursor)
+        return _whole(arrays["cell"]), _whole(arrays["records"])
+
+
+class _Plainly:
+    """One use of the backend at a time, if `alone`; its errors lose their words."""
+
+    def __init__(self, engine: Engine, problem: str, alone: bool) -> None:
+        self.engine, self.problem, self.alone = engine, problem, alone
+
+    def __enter__(self) -> None:
+        if self.alone:
+            self.engine._lock.acquire()
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self.alone:
+            self.engine._lock.release()
+        if isinstance(error, Exception) and not isinstance(error, BlowfishError):
+            log.warning("%s: %s (%s)", self.engine.name, self.problem, kind.__name__)
+            raise EngineError(
+                f"{self.engine.name}: {self.problem}; nothing was charged"
+            ) from None
+
+
+def _whole(column: Any) -> IntArray:
+    numbers: IntArray = np.asarray(column).astype(np.int64)
+    return numbers
+
+
+def _check_type(attribute: AttributeSpec, kind: Any) -> None:
+    fits = {
+        "number": kind.is_numeric(),
+        "date": kind.is_date() or kind.is_timestamp(),
+        "category": _fits_levels(attribute, kind),
+    }[attribute.kind]
+    if not fits:
+        raise CatalogError(
+            f"{attribute.name!r} is stated as a {attribute.kind}, and its column is "
+            f"of type {kind}"
+        )
+
+
+def _fits_levels(attribute: AttributeSpec, kind: Any) -> bool:
+    levels = attribute.levels or []
+    if all(isinstance(one, str) for one in levels):
+        return bool(kind.is_string())
+    if all(isinstance(one, int) for one in levels):
+        return bool(kind.is_integer() or kind.is_boolean())
+    return False
+
+
+def _ibis() -> Any:
+    return require("ibis", extra="sql", purpose="asking a database")
+
+
+def _duckdb(path: Path) -> Any:
+    if not path.is_file():
+        raise EngineError(f"there is no database {path.name!r}; check the path")
+    try:
+        return _ibis().duckdb.connect(str(path), read_only=True)
+    except Exception as problem:
+        raise EngineError(
+            f"{path.name!r} is no DuckDB database, or another process writes to it "
+            f"({type(problem).__name__})"
+        ) from None
+
+
+def _files(paths: list[Path]) -> Any:
+    backend = _ibis().duckdb.connect()
+    for path in paths:
+        reader = FILES.get(path.suffix)
+        if reader is None or not path.is_file():
+            raise EngineError(
+                f"{path.name!r} is no CSV or Parquet file; expected one of {set(FILES)}"
+            )
+        # A table of its own: types are settled once, by all rows.
+        options = {"sample_size": -1} if reader == "read_csv" else {}
+        try:
+            view = getattr(backend, reader)(str(path), **options)
+            backend.create_table(path.stem, view)
+            backend.raw_sql(f'DROP VIEW "{view.get_name()}"')
+        except Exception as problem:
+            raise EngineError(
+                f"{path.name!r} could not be read ({type(problem).__name__})"
+            ) from None
+    return backend
+
+
+def _postgres(address: str) -> Any:
+    require("psycopg", extra="sql", purpose="asking PostgreSQL")
+    from urllib.parse import parse_qs, unquote, urlparse
+
+    parts = urlparse(address)
+    # A socket is given as ?host=/folder, as PostgreSQL's own tools take it.
+    hosts = parse_qs(parts.query).get("host", [])
+    try:
+        return _ibis().postgres.connect(
+            host=parts.hostname or (hosts[0] if hosts else None),
+            port=parts.port or 5432,
+            user=unquote(parts.username or "") or None,
+            password=unquote(parts.password or "") or None,
+            database=parts.path.lstrip("/") or None,
+            options="-c default_transaction_read_only=on",
+        )
+    except Exception as problem:
+        raise EngineError(
+            f"PostgreSQL could not be reached ({type(problem).__name__}); check the "
+            "address, the user and the network"
+        ) from None

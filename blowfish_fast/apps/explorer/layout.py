@@ -1,0 +1,403 @@
+"""From a question to bins, policy and queries over them, without the whole table.
+
+    question: income by 10 cells, sex = "f"          touches income and sex
+
+    income   0 0 .. 0 | 1 1 .. 1 | ... | missing     a partition of each attribute
+    sex      fails | passes
+                                                     their product: coarse cells
+    bins     income bins of "f" ..., all that fail   one more partition
+
+Records that fail a filter, missing values and values outside have bins of their own:
+dropping them would make a private total look public and hide edges of the policy. The
+policy is projected attribute by attribute first, so nothing larger than the coarse
+cells is ever made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast.data.axes import MICROSECONDS, Attribute, as_moments
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DomainError, QuestionError, SizeError
+from blowfish_fast.policies import Full, Policy, Product, TablePolicy
+from blowfish_fast.workloads import (
+    Identity,
+    Linear,
+    Prefixes,
+    Ranges,
+    Rectangles,
+    Workload,
+)
+
+from .attributes import AttributeSpec
+from .catalog import TableSpec
+from .questions import (
+    CumulativeQuestion,
+    Filter,
+    QuantilesQuestion,
+    Question,
+    RangesQuestion,
+    RectanglesQuestion,
+)
+
+MOST_BINS = 2**22
+"""Bins of one question."""
+
+MOST_COVERED = 2**24
+"""Bins of all boxes of one question together, where each box is listed bin by bin."""
+
+
+class Stretch(NamedTuple):
+    """Cells `first` up to `end`, `width` to a bin; all others in bin `rest`."""
+
+    first: int
+    end: int
+    width: int
+    rest: int
+
+
+class AxisBins(NamedTuple):
+    """How one attribute is cut for a question.
+
+    Attributes
+    ----------
+    spec : AttributeSpec
+        The column.
+    labels : (cells,) int64
+        Bin of each cell of the attribute, extra cells included.
+    bins : int
+        Number of bins.
+    asked : int
+        Bins that the question shows, first; the others hold what is outside,
+        missing or filtered out along this attribute.
+    fails : (bins,) bool
+        Which bins fail a filter on this attribute.
+    edges : tuple
+        Edges of the bins that are shown, as values; levels for categories.
+    stretch : Stretch
+        The same cut in closed form, for ordered attributes.
+    """
+
+    spec: AttributeSpec
+    labels: IntArray
+    bins: int
+    asked: int
+    fails: AnyArray
+    edges: tuple[Any, ...]
+    stretch: Stretch
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The bins of a question, and everything that is public about them."""
+
+    table: TableSpec
+    question: Question
+    axes: tuple[AxisBins, ...]
+    shown: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Bins of each touched attribute."""
+        return tuple(one.bins for one in self.axes)
+
+    @property
+    def coarse(self) -> int:
+        """Number of coarse cells."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def labels(self) -> IntArray | None:
+        """Final bin of each coarse cell; None where the coarse cells are the bins.
+
+        Bins that are shown come first, in C order; then those of missing values and
+        values outside; all that fails a filter is one bin, the last.
+        """
+        fails = np.zeros(self.shape, dtype=np.bool_)
+        hidden = np.zeros(self.shape, dtype=np.bool_)
+        for at, one in enumerate(self.axes):
+            along = [1] * len(self.axes)
+            along[at] = one.bins
+            fails |= one.fails.reshape(along)
+            if at < self.shown:
+                hidden |= (np.arange(one.bins) >= one.asked).reshape(along)
+        fails, hidden = fails.reshape(-1), (hidden & ~fails).reshape(-1)
+        plain = ~(fails | hidden)
+        if plain.all():
+            return None
+        labels = np.empty(plain.size, dtype=np.int64)
+        labels[plain] = np.arange(plain.sum())
+        labels[hidden] = plain.sum() + np.arange(hidden.sum())
+        labels[fails] = plain.sum() + hidden.sum()
+        return labels
+
+    @property
+    def bins(self) -> int:
+        """Number of bins in all."""
+        return self.coarse if self.labels is None else int(self.labels.max()) + 1
+
+    @property
+    def asked_shape(self) -> tuple[int, ...]:
+        """Bins that are shown, per attribute."""
+        return tuple(one.asked for one in self.axes[: self.shown])
+
+    def policy(self, table: TablePolicy) -> Policy:
+        """Return the policy on the bins; it descends from the table's."""
+        names = [one.spec.name for one in self.axes]
+        seen = table.through(names)
+        order = [seen.domain.names.index(name) for name in names]
+        coarse = self._coarse_policy(seen, order)
+        if self.labels is None:
+            return coarse
+        return coarse.project(self.labels)
+
+    def _coarse_policy(self, seen: Policy, order: list[int]) -> Policy:
+        """Project each factor by itself: the quotient of a product is their product."""
+        domain = Domain(self.shape)
+        if isinstance(seen, Full):
+            coarse: Policy = Full(domain)
+        elif isinstance(seen, Product):
+            factors = [
+                seen.factors[at].project(one.labels)
+                for at, one in zip(order, self.axes, strict=True)
+            ]
+            coarse = Product(*factors, domain=domain)
+        else:
+            coarse = seen.project(self.axes[0].labels)
+        return coarse._seen_from(seen, coarse.buckets)
+
+    def workload(self, domain: Domain) -> Workload:
+        """Return the queries over the bins of `domain`."""
+        question = self.question
+        if isinstance(question, CumulativeQuestion | QuantilesQuestion):
+            asked = self.asked_shape[0]
+            if domain.size == asked:
+                return Prefixes(domain)
+            return Ranges(domain, np.zeros(asked, np.int64), np.arange(1, asked + 1))
+        if isinstance(question, RangesQuestion):
+            lows, highs = self.boxes()
+            return Ranges(domain, lows[:, 0], highs[:, 0])
+        if isinstance(question, RectanglesQuestion):
+            return self._rectangles(domain)
+        shown = math.prod(self.asked_shape)
+        if domain.size == shown:
+            return Identity(domain)
+        return Ranges(domain, np.arange(shown), np.arange(1, shown + 1))
+
+    def _stretches(self, axis: AxisBins, pairs: Sequence[Any]) -> IntArray:
+        """Return the bins [first, last) of stretches of values."""
+        (attribute,) = axis.spec.domain().attributes
+        cells = np.array(
+            [[cell_of(attribute, low), cell_of(attribute, high)] for low, high in pairs]
+        )
+        starts = _starts(axis)
+        places = np.searchsorted(starts, cells)
+        if (starts[places] != cells).any():
+            raise QuestionError(
+                f"stretches of {axis.spec.name!r} must begin and end where its bins "
+                "do; use a finer granularity"
+            )
+        if (places[:, 0] >= places[:, 1]).any():
+            raise QuestionError("a stretch must end after it begins")
+        return places.astype(np.int64)
+
+    def boxes(self) -> tuple[IntArray, IntArray]:
+        """Return the first bins and the ends of stated stretches or rectangles."""
+        question = self.question
+        if isinstance(question, RectanglesQuestion):
+            stated: list[Any] = [
+                [box[at] for box in question.rectangles] for at in range(self.shown)
+            ]
+        else:
+            assert isinstance(question, RangesQuestion)
+            stated = [question.ranges]
+        sides = [
+            self._stretches(axis, pairs)
+            for axis, pairs in zip(self.axes, stated, strict=False)
+        ]
+        lows = np.column_stack([side[:, 0] for side in sides])
+        return lows, np.column_stack([side[:, 1] for side in sides])
+
+    def _rectangles(self, domain: Domain) -> Workload:
+        lows, highs = self.boxes()
+        shape = self.asked_shape
+        if domain.shape == shape:
+            return Rectangles(domain, lows, highs)
+        covered = int((highs - lows).prod(axis=1).sum())
+        if covered > MOST_COVERED:
+            raise SizeError(
+                f"the boxes hold {covered:,} bins together; at most 2^24 = "
+                f"{MOST_COVERED:,} are listed. Use fewer boxes, or a coarser "
+                "granularity"
+            )
+        from scipy import sparse
+
+        # Bins beyond the grid stay out of every box.
+        pointers, columns = [0], []
+        grid = np.arange(math.prod(shape)).reshape(shape)
+        for low, high in zip(lows, highs, strict=True):
+            inside = grid[tuple(map(slice, low, high))].reshape(-1)
+            columns.append(inside)
+            pointers.append(pointers[-1] + inside.size)
+        flat = np.concatenate(columns)
+        matrix = sparse.csr_array(
+            (np.ones(flat.size), flat, pointers), shape=(len(lows), domain.size)
+        )
+        return Linear(domain, matrix)
+
+
+def lay_out(table: TableSpec, question: Question) -> Layout:
+    """Return the bins of a question."""
+    filters = {one.attribute: one for one in question.filters}
+    axes = [
+        _asked_axis(table.attribute(name), width, filters.pop(name, None))
+        for name, width in zip(question.axes, question.widths, strict=True)
+    ]
+    shown = len(axes)
+    if isinstance(question, CumulativeQuestion | QuantilesQuestion | RangesQuestion):
+        _refuse_categories(axes[0].spec, question.kind)
+    axes += [
+        _filter_axis(table.attribute(one.attribute), one) for one in filters.values()
+    ]
+    layout = Layout(table, question, tuple(axes), shown)
+    if layout.coarse > MOST_BINS:
+        raise SizeError(
+            f"the question needs {layout.coarse:,} bins; at most 2^22 = {MOST_BINS:,} "
+            "are counted. Use a coarser granularity, or fewer filters"
+        )
+    if isinstance(question, RangesQuestion | RectanglesQuestion):
+        # What does not fit is refused here, before anything is counted.
+        layout.boxes()
+    return layout
+
+
+def _refuse_categories(spec: AttributeSpec, kind: str) -> None:
+    if spec.kind == "category":
+        raise QuestionError(
+            f"{kind} needs an ordered attribute; {spec.name!r} is a category"
+        )
+
+
+def _asked_axis(spec: AttributeSpec, width: int, chosen: Filter | None) -> AxisBins:
+    (attribute,) = spec.domain().attributes
+    regular = attribute.regular
+    if width > regular:
+        raise QuestionError(
+            f"a bin of {width} cells is wider than {spec.name!r}, which has {regular}"
+        )
+    inside = _passing(spec, attribute, chosen)[:regular]
+    kept = np.flatnonzero(inside)
+    if spec.kind == "category" and width > 1:
+        raise QuestionError(f"{spec.name!r} is a category: its bins are single levels")
+    # Bins are counted from the first cell that passes the filter.
+    number = np.where(inside, (np.cumsum(inside) - 1) // width, -1)
+    asked = int(number.max()) + 1
+    labels = np.empty(attribute.size, dtype=np.int64)
+    labels[:regular] = number
+    bins = asked
+    if not inside.all():
+        labels[:regular][~inside] = bins
+        bins += 1
+    fails = np.zeros(bins + len(attribute.extras), dtype=np.bool_)
+    fails[asked:bins] = True
+    for extra in range(regular, attribute.size):
+        # A filter on this attribute is failed by what has no place on it.
+        fails[bins] = chosen is not None
+        labels[extra] = bins
+        bins += 1
+    edges = _edges(attribute, kept[::width], kept)
+    stretch = Stretch(int(kept[0]), int(kept[-1]) + 1, width, asked)
+    return AxisBins(spec, labels, bins, asked, fails, edges, stretch)
+
+
+def _filter_axis(spec: AttributeSpec, chosen: Filter) -> AxisBins:
+    (attribute,) = spec.domain().attributes
+    passing = _passing(spec, attribute, chosen)
+    kept = np.flatnonzero(passing)
+    stretch = Stretch(int(kept[0]), int(kept[-1]) + 1, attribute.size, 1)
+    bins = 1 if passing.all() else 2
+    labels = (~passing).astype(np.int64)
+    return AxisBins(spec, labels, bins, 1, np.arange(bins) == 1, (), stretch)
+
+
+def _passing(
+    spec: AttributeSpec, attribute: Attribute, chosen: Filter | None
+) -> AnyArray:
+    """Mark the cells that pass; cells of missing values and outside never do."""
+    passing = np.ones(attribute.size, dtype=np.bool_)
+    if chosen is None:
+        return passing
+    passing[:] = False
+    if chosen.values is not None:
+        if attribute.levels is None:
+            raise QuestionError(f"{spec.name!r} is ordered: filter it by low and high")
+        known = list(attribute.levels[: attribute.regular])
+        for value in chosen.values:
+            if value not in known:
+                raise QuestionError(
+                    f"a value in the filter of {spec.name!r} is none of its levels"
+                )
+            passing[known.index(value)] = True
+        return passing
+    if attribute.levels is not None:
+        raise QuestionError(f"{spec.name!r} is a category: filter it by values")
+    low = 0 if chosen.low is None else cell_of(attribute, chosen.low)
+    high = attribute.regular if chosen.high is None else cell_of(attribute, chosen.high)
+    if low >= high:
+        raise QuestionError(f"the filter of {spec.name!r} must end after it begins")
+    passing[low:high] = True
+    return passing
+
+
+def cell_of(attribute: Attribute, value: Any) -> int:
+    """Return the cell that begins at a value; the value must be an edge."""
+    cuts = np.asarray(attribute.cuts)
+    try:
+        if attribute.unit is not None:
+            if datetime.fromisoformat(str(value)).tzinfo is not None:
+                raise ValueError("dates carry no time zone here")
+            moment = as_moments(np.array([str(value)]))[0].astype(np.int64)
+            place = float(moment) / MICROSECONDS[attribute.unit]
+        else:
+            place = float(value)
+    except (DomainError, TypeError, ValueError):
+        raise QuestionError(
+            f"values of {attribute.name!r} are "
+            + ("dates, without a time zone" if attribute.unit else "numbers")
+        ) from None
+    cell = int(np.searchsorted(cuts, place))
+    if cell == cuts.size or cuts[cell] != place:
+        raise QuestionError(
+            f"{attribute.name!r} can be cut at the edges of its cells only, from "
+            f"{cuts[0]:g} to {cuts[-1]:g}; received {value!r}"
+        )
+    return cell
+
+
+def _starts(axis: AxisBins) -> IntArray:
+    """Return the first cell of each bin that is shown, and the end of the last."""
+    shown = np.flatnonzero(axis.labels < axis.asked)
+    firsts = shown[np.searchsorted(axis.labels[shown], np.arange(axis.asked))]
+    starts: IntArray = np.append(firsts, shown[-1] + 1)
+    return starts
+
+
+def _edges(attribute: Attribute, starts: IntArray, kept: IntArray) -> tuple[Any, ...]:
+    if attribute.levels is not None:
+        return tuple(attribute.levels[at] for at in kept)
+    cuts = attribute.cuts
+    assert cuts is not None
+    places = [*(cuts[at] for at in starts), cuts[int(kept[-1]) + 1]]
+    if attribute.unit is None:
+        return tuple(places)
+    ticks = np.array(places).astype(np.int64).astype(f"datetime64[{attribute.unit}]")
+    return tuple(str(one) for one in ticks)

@@ -1,0 +1,259 @@
+"""A mechanism as an OpenDP measurement: function, metric, measure and privacy map.
+
+Serves programs that compose measurements. `as_measurement` speaks OpenDP's words for
+any policy and needs no OpenDP; `as_opendp` builds a real OpenDP Measurement, which
+chains with its transformations and goes into its compositors and odometers.
+
+    policy          distance between databases             privacy map
+    any             steps along the policy                 d_in * epsilon
+    AddRemove       SymmetricDistance (records)            d_in * epsilon
+                    L1Distance (counts)                    d_in * epsilon
+    Full            ChangeOneDistance (records, sized)     d_in * epsilon
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_fraction, as_integers
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.policies import AddRemove, Full
+from blowfish_fast.release.release import Release
+
+LARGEST_COUNT = 2**32
+"""Counts from a foreign pipeline are cut here: far above any table, far below 2^62."""
+
+
+def _at_least(value: Fraction) -> float:
+    """Return the least float that is not below `value`."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+class Measurement:
+    """A mechanism with the interface of an OpenDP measurement.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    input_domain : Domain
+        Cells over which the data is counted.
+    input_metric : str
+        How far two databases are from each other: in steps along the policy.
+    output_measure : str
+        "MaxDivergence": epsilon.
+
+    Notes
+    -----
+    Two databases are `d_in` apart if `d_in` steps lead from one to the other and no
+    fewer, where each step joins two neighbours of the policy (`input_metric` says what
+    that is). The mechanism's output distributions at neighbours differ by a factor of
+    at most e^epsilon; along a chain of `d_in` steps the factors multiply, so databases
+    `d_in` apart are within e^(d_in * epsilon): group privacy. That is the privacy map.
+    It is computed in fractions and rounded up.
+
+    Under constraints the chain runs over databases that fulfil them, and a step may
+    change several records together; `input_metric` says so.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> mechanism, _ = bf.Ordered.example(line, bf.policies.Line(line), 0.5)
+    >>> measurement = as_measurement(mechanism)
+    >>> measurement.output_measure, measurement.map(d_in=2)
+    ('MaxDivergence', 1.0)
+    >>> print(measurement.input_metric)
+    steps; in one step one record moves to an adjacent cell
+    """
+
+    output_measure = "MaxDivergence"
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise InputError(
+                f"a measurement is made of a mechanism, such as Dawa(...); received "
+                f"{mechanism!r}"
+            )
+        self.mechanism = mechanism
+
+    @property
+    def input_domain(self) -> Domain:
+        """The cells over which the data is counted."""
+        return self.mechanism.domain
+
+    @property
+    def input_metric(self) -> str:
+        """What one step between two databases is."""
+        return f"steps; in one step {self.mechanism.policy.neighbours}"
+
+    def _loss(self, d_in: Any) -> Fraction:
+        steps = as_integers(d_in, "d_in")
+        if steps.ndim != 0 or steps < 0:
+            raise InputError(
+                f"d_in is a number of steps, 0, 1, 2, ...; received {d_in!r}"
+            )
+        return int(steps) * self.mechanism.epsilon
+
+    def map(self, d_in: int) -> float:
+        """Return the epsilon that holds for databases `d_in` steps apart."""
+        return _at_least(self._loss(d_in))
+
+    def check(self, d_in: int, d_out: float) -> bool:
+        """Tell whether databases `d_in` steps apart are `d_out`-indistinguishable."""
+        return self._loss(d_in) <= as_fraction(d_out, "d_out")
+
+    def invoke(self, data: Any) -> Release:
+        """Spend epsilon once on `data`, with secure noise, and publish the result."""
+        return self.mechanism.release(data)
+
+    __call__ = invoke
+
+    def __repr__(self) -> str:
+        return (
+            f"Measurement({self.mechanism!r}, input_metric={self.input_metric!r}, "
+            f"output_measure={self.output_measure!r})"
+        )
+
+
+def as_measurement(mechanism: Mechanism) -> Measurement:
+    """Return a mechanism with the interface of an OpenDP measurement.
+
+    Works under any policy, and without OpenDP; see `Measurement` for the proof of its
+    privacy map, `as_opendp` for an object that OpenDP itself accepts.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> policy = bf.policies.Line(line)
+    >>> ordered = bf.Ordered(policy, bf.workloads.Prefixes(line), epsilon=0.5)
+    >>> measurement = as_measurement(ordered)
+    >>> measurement.map(d_in=3)
+    1.5
+    >>> measurement.check(d_in=3, d_out=1.5)
+    True
+    >>> measurement([3, 0, 2, 5]).estimate.shape
+    (4,)
+    """
+    return Measurement(mechanism)
+
+
+def as_opendp(
+    mechanism: Mechanism,
+    *,
+    counts: bool = False,
+    size: int | None = None,
+    input_domain: Any = None,
+) -> Any:
+    """Return a real OpenDP Measurement that releases with `mechanism`.
+
+    It takes a list of whole numbers and returns a `Release`. OpenDP asks that you
+    enable its features "contrib" and "honest-but-curious" first, for it cannot check
+    code outside its library; what it would check is proved below.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Under a policy that protects at least `AddRemove` or at least `Full`.
+    counts : bool
+        False: the numbers are records, each the number of its cell in C order. True:
+        they are the counts of the cells, as from ``make_count_by_categories``; only
+        under `AddRemove`.
+    size : int, optional
+        The public number of records; `Full` needs it, unless `input_domain` is given.
+    input_domain : opendp Domain, optional
+        A vector domain of whole numbers, such as the ``output_domain`` of the
+        transformation to chain with. By default vectors of cell numbers, or of
+        as many counts as there are cells.
+
+    Raises
+    ------
+    PolicyError
+        If no metric of OpenDP states the policy's neighbours: they know records that
+        are added or removed, or that change to any value, and nothing between.
+
+    Notes
+    -----
+    The function is total: a record beyond the last cell counts in the last, one below
+    0 in the first; counts are cut to 0 .. 2^32, cells without a count have 0, counts
+    without a cell are left out. None of it moves two databases further apart.
+
+    Records, `AddRemove`: at symmetric distance d one list becomes the other, up to
+    order, by d additions and removals, each a step of the policy. Counts, `AddRemove`:
+    at L1 distance d, d steps of one count by one, removals first, so none is negative.
+    Records, `Full`: OpenDP's distance is over lists of the one length `size`; at
+    distance d one becomes the other, up to order, by d changes of a record, each a
+    step of the policy. A step costs epsilon, d steps at most d epsilon (`Measurement`).
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> import opendp.prelude as dp  # doctest: +SKIP
+    >>> dp.enable_features("contrib", "honest-but-curious")  # doctest: +SKIP
+    >>> line = bf.Domain(8)
+    >>> policy, ranges = bf.policies.AddRemove(line), bf.workloads.AllRanges(line)
+    >>> dawa = bf.Dawa(policy, ranges, epsilon=0.5)
+    >>> measurement = as_opendp(dawa)  # doctest: +SKIP
+    >>> measurement.map(2)  # doctest: +SKIP
+    1.0
+    """
+    dp: Any = require("opendp.prelude", extra="interop", purpose="as_opendp")
+    own = Measurement(mechanism)
+    policy, domain = mechanism.policy, mechanism.domain
+    adds = not policy.has_constraints and policy.covers(AddRemove(domain))
+    moves = not policy.has_constraints and policy.covers(Full(domain))
+    if not (adds or (moves and not counts)):
+        raise PolicyError(
+            f"OpenDP's metrics cannot state {policy!r}"
+            + (" over counts" if counts else "")
+            + ". Use policies.AddRemove (records or counts) or policies.Full (records, "
+            "with size), or interop.as_measurement, which states any policy"
+        )
+    if counts:
+        metric = dp.l1_distance(T="i64")
+        vectors = dp.vector_domain(dp.atom_domain(T="i64"), size=domain.size)
+    else:
+        cells = dp.atom_domain(bounds=(0, domain.size - 1), T="i32")
+        if adds:
+            metric, vectors = dp.symmetric_distance(), dp.vector_domain(cells)
+        elif size is None and input_domain is None:
+            raise InputError(
+                "under policies.Full the number of records is public, and OpenDP's "
+                "ChangeOneDistance needs it: pass size"
+            )
+        else:
+            metric, vectors = dp.change_one_distance(), dp.vector_domain(cells, size)
+
+    def function(data: Any) -> Release:
+        read = _counts if counts else _counted
+        return mechanism.release(Histogram(domain, read(data, domain)))
+
+    return dp.m.make_user_measurement(
+        vectors if input_domain is None else input_domain,
+        metric,
+        dp.max_divergence(),
+        function,
+        own.map,
+    )
+
+
+def _counted(records: Any, domain: Domain) -> IntArray:
+    cells = np.clip(np.asarray(records, dtype=np.int64), 0, domain.size - 1)
+    return np.bincount(cells, minlength=domain.size).reshape(domain.shape)
+
+
+def _counts(values: Any, domain: Domain) -> IntArray:
+    counts = np.zeros(domain.size, dtype=np.int64)
+    given = np.clip(np.asarray(values, dtype=np.int64), 0, LARGEST_COUNT)
+    counts[: given.size] = given[: domain.size]
+    return counts.reshape(domain.shape)

@@ -1,0 +1,212 @@
+"""A private density estimate with the interface of scikit-learn.
+
+Serves data scientists: a histogram that fits, predicts and samples.
+
+X (n, d)  ->  cells of a public grid  ->  mechanism  ->  counts_, density_
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.records import cell_blocks, domain_with_rules
+from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.workloads import AllRanges, Identity, Workload
+
+from .estimator import Estimator
+
+
+class PrivateHistogram(Estimator):
+    """Density of records, estimated under a Blowfish policy.
+
+    Parameters
+    ----------
+    policy : Policy, str, or function from Domain to Policy
+        What must stay indistinguishable; no default. A `Policy` brings its domain. A
+        word ("add_remove", "full", "line", "attribute") or a function needs `bounds`.
+    mechanism : str
+        A name of ``blowfish_fast.mechanisms.registry.MECHANISMS``.
+    epsilon : number
+        Spent by every call of `fit`; no default.
+    bounds : (low, high), or one pair per column
+        Public; never read from the data.
+    bins : int, or one per column
+        Cells between the bounds.
+    workload : Workload, optional
+        What the histogram is tuned to; all ranges of one column, else the cells.
+    options : dict, optional
+        Further arguments of the mechanism.
+    outside : {"refuse", "clamp"}
+        What happens to values outside the bounds.
+    ledger : Ledger, optional
+        Charged before each fit; shared by clones.
+    random_state : int or numpy Generator, optional
+        None draws secure noise. A seed makes the fit an experiment, not private.
+
+    Attributes
+    ----------
+    release_ : Release
+        Estimate, guarantee, intervals.
+    counts_ : float64 of the domain's shape
+        Estimated number of records per cell.
+    density_ : float64 of the domain's shape
+        Not negative; times the volumes of the cells it adds up to 1.
+    policy_ : Policy
+    n_features_in_, feature_names_in_
+    n_fits_, epsilon_spent_
+        How often this object was fitted, and what all fits together spent.
+
+    Notes
+    -----
+    Guarantee: each `fit` is epsilon-Blowfish for `policy_`, by the proof of its
+    mechanism, as ``release_.guarantee`` says. Records are counted one by one into cells
+    that do not depend on the data, so one record's change is one step of the policy.
+    All else is computed from the release: post-processing. Fits on the same people add
+    up (`epsilon_spent_`); clones made by a search spend as much again each, which only
+    a shared `ledger` can see. `score` and `score_samples` read the records that they
+    are given and add no noise: their results about private records are not private,
+    and neither is what other steps of a pipeline learn from the records (a scaler's
+    means, a grid search's choice).
+    Records that are refused (missing, stray, none at all) are an error, which whoever
+    runs the fit sees; it is not part of the release.
+
+    Examples
+    --------
+    >>> ages = np.array([[23.0], [25.0], [31.0], [62.0], [64.0]] * 200)
+    >>> model = PrivateHistogram(
+    ...     "full", mechanism="laplace", epsilon=1, bounds=(0, 100), bins=10,
+    ...     random_state=1)
+    >>> model.fit(ages).counts_.shape
+    (10,)
+    >>> model.predict([[62.0]]).round(-1)
+    array([400.])
+    """
+
+    _kind = "density_estimator"
+
+    def __init__(
+        self,
+        policy: Any = None,
+        *,
+        mechanism: str = "dawa",
+        epsilon: Any = None,
+        bounds: Any = None,
+        bins: Any = 64,
+        workload: Workload | None = None,
+        options: dict[str, Any] | None = None,
+        outside: str = "refuse",
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.policy = policy
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.bins = bins
+        self.workload = workload
+        self.options = options
+        self.outside = outside
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Count the records into cells and release the histogram. Spends epsilon.
+
+        Parameters
+        ----------
+        X : (records, columns) array_like or table
+        y : ignored
+        """
+        rows = self._array(X, fitting=True)
+        policy = self._stated(rows.shape[1])
+        domain = policy.domain
+        if self.mechanism not in MECHANISMS or self.mechanism == "kmeans":
+            known = sorted(set(MECHANISMS) - {"kmeans"})
+            raise InputError(f"mechanism must be one of {known}; not {self.mechanism}")
+        workload = self.workload
+        if workload is None:
+            workload = AllRanges(domain) if domain.ndim == 1 else Identity(domain)
+        mechanism = MECHANISMS[self.mechanism](
+            policy, workload, epsilon=self.epsilon, **(self.options or {})
+        )
+        data = Histogram.from_records(domain, list(rows.T), outside=self._outside())
+        self._pay(mechanism, data)
+        self.policy_ = policy
+        self.n_features_in_ = rows.shape[1]
+        self.counts_ = self.release_.estimate
+        positive = np.maximum(self.counts_, 0.0)
+        if not positive.any():
+            positive = np.ones(domain.shape)
+        self.density_ = positive / (positive * cell_volumes(domain)).sum()
+        return self
+
+    def _outside(self) -> Any:
+        if self.outside not in ("refuse", "clamp"):
+            raise InputError(
+                f'outside must be "refuse" or "clamp"; received {self.outside!r}. Give '
+                "stray values a cell with Domain.with_extra_cells"
+            )
+        # A domain with a cell of its own for stray values keeps it.
+        return self.outside if self.outside == "clamp" else None
+
+    def _cells(self, records: Any) -> IntArray:
+        self._check_fitted()
+        rows = self._array(records)
+        domain, rules = domain_with_rules(self.policy_.domain, self._outside(), None)
+        blocks = list(cell_blocks(domain, rules, list(rows.T)))
+        return np.concatenate(blocks)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the estimated number of records in the cell of each record."""
+        counts: FloatArray = self._picked("counts_", X)
+        return counts
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the logarithm of the density at each record; -inf where it is 0."""
+        with np.errstate(divide="ignore"):
+            logarithms: FloatArray = np.log(self._picked("density_", X))
+        return logarithms
+
+    def _picked(self, name: str, records: Any) -> Any:
+        cells = self._cells(records)
+        return getattr(self, name).reshape(-1)[cells]
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the total log-likelihood of the records. Not private; see Notes."""
+        return float(self.score_samples(X).sum())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> AnyArray:
+        """Draw records from the release, uniform inside cells. Costs nothing."""
+        self._check_fitted()
+        table = self.release_.sample(n_samples, rng=random_state)
+        return np.column_stack(list(table.columns.values()))
+
+
+def _widths(attribute: Attribute) -> FloatArray:
+    widths = np.ones(attribute.size)
+    if attribute.cuts is not None:
+        widths[: attribute.regular] = np.diff(np.asarray(attribute.cuts, dtype=float))
+    return widths
+
+
+def cell_volumes(domain: Domain) -> FloatArray:
+    """Return the volume of every cell; an attribute without edges has width 1.
+
+    Examples
+    --------
+    >>> cell_volumes(Domain.from_edges([0, 1, 5]))
+    array([1., 4.])
+    """
+    if domain.ndim == 0:
+        raise DomainError("a domain without attributes has no cells")
+    volumes = np.ones(())
+    for attribute in domain.attributes:
+        volumes = volumes[..., None] * _widths(attribute)
+    return volumes

@@ -1,0 +1,152 @@
+"""Private cluster centres with the interface of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self, cast
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.mechanisms.kmeans import KMeans, KMeansRelease
+
+from .estimator import Estimator
+
+POINTS_AT_ONCE = 2**14
+
+
+class PrivateKMeans(Estimator):
+    """Cluster centres, found under a Blowfish policy.
+
+    Parameters
+    ----------
+    policy : Policy, str, or function from Domain to Policy
+        What must stay indistinguishable; no default. A word or a function needs
+        `bounds`.
+    n_clusters : int
+        Number of centres.
+    epsilon : number
+        Spent by every call of `fit`; no default.
+    bounds : (low, high), or one pair per column
+        The public box of the points; never read from the data.
+    bins : int, or one per column
+        Cells between the bounds; a point counts as the centre of its cell.
+    rounds : int
+        Lloyd iterations, fixed in advance.
+    init : (n_clusters, columns) array_like, optional
+        Public centres to start from, never points of the data.
+    outside : {"refuse", "clamp"}
+        What happens to points outside the box.
+    ledger : Ledger, optional
+        Charged before each fit; shared by clones.
+    random_state : int or numpy Generator, optional
+        None draws secure noise. A seed makes the fit an experiment, not private.
+
+    Attributes
+    ----------
+    cluster_centers_ : (n_clusters, columns) float64
+    release_ : KMeansRelease
+    policy_, n_features_in_, feature_names_in_, n_iter_, n_fits_, epsilon_spent_
+
+    Notes
+    -----
+    Guarantee: each `fit` is epsilon-Blowfish for `policy_`: see `KMeans`. To
+    clamp a point moves it alone, so one record stays one record. There is neither
+    ``labels_`` nor ``inertia_``: both would publish the training points. `predict` and
+    `transform` read the points that they are given and the centres, and add no
+    noise: a point's label reveals that point to whoever sees it.
+
+    Examples
+    --------
+    >>> points = np.concatenate([np.full((500, 2), 2.0), np.full((500, 2), 8.0)])
+    >>> model = PrivateKMeans(
+    ...     "full", n_clusters=2, epsilon=5, bounds=(0, 10), random_state=1)
+    >>> labels = model.fit(points).predict([[2.0, 2.0], [8.0, 8.0]])
+    >>> bool(labels[0] != labels[1])
+    True
+    """
+
+    _kind = "clusterer"
+
+    def __init__(
+        self,
+        policy: Any = None,
+        n_clusters: int = 8,
+        *,
+        epsilon: Any = None,
+        bounds: Any = None,
+        bins: Any = 256,
+        rounds: int = 10,
+        init: Any = None,
+        outside: str = "refuse",
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.policy = policy
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.bins = bins
+        self.rounds = rounds
+        self.init = init
+        self.outside = outside
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the centres. Spends epsilon.
+
+        Parameters
+        ----------
+        X : (points, columns) array_like or table
+        y : ignored
+        """
+        points = self._array(X, fitting=True)
+        policy = self._stated(points.shape[1])
+        if self.outside not in ("refuse", "clamp"):
+            raise InputError(
+                f'outside must be "refuse" or "clamp"; received {self.outside!r}'
+            )
+        mechanism = KMeans(
+            policy,
+            self.n_clusters,
+            epsilon=self.epsilon,
+            rounds=self.rounds,
+            start=self.init,
+        )
+        if self.outside == "clamp":
+            points = np.clip(points, mechanism.grid.low, mechanism.grid.high)
+        release = cast(KMeansRelease, self._pay(mechanism, points))
+        self.policy_ = policy
+        self.n_features_in_ = points.shape[1]
+        self.n_iter_ = self.rounds
+        self.cluster_centers_ = release.centers
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the distance of each point from each centre."""
+        self._check_fitted()
+        points = self._array(X)
+        distances = np.empty((len(points), len(self.cluster_centers_)))
+        for begin in range(0, len(points), POINTS_AT_ONCE):
+            some = slice(begin, begin + POINTS_AT_ONCE)
+            apart = points[some, None, :] - self.cluster_centers_
+            distances[some] = np.sqrt((apart * apart).sum(axis=2))
+        return distances
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the number of the nearest centre of each point."""
+        nearest: IntArray = self.transform(X).argmin(axis=1)
+        return nearest
+
+    def fit_predict(self, X: Any, y: Any = None) -> IntArray:
+        """Fit, then predict the same points; the labels are not private."""
+        return self.fit(X).predict(X)
+
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
+        """Fit, then transform the same points; the distances are not private."""
+        return self.fit(X).transform(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return minus the squared distances to the nearest centres. Not private."""
+        return -float((self.transform(X).min(axis=1) ** 2).sum())

@@ -1,0 +1,293 @@
+"""The explorer from another machine: the same questions, over HTTP.
+
+    client.tables()            what may be asked, and what remains
+    client.explain(question)   the price beforehand, free
+    client.ask(question)       numbers with intervals, charged once
+
+Errors come back as the kinds that the server raised. Needs ``httpx`` (extra ``web``).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+
+from blowfish_fast import errors
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import malformed_as
+from blowfish_fast.errors import BlowfishError, EngineError, InputError
+
+Read = TypeVar("Read")
+
+PATIENCE = 120.0
+"""Seconds to wait: the first plan of a large question takes a while."""
+
+
+@dataclass(frozen=True)
+class ReceivedAnswer:
+    """An answer as the server gave it; see ``explorer.Answer``.
+
+    Attributes
+    ----------
+    values, intervals : float64
+        Numbers in the shape of the question's bins, and their noise intervals; no
+        intervals where a mechanism knows none.
+    epsilon : float
+        Charged for it, once.
+    remaining : float or None
+        What may still be spent; not stated for answers of the history.
+    """
+
+    question: dict[str, Any]
+    axes: list[dict[str, Any]]
+    values: FloatArray
+    intervals: FloatArray | None
+    confidence: float
+    epsilon: float
+    mechanism: str
+    promise: str
+    request: str
+    replayed: bool
+    remaining: float | None = None
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:
+        """Read the server's JSON."""
+        intervals = plain["intervals"]
+        known = {one.name for one in fields(cls)}
+        return cls(
+            **{
+                # A newer server may say more than is understood here.
+                **{name: one for name, one in plain.items() if name in known},
+                "values": np.asarray(plain["values"], dtype=np.float64),
+                "intervals": (
+                    None if intervals is None else np.asarray(intervals, np.float64)
+                ),
+            }
+        )
+
+
+class Client:
+    """An analyst, or the curator, at a distance.
+
+    Parameters
+    ----------
+    url : str
+        Where the server is, such as ``https://explorer.example``.
+    token : str
+        The secret of an analyst or of the curator.
+    transport : httpx transport, optional
+        For tests.
+    """
+
+    def __init__(self, url: str, token: str, *, transport: Any = None) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(f"an address begins with http:// or https://: {url!r}")
+        if not token or not token.isascii() or not token.isprintable():
+            raise InputError("a secret consists of plain characters, without breaks")
+        httpx = require("httpx", extra="web", purpose="bf.connect")
+        self._http = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=PATIENCE,
+            transport=transport,
+        )
+
+    def who(self) -> dict[str, Any]:
+        """Return one's role and name."""
+        return self._read(dict, "GET", "/api/session")
+
+    def tables(self) -> list[dict[str, Any]]:
+        """Return the tables: attributes, policies, budget, what remains."""
+        return self._read(list, "GET", "/api/tables")
+
+    def explain(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return cost and candidates of a question. Free; no data is read."""
+        return self._read(dict, "POST", "/api/explain", {"question": dict(question)})
+
+    def ask(
+        self, question: Mapping[str, Any], *, request: str | None = None
+    ) -> ReceivedAnswer:
+        """Answer a question: charged once, replayed for free ever after.
+
+        Under a new `request` the same question is asked, and charged, anew; under an
+        old one the old answer comes back, whatever happened to the connection.
+        """
+        body = {"question": dict(question), "request": request}
+        return self._read(ReceivedAnswer.of, "POST", "/api/ask", body)
+
+    def ask_anew(self, question: Mapping[str, Any]) -> ReceivedAnswer:
+        """Ask with fresh noise, and pay again."""
+        return self.ask(question, request=uuid.uuid4().hex)
+
+    def history(self, table: str, last: int = 200) -> list[dict[str, Any]]:
+        """Return the latest charges, oldest first: one's own, or all for a curator."""
+        where = f"/api/history?table={_name(table)}&last={last}"
+        return self._read(list, "GET", where)
+
+    def answer(self, table: str, request: str) -> ReceivedAnswer:
+        """Return an answer of the history again. Free."""
+        where = f"/api/answer?table={_name(table)}&request={_name(request)}"
+        return self._read(ReceivedAnswer.of, "GET", where)
+
+    def preview(
+        self,
+        question: Mapping[str, Any],
+        *,
+        epsilon: float,
+        policies: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Curator: return the true answer beside a private one; nothing is charged."""
+        stated = None if policies is None else dict(policies)
+        body = {"question": dict(question), "epsilon": epsilon, "policies": stated}
+        return self._read(dict, "POST", "/api/curator/preview", body)
+
+    def trade_off(
+        self, question: Mapping[str, Any], thetas: list[int] | None = None
+    ) -> list[dict[str, Any]]:
+        """Curator: return what an accuracy costs at each threshold."""
+        body = {"question": dict(question), "thetas": thetas}
+        return self._read(list, "POST", "/api/curator/trade-off", body)
+
+    def set_policies(self, table: str, policies: Mapping[str, Any]) -> dict[str, Any]:
+        """Curator: state policies, or reset to the default with none."""
+        where = f"/api/curator/tables/{_name(table)}/policies"
+        return self._read(dict, "PUT", where, dict(policies))
+
+    def set_budget(self, table: str, epsilon: float) -> dict[str, Any]:
+        """Curator: state the budget; only before the first charge."""
+        where = f"/api/curator/tables/{_name(table)}/budget"
+        return self._read(dict, "PUT", where, {"epsilon": epsilon})
+
+    def analysts(self) -> list[dict[str, Any]]:
+        """Curator: return the analysts and their allotments."""
+        return self._read(list, "GET", "/api/curator/analysts")
+
+    def add_analyst(self, name: str) -> str:
+        """Curator: make a secret for an analyst, and return it this once."""
+        where = f"/api/curator/analysts/{_name(name)}"
+        return self._read(lambda made: str(made["secret"]), "POST", where)
+
+    def revoke_analyst(self, name: str) -> None:
+        """Curator: end an analyst's secret and sessions."""
+        self._call("DELETE", f"/api/curator/analysts/{_name(name)}")
+
+    def allot(self, table: str, analyst: str, epsilon: float) -> dict[str, Any]:
+        """Curator: set what an analyst may spend of a table's budget."""
+        where = f"/api/curator/tables/{_name(table)}/allotments/{_name(analyst)}"
+        return self._read(dict, "PUT", where, {"epsilon": epsilon})
+
+    def data_sets(self) -> dict[str, dict[str, str]]:
+        """Curator: return tables that may be described, with columns and types."""
+        return self._read(dict, "GET", "/api/curator/data-sets")
+
+    def add_csv(self, name: str, path: str | Path) -> dict[str, str]:
+        """Curator: add a CSV file as a data set; return its columns and types."""
+        with Path(path).open("rb") as file:
+            return self._read(
+                lambda made: dict(made["columns"]),
+                "POST",
+                "/api/curator/data-sets",
+                data={"name": name},
+                files={"file": ("data.csv", file, "text/csv")},
+            )
+
+    def add_table(self, table: Mapping[str, Any], *, epsilon: float) -> dict[str, Any]:
+        """Curator: describe a table and give it a budget."""
+        body = {"table": dict(table), "epsilon": epsilon}
+        return self._read(dict, "POST", "/api/curator/tables", body)
+
+    def verify(self, table: str) -> str:
+        """Curator: check the chain of a table's ledger; return its head."""
+        where = f"/api/curator/tables/{_name(table)}/verify"
+        return self._read(lambda found: str(found["head"]), "POST", where)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _read(
+        self,
+        reader: Callable[[Any], Read],
+        method: str,
+        path: str,
+        *body: Any,
+        **parts: Any,
+    ) -> Read:
+        """Call, and read the reply; whoever answers there need not be an explorer."""
+        content = self._call(method, path, *body, **parts)
+        with malformed_as(
+            EngineError,
+            "an explorer's server answers otherwise; check the address, and whether "
+            "client and server are of one version",
+        ):
+            return reader(content)
+
+    def _call(self, method: str, path: str, body: Any = None, **parts: Any) -> Any:
+        httpx = require("httpx", extra="web", purpose="bf.connect")
+        try:
+            response = self._http.request(method, path, json=body, **parts)
+        except httpx.TransportError as problem:
+            raise EngineError(
+                f"the server does not answer ({type(problem).__name__}). Ask again "
+                "with the same request: nothing is charged twice"
+            ) from None
+        except (TypeError, ValueError) as problem:
+            raise InputError(f"questions are plain JSON ({problem})") from None
+        if response.status_code == 204:
+            return None
+        try:
+            content = response.json()
+        except (RecursionError, ValueError):
+            content = None
+        if response.is_success:
+            return content
+        raise _error(response.status_code, content)
+
+
+def connect(url: str, token: str) -> Client:
+    """Return a client of an explorer's server.
+
+    Parameters
+    ----------
+    url, token : str
+        Where it is, and one's secret.
+
+    Examples
+    --------
+    >>> analyst = connect("http://127.0.0.1:8350", token="ann's secret")
+    """
+    return Client(url, token)
+
+
+def _error(status: int, content: Any) -> BlowfishError:
+    """Return the error that the server raised, as far as it is known here."""
+    plain = content if isinstance(content, dict) else {}
+    words = str(plain.get("message") or f"the server answered with status {status}")
+    kind = getattr(errors, str(plain.get("kind")), BlowfishError)
+    if not (isinstance(kind, type) and issubclass(kind, BlowfishError)):
+        kind = BlowfishError
+    return kind(words)
+
+
+def _name(text: str) -> str:
+    return quote(text, safe="")

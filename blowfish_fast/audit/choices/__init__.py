@@ -1,0 +1,1 @@
+"""Exact laws of private choices on tiny domains."""

@@ -1,0 +1,309 @@
+"""The exact law of a private choice on a tiny domain, and many draws from it at once.
+
+Every choice by the exponential mechanism goes through one function,
+``kernels.exponential_choice.weigh_block``: rows of log-weights in, a candidate per row
+out. Steering that function walks the tree of all decisions that a selector can make;
+each leaf is a choice, with a probability known from the rows on its path.
+
+    row 0   [.7 .2 .1] --0--> row 1  [.5 .5] --0--> choice A    .35
+                       |                     --1--> choice B    .35
+                       --1--> choice B                          .2    ...
+
+Sampling sends a number of runs down the same tree: at each row the real sampler
+decides for all runs that reach it together, so ten million runs take seconds. A
+selector that draws noise of its own has no such tree; it is sampled run by run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.randomness import Randomness, WordStream
+from blowfish_fast.policies import Policy
+
+MOST_LEAVES = 50_000
+"""Decisions that are written out; a larger tree is sampled run by run."""
+
+CHUNK = 2**16
+
+Law = dict[Hashable, float]
+
+
+class _NoiseDrawnError(Exception):
+    """The selector reads random words outside the exponential mechanism."""
+
+
+@dataclass
+class _Steering:
+    """Decisions to repeat, and the rows met along the way."""
+
+    path: list[int]
+    rows: list[tuple[IntArray, int]] = field(default_factory=list)
+    inside: bool = False
+    generator: np.random.Generator | None = None
+
+    def choose(self, table: IntArray, bits: int) -> IntArray:
+        """Follow the path; beyond its end take the first candidate that is there.
+
+        With a generator: one that is likely there.
+        """
+        choices = np.empty(len(table), dtype=np.int64)
+        for number, row in enumerate(table):
+            place = len(self.rows)
+            self.rows.append((row.copy(), bits))
+            if place == len(self.path):
+                self.path.append(self._next(row, bits))
+            choices[number] = self.path[place]
+        return choices
+
+    def _next(self, row: IntArray, bits: int) -> int:
+        from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
+
+        if self.generator is None:
+            return int(np.flatnonzero(row != ABSENT)[0])
+        return int(self.generator.choice(row.size, p=_chances(row, bits)))
+
+
+class _Steered(Randomness):
+    """Randomness whose streams serve the steered chooser and nothing else."""
+
+    __slots__ = ("steering",)
+
+    def __init__(self, steering: _Steering) -> None:
+        super().__init__(0)
+        self.steering = steering
+
+    def stream(self) -> WordStream:
+        words = super().stream()
+        steering = self.steering
+
+        def guarded(position: int, count: int) -> WordArray:
+            if not steering.inside:
+                raise _NoiseDrawnError
+            return words(position, count)
+
+        return guarded  # type: ignore[return-value]
+
+
+def exact_law(
+    selector: Any, counts: IntArray, *, policy: Policy, epsilon: Fraction
+) -> Law | None:
+    """Return the probability of every choice; None if the selector draws noise."""
+    law: Law = {}
+    try:
+        for choice, steering in _leaves(selector, counts, policy, epsilon):
+            chance = 1.0
+            for (row, bits), taken in zip(steering.rows, steering.path, strict=True):
+                chance *= float(_chances(row, bits)[taken])
+            law[choice] = law.get(choice, 0.0) + chance
+    except _NoiseDrawnError:
+        return None
+    return law
+
+
+def path_log_ratio(
+    selector: Any,
+    sides: tuple[IntArray, IntArray],
+    *,
+    policy: Policy,
+    epsilon: Fraction,
+    generator: np.random.Generator,
+) -> float | None:
+    """Return how much likelier one side makes a random run; None as above.
+
+    A run is a path of decisions, drawn on the first side and repeated on the second.
+    Logarithms of probabilities are added up row by row, so domains may be larger than
+    those that can be enumerated. Infinite if the second side cannot take the path.
+    """
+    met: list[_Steering] = []
+    for counts in sides:
+        path = met[0].path if met else []
+        steering = _Steering(list(path), generator=None if met else generator)
+        try:
+            with _steered(steering):
+                selector.select(
+                    counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
+                )
+        except _NoiseDrawnError:
+            return None
+        met.append(steering)
+    first, second = met
+    if first.path != second.path:
+        return math.inf
+    total = 0.0
+    for (row, bits), (other, _), taken in zip(
+        first.rows, second.rows, first.path, strict=True
+    ):
+        if taken >= other.size or not (chance := _chances(other, bits)[taken]):
+            return math.inf
+        total += math.log(_chances(row, bits)[taken] / chance)
+    return abs(total)
+
+
+def sampled_choices(
+    selector: Any,
+    counts: IntArray,
+    *,
+    policy: Policy,
+    epsilon: Fraction,
+    samples: int,
+    rng: Randomness,
+) -> Counter[Hashable] | None:
+    """Return how often each choice is made in `samples` runs; None as above.
+
+    The runs share rows: all that reach one row are decided there together, each by a
+    random word of its own and by the sampler that a release uses.
+    """
+    made: Counter[Hashable] = Counter()
+    runs: dict[tuple[int, ...], int] = {(): samples}
+
+    def split(path: tuple[int, ...], row: IntArray, bits: int) -> None:
+        if path not in runs:
+            return
+        for taken, number in _decided(row, bits, runs.pop(path), rng).items():
+            runs[(*path, taken)] = number
+
+    try:
+        for choice, steering in _leaves(selector, counts, policy, epsilon, split):
+            made[choice] += runs.pop(tuple(steering.path), 0)
+    except _NoiseDrawnError:
+        return None
+    return made
+
+
+def _decided(row: IntArray, bits: int, runs: int, rng: Randomness) -> Counter[int]:
+    """Let the sampler decide for many runs at one row."""
+    from blowfish_fast.kernels.sampling.exponential_choice import choose
+
+    words = rng.stream()
+    taken: Counter[int] = Counter()
+    for start in range(0, runs, CHUNK):
+        size = min(CHUNK, runs - start)
+        drawn = choose(words, start, np.tile(row, (size, 1)), bits)
+        taken.update(dict(enumerate(np.bincount(drawn).tolist())))
+    return Counter({choice: number for choice, number in taken.items() if number})
+
+
+def _leaves(
+    selector: Any,
+    counts: IntArray,
+    policy: Policy,
+    epsilon: Fraction,
+    split: Callable[[tuple[int, ...], IntArray, int], None] | None = None,
+) -> Iterator[tuple[Hashable, _Steering]]:
+    """Run the selector once for every path of decisions, depth first."""
+    from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
+
+    path: list[int] = []
+    for _ in range(MOST_LEAVES):
+        steering = _Steering(list(path))
+        with _steered(steering):
+            chosen = selector.select(
+                counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
+            )
+        if split is not None:
+            for place, (row, bits) in enumerate(steering.rows):
+                split(tuple(steering.path[:place]), row, bits)
+        yield public_key(chosen), steering
+        path = steering.path
+        while path:
+            row, _ = steering.rows[len(path) - 1]
+            later = np.flatnonzero(row != ABSENT)
+            later = later[later > path[-1]]
+            if later.size:
+                path[-1] = int(later[0])
+                break
+            path.pop()
+        if not path:
+            return
+    raise SizeError(
+        f"{selector.name} makes more than {MOST_LEAVES:,} different runs here; audit "
+        "it on fewer cells"
+    )
+
+
+@contextlib.contextmanager
+def _steered(steering: _Steering) -> Iterator[None]:
+    """Let `steering` decide wherever the exponential mechanism is drawn from."""
+    from blowfish_fast.kernels.sampling import exponential_choice
+
+    genuine = exponential_choice.weigh_block
+
+    def weigh_block(
+        words: Any, start: int, log_weights: IntArray, fraction_bits: int
+    ) -> tuple[IntArray, IntArray]:
+        steering.inside = True
+        try:
+            # Totals are part of the selector's arithmetic and stay as they are.
+            _, totals = genuine(words, start, log_weights, fraction_bits)
+        finally:
+            steering.inside = False
+        return steering.choose(log_weights, fraction_bits), totals
+
+    loaded = len(sys.modules)
+    homes = _homes(genuine, loaded)
+    for home in homes:
+        home.weigh_block = weigh_block
+    try:
+        yield
+    finally:
+        if len(sys.modules) != loaded:
+            # A module that was first needed now has taken over the steered function.
+            homes = _homes(weigh_block, len(sys.modules))
+        for home in homes:
+            home.weigh_block = genuine
+
+
+@functools.lru_cache(maxsize=4)
+def _homes(function: Any, loaded: int) -> list[Any]:
+    """Return every module of the package that draws by this function.
+
+    `loaded` is the number of modules by now; the answer is kept until it changes.
+    """
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("blowfish_fast.")
+        and vars(module).get("weigh_block") is function
+    ]
+
+
+def _chances(row: IntArray, bits: int) -> FloatArray:
+    """Return the probabilities of a row's candidates."""
+    from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
+
+    there = row != ABSENT
+    gaps = np.where(there, row - row[there].max(), 0).astype(np.float64)
+    weights = np.where(there, np.exp(gaps * 2.0**-bits), 0.0)
+    chances: FloatArray = weights / weights.sum()
+    return chances
+
+
+def public_key(chosen: Any) -> Hashable:
+    """Return something that is equal for equal choices, and can be printed."""
+    if isinstance(chosen, Buckets):
+        return tuple(chosen.labels.tolist())
+    if isinstance(chosen, np.ndarray):
+        return tuple(chosen.reshape(-1).tolist())
+    if isinstance(chosen, np.generic):
+        return public_key(chosen.item())
+    if isinstance(chosen, list | tuple):
+        return tuple(public_key(one) for one in chosen)
+    if isinstance(chosen, dict):
+        return tuple((key, public_key(one)) for key, one in sorted(chosen.items()))
+    if hasattr(chosen, "__dict__"):
+        return public_key(vars(chosen))
+    return chosen if isinstance(chosen, Hashable) else repr(chosen)

@@ -1,0 +1,349 @@
+"""Audit of private choices: neighbouring pairs searched, laws enumerated or sampled.
+
+A selector sees counts and returns something public; two neighbours must return it with
+probabilities within e^epsilon of each other. Three ways to find out, the best that the
+selector allows:
+
+    enumerated   every choice with its exact probability (exponential mechanism)
+    in batches   millions of runs at once, by the real sampler or by a plain twin
+    run by run   the selector itself, thousands of times
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.audit.neighbours.pairs import Pair, chosen_pairs, searched_pair
+from blowfish_fast.audit.sampling.confidence import (
+    BOUND_ERRORS,
+    Evidence,
+    counted_evidence,
+    pilot_size,
+    promise,
+)
+from blowfish_fast.audit.sampling.selections import Finding
+from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
+from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.policies import Policy
+
+from .choice_tree import Law, exact_law, public_key, sampled_choices
+from .enumeration import least_cost_choices
+from .matching_choices import chosen_matchings, inexact_matchings
+from .sorted_choices import noise_on_cells, noisy_count_choices
+
+ROUNDING = 1e-9
+"""Subtracted from exact log-ratios: what adding up probabilities can err by."""
+
+PILOT_BATCH = 20_000
+PILOT_SORTED = 1_000
+MANY, FEW = 10**6, 1_000
+PILOT_RUNS = 40
+PILOT_PAIRS = 10
+EXACT_RUNS = 60
+
+
+class Case(NamedTuple):
+    """A selector under a policy at an epsilon."""
+
+    selector: Any
+    policy: Policy
+    epsilon: Fraction
+    memory: dict[bytes, Hashable]
+    """What a twin has worked out before."""
+
+    @property
+    def heights(self) -> tuple[int, ...]:
+        """Counts that tell: about as high as a bucket is dear."""
+        price = min(max(round(getattr(self.selector, "bucket_cost", 8.0)), 1), 1000)
+        return tuple(sorted({8, price}))
+
+
+Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]
+"""Counts the choices of many runs."""
+
+
+def audit_selector(
+    selector: Any,
+    policy: Policy,
+    *,
+    epsilon: Fraction,
+    samples: int,
+    runs: int,
+    steps: int = 0,
+    seed: int = 0,
+    confidence: float = 0.999,
+) -> Iterator[Finding]:
+    """Compare the choices of a selector on many neighbouring pairs of a tiny domain.
+
+    Parameters
+    ----------
+    selector : Selector
+        A partition, or any other private choice.
+    policy : Policy
+        Over at most about eight cells, without constraints.
+    epsilon : Fraction
+        What the choice may cost.
+    samples : int
+        Runs per side where they can be made in batches.
+    runs : int
+        Runs per side of the selector itself, where they cannot; 0 for none.
+    steps : int
+        Pairs that are tried in search of a worse one, beyond the chosen pairs.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> found = audit_selector(
+    ...     bf.partitions.LeastCost().priced(2.0),
+    ...     bf.policies.AddRemove(bf.Domain(3)),
+    ...     epsilon=Fraction(1),
+    ...     samples=2000,
+    ...     runs=0,
+    ... )
+    >>> all(one.passed for one in found)
+    True
+    """
+    case = Case(selector, policy, epsilon, {})
+    pairs = chosen_pairs(policy, case.heights)
+    if not pairs:
+        return
+    tried = len(pairs) + steps
+    laws = _Laws(case, samples)
+    if laws.worst(pairs, steps, seed):
+        evidence = Evidence(
+            max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
+        )
+        yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
+        found = _compared(case, laws.visible, samples, seed, _drawn_together)
+        evidence = counted_evidence(*found, confidence=confidence)
+        yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
+        return
+    twin, size = TWINS.get(type(selector)), PILOT_BATCH
+    if twin is None and noise_on_cells(selector, policy, epsilon) is not None:
+        # Every distinct draw is a run of the selector itself.
+        twin, size = _sorted, PILOT_SORTED
+        samples = samples if samples >= MANY else max(samples // 4, FEW)
+        pairs = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
+        tried = len(pairs) + steps
+    if twin is None:
+        stride = max(1, len(pairs) // PILOT_PAIRS)
+        pilots = _Pilots(case, PILOT_RUNS, runs, seed, _one_by_one)
+        pair = max(pairs[::stride], key=pilots.apart)
+        tried = len(pairs[::stride])
+    else:
+        pilots = _Pilots(case, size, samples, seed, twin)
+        pair = max(pairs, key=pilots.apart)
+        pair = searched_pair(
+            pair,
+            policy,
+            pilots.apart,
+            heights=case.heights,
+            steps=steps,
+            generator=np.random.default_rng(seed),
+        )
+        found = _compared(case, pair, samples, seed, twin)
+        evidence = counted_evidence(*found, confidence=confidence)
+        yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
+    if runs:
+        found = _compared(case, pair, runs, seed + 1, _one_by_one)
+        evidence = counted_evidence(*found, confidence=confidence)
+        yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
+    if isinstance(selector, Matching) and selector.window is None:
+        wrong = inexact_matchings(
+            selector, pair.sides[0], policy=policy, epsilon=epsilon, runs=EXACT_RUNS
+        )
+        evidence = Evidence(math.inf if wrong else 0.0, f"{wrong} not cheapest", 1)
+        yield Finding(f"{selector.name}, exact minimum", epsilon, evidence, EXACT_RUNS)
+
+
+class _Laws:
+    """Exact laws of a choice, the largest log-ratio found and where it was found."""
+
+    def __init__(self, case: Case, samples: int) -> None:
+        self.case = case
+        self.samples = samples
+        self.ratio, self.choices = -1.0, 0
+        self.visibility = -math.inf
+        self._known: dict[bytes, Law | None] = {}
+
+    def worst(self, pairs: list[Pair], steps: int, seed: int) -> bool:
+        """Try all pairs, then search on from the worst; False if there is no law."""
+        self.pair = self.visible = pairs[0]
+        for pair in pairs:
+            if math.isnan(self._apart(pair)):
+                return False
+        searched_pair(
+            self.pair,
+            self.case.policy,
+            self._apart,
+            heights=self.case.heights,
+            steps=steps,
+            generator=np.random.default_rng(seed),
+        )
+        return True
+
+    def _apart(self, pair: Pair) -> float:
+        first, second = (self._law(side) for side in pair.sides)
+        if first is None or second is None:
+            return math.nan
+        ratio = _largest_log_ratio(first, second)
+        if ratio > self.ratio:
+            self.ratio, self.pair, self.choices = ratio, pair, len(first)
+        # A rare choice may tell most, and not be seen in any number of samples.
+        seen = _most_visible(first, second, self.samples)
+        if seen > self.visibility:
+            self.visibility, self.visible = seen, pair
+        return ratio
+
+    def _law(self, counts: IntArray) -> Law | None:
+        key = counts.tobytes()
+        if key not in self._known:
+            case = self.case
+            try:
+                self._known[key] = exact_law(
+                    case.selector, counts, policy=case.policy, epsilon=case.epsilon
+                )
+            except SizeError:
+                self._known[key] = None
+        return self._known[key]
+
+
+def _largest_log_ratio(first: Law, second: Law) -> float:
+    if first.keys() != second.keys():
+        return math.inf
+    return max(abs(math.log(first[one] / second[one])) for one in first)
+
+
+def _most_visible(first: Law, second: Law, samples: int) -> float:
+    """Return the largest lower bound on a log-ratio that so many samples would give."""
+    counted = max(samples - pilot_size(samples), 1)
+    return max(
+        (
+            abs(math.log(chance / second[one]))
+            - BOUND_ERRORS * math.sqrt((1 / chance + 1 / second[one]) / counted)
+            for one, chance in first.items()
+            if second.get(one)
+        ),
+        default=math.inf,
+    )
+
+
+class _Pilots:
+    """Small samples of a choice, and what they promise for a large one."""
+
+    def __init__(
+        self, case: Case, runs: int, samples: int, seed: int, tally: Tally
+    ) -> None:
+        self.case, self.runs, self.tally = case, runs, tally
+        self.samples = max(samples - pilot_size(samples), 1)
+        self.seed = 2**32 + seed
+        self._known: dict[bytes, Counter[Hashable]] = {}
+
+    def apart(self, pair: Pair) -> float:
+        """Return the log-ratio that is promised."""
+        first, second = (self._seen(side) for side in pair.sides)
+        return max(
+            promise((first, second), one, self.samples) for one in {*first, *second}
+        )
+
+    def _seen(self, counts: IntArray) -> Counter[Hashable]:
+        key = counts.tobytes()
+        if key not in self._known:
+            rng = Randomness(self.seed + len(self._known))
+            self._known[key] = self.tally(self.case, counts, self.runs, rng)
+        return self._known[key]
+
+
+def _compared(
+    case: Case, pair: Pair, samples: int, seed: int, tally: Tally
+) -> tuple[Any, Any]:
+    """Return pilots and counts of both sides, all independent of each other."""
+    named = pilot_size(samples)
+    pilots, counted = (
+        tuple(
+            tally(case, side, size, Randomness(_seed(seed, side, part)))
+            for side in pair.sides
+        )
+        for part, size in enumerate((named, samples - named))
+    )
+    return pilots, counted
+
+
+def _seed(seed: int, counts: IntArray, part: int) -> int:
+    return int.from_bytes(counts.tobytes(), "little") * 2**33 + 2 * seed + part
+
+
+def _drawn_together(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    made = sampled_choices(
+        case.selector,
+        counts,
+        policy=case.policy,
+        epsilon=case.epsilon,
+        samples=samples,
+        rng=rng,
+    )
+    assert made is not None, "the law was enumerated before"
+    return made
+
+
+def _one_by_one(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    # One source for all runs: every call opens streams of its own.
+    return Counter(
+        public_key(
+            case.selector.select(
+                counts, policy=case.policy, epsilon=case.epsilon, rng=rng
+            )
+        )
+        for _ in range(samples)
+    )
+
+
+def _numbered(twin: Callable[..., IntArray]) -> Tally:
+    def tally(
+        case: Case, counts: IntArray, samples: int, rng: Randomness
+    ) -> Counter[Hashable]:
+        chosen = twin(
+            case.selector,
+            counts,
+            policy=case.policy,
+            epsilon=case.epsilon,
+            samples=samples,
+            rng=rng,
+        )
+        return Counter(dict(enumerate(np.bincount(chosen).tolist())))
+
+    return tally
+
+
+def _sorted(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    return noisy_count_choices(
+        case.selector,
+        counts,
+        policy=case.policy,
+        epsilon=case.epsilon,
+        samples=samples,
+        rng=rng,
+        known=case.memory,
+    )
+
+
+TWINS: dict[type, Tally] = {
+    LeastCost: _numbered(lambda *given, **named: least_cost_choices(*given, **named)),
+    Matching: _numbered(lambda *given, **named: chosen_matchings(*given, **named)),
+}
+"""Plain twins of selectors that draw noise of their own."""

@@ -1,0 +1,1 @@
+"""Neighbouring databases to try a promise on."""

@@ -1,0 +1,108 @@
+"""Neighbours under constraints, from the definition.
+
+Known counts make records move together: neighbours differ by moves along edges of the
+policy that keep every known count, and of which no smaller part does. So a set of
+moves is a list of what each lifts and lowers: it adds up to nothing, and no part does.
+
+    known: 3 records in {0, 1}        a move 0 -> 2 lowers it, a move 3 -> 1 lifts it
+                                      alone neither may happen; together they do
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.audit.measurements import _reaches_several, _rows_of
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.policies import ABSENT, Policy
+from blowfish_fast.policies.constrained import Constrained
+
+MOST_MOVES = 4
+"""Moves that are tried together; tiny domains with few known counts need no more."""
+
+MOST_PRICED = 4096
+
+Move = tuple[int, int]
+Change = tuple[int, ...]
+
+
+def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
+    """Yield sets of moves in which neighbours differ, smaller ones first."""
+    if not isinstance(policy, Constrained):
+        for edges in policy.edges():
+            yield from ([(int(start), int(end))] for start, end in edges)
+        return
+    by_change: dict[Change, list[Move]] = {}
+    for edges in policy.edges():
+        for start, end in edges.tolist():
+            for move in ((start, end), (end, start)):
+                by_change.setdefault(_change(policy, move), []).append(move)
+    for size in range(1, most + 1):
+        for changes in itertools.combinations_with_replacement(sorted(by_change), size):
+            if _holds_together(changes):
+                yield from (
+                    list(moves)
+                    for moves in itertools.product(*(by_change[one] for one in changes))
+                )
+
+
+def _change(policy: Constrained, move: Move) -> Change:
+    change = np.zeros(policy.constraints.queries, dtype=np.int64)
+    change[policy.constraints.lifts(*move)] += 1
+    change[policy.constraints.lowers(*move)] -= 1
+    return tuple(change.tolist())
+
+
+def _holds_together(changes: tuple[Change, ...]) -> bool:
+    """Whether the changes add up to nothing, and no smaller part of them does."""
+    if any(map(sum, zip(*changes, strict=True))):
+        return False
+    return not any(
+        not any(map(sum, zip(*part, strict=True)))
+        for size in range(1, len(changes))
+        for part in itertools.combinations(changes, size)
+    )
+
+
+def most_moves(policy: Policy) -> tuple[int, list[Move]]:
+    """Return the largest number of records that move together, and an example.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> known = bf.policies.CountConstraints(line, [[1, 1, 0, 0]])
+    >>> most_moves(bf.policies.Full(line).with_constraints(known))[0]
+    2
+    """
+    largest: list[Move] = []
+    for moves in joint_moves(policy):
+        if len(moves) > len(largest):
+            largest = moves
+    return len(largest), largest
+
+
+def price_together(measurement: Measurement, policy: Policy) -> Fraction:
+    """Return the largest exact price of a set of moves; 0 where draws share rows."""
+    scales = measurement.scales
+    worst = Fraction(0)
+    if _reaches_several(measurement):
+        return worst
+    rows = rows_of_records(measurement)
+    rates = scales.rates.astype(object)
+    for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
+        change = sum(rows[end] - rows[start] for start, end in moves)
+        cost = Fraction(int((np.abs(change) * rates).sum()), scales.unit)
+        worst = max(worst, cost)
+    return worst
+
+
+def rows_of_records(measurement: Measurement) -> list[IntArray]:
+    """Return the rows of one record in each cell; of none, last, for "absent"."""
+    cells = (*range(measurement.buckets.cells), ABSENT)
+    return [_rows_of(measurement, cell) for cell in cells]

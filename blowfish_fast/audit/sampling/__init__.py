@@ -1,0 +1,1 @@
+"""What samples prove about a likelihood ratio."""

@@ -1,0 +1,139 @@
+"""Black-box audit: run a mechanism on two neighbours many times and compare.
+
+A lower bound on the log-likelihood ratio of some event above epsilon is a proof, at
+the stated confidence, that the promise is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import Partition
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.release import Release
+
+from .confidence import Evidence, strongest_evidence
+
+
+class Finding(NamedTuple):
+    """The result of one audit, with the statement it was held against.
+
+    Examples
+    --------
+    >>> evidence = Evidence(0.7, "cut", 3)
+    >>> Finding("a choice", Fraction(1, 2), evidence, samples=1000).passed
+    False
+    """
+
+    subject: str
+    epsilon: Fraction
+    evidence: Evidence
+    samples: int
+    pairs: int = 1
+    """Neighbouring pairs that were tried, of which the most telling was sampled."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the evidence stays within epsilon."""
+        return self.evidence.log_ratio <= float(self.epsilon)
+
+    def __str__(self) -> str:
+        verdict = "within" if self.passed else "ABOVE"
+        seen = f" (observed {self.evidence.observed:.3f})" if self.samples else ""
+        return (
+            f"{self.subject}: log-ratio at least {self.evidence.log_ratio:.3f}{seen}, "
+            f"{verdict} eps = {float(self.epsilon):g} "
+            f"({self.samples:,} samples per side, {self.evidence.events} events, "
+            f"{self.pairs} pairs tried)"
+        )
+
+
+def audit_partition(
+    partition: Partition,
+    policy: Policy,
+    pair: tuple[IntArray, IntArray],
+    *,
+    epsilon: Any,
+    samples: int,
+    seed: int = 0,
+    confidence: float = 0.999,
+) -> Finding:
+    """Compare the partitions chosen on two neighbouring vectors of counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> found = audit_partition(
+    ...     bf.partitions.DyadicTree(),
+    ...     bf.policies.AddRemove(bf.Domain(4)),
+    ...     (np.array([9, 0, 0, 0]), np.array([8, 0, 0, 0])),
+    ...     epsilon=1,
+    ...     samples=200,
+    ... )
+    >>> found.passed
+    True
+    """
+    exact = as_epsilon(epsilon)
+
+    def chosen(counts: IntArray, number: int) -> Hashable:
+        source = Randomness(number)
+        buckets = partition.select(counts, policy=policy, epsilon=exact, rng=source)
+        return tuple(buckets.labels.tolist())
+
+    sides = _sample(chosen, pair, samples, seed)
+    evidence = strongest_evidence(*sides, confidence=confidence)
+    return Finding(partition.name, exact, evidence, samples)
+
+
+def audit_release(
+    mechanism: Mechanism,
+    pair: tuple[IntArray, IntArray],
+    *,
+    event: Callable[[Release], Hashable],
+    samples: int,
+    seed: int = 0,
+    confidence: float = 0.999,
+) -> Finding:
+    """Compare an `event` of whole releases on two neighbouring vectors of counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(2)
+    >>> mechanism, _ = bf.Laplace.example(line, bf.policies.AddRemove(line), 1)
+    >>> found = audit_release(
+    ...     mechanism,
+    ...     (np.array([3, 0]), np.array([2, 0])),
+    ...     event=lambda release: bool(release.estimate[0] > 2),
+    ...     samples=200,
+    ... )
+    >>> found.passed
+    True
+    """
+
+    def observed(counts: IntArray, number: int) -> Hashable:
+        return event(mechanism.release(counts, rng=number))
+
+    sides = _sample(observed, pair, samples, seed)
+    evidence = strongest_evidence(*sides, confidence=confidence)
+    return Finding(mechanism.name, mechanism.epsilon, evidence, samples)
+
+
+def _sample(
+    observe: Callable[[IntArray, int], Hashable],
+    pair: tuple[IntArray, IntArray],
+    samples: int,
+    seed: int,
+) -> tuple[list[Hashable], list[Hashable]]:
+    """Draw both sides from different seeds, so that they are independent."""
+    first = [observe(pair[0], seed + number) for number in range(samples)]
+    second = [observe(pair[1], seed + samples + number) for number in range(samples)]
+    return first, second

@@ -1,0 +1,1 @@
+"""Public cells, and tables counted into them."""

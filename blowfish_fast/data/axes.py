@@ -1,0 +1,399 @@
+"""One attribute of a domain: its cells, what they mean, and cells of their own.
+
+    edges     0    18    65   120       cell i holds [edges[i], edges[i + 1])
+    dates     Jan  Feb   Mar            the same, in days or seconds since 1970
+    levels    "F"  "M"                  one cell each
+    extras    ... (outside) (missing)   public cells after all others
+
+Values outside the edges or levels, and missing ones, may have a cell each. They are
+cells like any other: a policy has edges at them, and their counts carry noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError
+
+OUTSIDE = "(outside)"
+MISSING = "(missing)"
+
+MICROSECONDS = {
+    "D": 86_400_000_000,
+    "h": 3_600_000_000,
+    "m": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1_000,
+    "us": 1,
+}
+"""Units of dates, coarsest first. Months have no fixed length and become days."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One axis of a domain: `size` cells in order, with edges, levels or neither.
+
+    Attributes
+    ----------
+    size : int
+        Cells in all, those of `extras` included.
+    name : str or None
+        Attributes without a name go by their number.
+    cuts : tuple of float or None
+        Edges of the cells that have a place on the axis; of dates, in `unit`.
+    levels : tuple or None
+        What each cell stands for, extras included.
+    unit : str or None
+        For dates: days "D", hours "h", ... since 1970.
+    extras : tuple of str
+        Which of `OUTSIDE` and `MISSING` have a cell, in this order at the end.
+    """
+
+    size: int
+    name: str | None = None
+    cuts: tuple[float, ...] | None = None
+    levels: tuple[Any, ...] | None = None
+    unit: str | None = None
+    extras: tuple[str, ...] = ()
+
+    @property
+    def edges(self) -> tuple[float, ...] | None:
+        """Edges of all cells; None where some cell has no place on the axis."""
+        return None if self.extras else self.cuts
+
+    @property
+    def regular(self) -> int:
+        """Number of cells that are no extras."""
+        return self.size - len(self.extras)
+
+    def extra_cell(self, kind: str) -> int | None:
+        """Return the cell of `OUTSIDE` or `MISSING`; None if there is none."""
+        return self.regular + self.extras.index(kind) if kind in self.extras else None
+
+    def described(self) -> str:
+        """Say in a few words what the cells stand for; as long for any number of them.
+
+        Examples
+        --------
+        >>> Attribute(2, "sex", levels=("F", "M")).described()
+        'F, M'
+        >>> Attribute(2, "age", cuts=(0.0, 18.0, 120.0)).described()
+        '0 to 120, cut at 18'
+        """
+        if self.levels is not None:
+            words = _few([str(one) for one in self.levels[: min(self.regular, 7)]])
+        elif self.cuts is None:
+            words = f"numbers 0 to {self.regular - 1:,}"
+        else:
+            ends = (*self.cuts[:8], self.cuts[-1])
+            shown = (
+                [f"{one:g}" for one in ends]
+                if self.unit is None
+                else [str(one) for one in as_dates(ends, self.unit)]
+            )
+            inner = shown[1 : min(self.regular, 8)]
+            words = f"{shown[0]} to {shown[-1]}"
+            words += f", cut at {_few(inner)}" if inner else ""
+        return "; ".join([words, *self.extras])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        plain: dict[str, Any] = {
+            "size": self.size,
+            "name": self.name,
+            "edges": None if self.cuts is None else list(self.cuts),
+            "levels": None if self.levels is None else list(self.levels),
+        }
+        if self.unit is not None:
+            plain["unit"] = self.unit
+        if self.extras:
+            plain["extras"] = list(self.extras)
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Attribute:
+        """Rebuild an attribute from `to_dict`; refuse what does not fit together."""
+        found = cls(
+            int(data["size"]),
+            data.get("name"),
+            None if data.get("edges") is None else tuple(data["edges"]),
+            None if data.get("levels") is None else tuple(data["levels"]),
+            data.get("unit"),
+            tuple(data.get("extras", ())),
+        )
+        fits = (
+            (found.name is None or isinstance(found.name, str))
+            and found.regular > 0
+            and found.extras in ((), (OUTSIDE,), (MISSING,), (OUTSIDE, MISSING))
+            and found.unit in (None, *MICROSECONDS)
+            and (found.cuts is None or len(found.cuts) == found.regular + 1)
+            and (found.levels is None or len(found.levels) == found.size)
+        )
+        if not fits:
+            raise DomainError(
+                f"the cells of {found.name or 'an attribute'} do not fit its size, "
+                f"{found.size}; n cells have n + 1 edges, or n levels"
+            )
+        if found.cuts is not None:
+            _check_cuts(np.array(found.cuts, dtype=np.float64))
+        return found
+
+
+def _few(words: list[str]) -> str:
+    """Join words, at most six; more of them end in dots."""
+    return ", ".join(words[:6]) + (", ..." if len(words) > 6 else "")
+
+
+def from_cuts(edges: Iterable[Any], name: str | None) -> Attribute:
+    """Read edges of numbers or dates."""
+    listed = edges if isinstance(edges, np.ndarray) else list(edges)
+    array = np.asarray(listed)
+    if array.dtype.kind in "MO":
+        return from_date_cuts(array, name)
+    try:
+        cuts: FloatArray = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DomainError(
+            f"edges must be numbers or dates; received dtype {array.dtype}. Texts that "
+            "are dates go to Domain.from_dates, categories to Domain.from_levels"
+        ) from None
+    _check_cuts(cuts)
+    return Attribute(cuts.size - 1, name, cuts=tuple(cuts.tolist()))
+
+
+def from_date_cuts(edges: Iterable[Any], name: str | None) -> Attribute:
+    """Read edges that are dates, in the coarsest unit that holds them all."""
+    moments = as_moments(np.asarray(edges if hasattr(edges, "dtype") else list(edges)))
+    if np.isnat(moments).any():
+        raise DomainError("edges must be dates; found a missing one")
+    ticks = moments.astype(np.int64)
+    unit = next(
+        one for one, length in MICROSECONDS.items() if not (ticks % length).any()
+    )
+    cuts = ticks // MICROSECONDS[unit]
+    if cuts.size and np.abs(cuts).max() > 2**53:
+        raise DomainError(
+            "dates to the microsecond must lie between 1684 and 2255; use coarser edges"
+        )
+    _check_cuts(cuts.astype(np.float64))
+    floats = tuple(cuts.astype(np.float64).tolist())
+    return Attribute(cuts.size - 1, name, cuts=floats, unit=unit)
+
+
+def _check_cuts(cuts: FloatArray) -> None:
+    if cuts.ndim != 1 or cuts.size < 2:
+        raise DomainError(
+            f"edges must be at least two numbers; received {cuts.size}. "
+            "n cells have n + 1 edges"
+        )
+    if not np.isfinite(cuts).all():
+        raise DomainError("edges must be finite; clamp the values at both ends")
+    if not (np.diff(cuts) > 0).all():
+        raise DomainError("edges must increase strictly; sort them, drop repeats")
+
+
+BLANK_TYPES = ("NAType", "NaTType")
+"""What pandas and numpy put where a value is missing."""
+
+EPOCH = date(1970, 1, 1).toordinal()
+
+
+def as_moments(values: AnyArray) -> AnyArray:
+    """Read dates, times or ISO texts as microseconds; None becomes a missing date."""
+    if values.dtype.kind not in "MOU":
+        raise DomainError(
+            f"dates must be datetime64, date objects or ISO texts; received dtype "
+            f"{values.dtype}. Numbers go to Domain.from_edges"
+        )
+    if values.dtype.kind == "O":
+        values = _without_blanks(values)
+    _refuse_odd_texts(values)
+    try:
+        moments = values.astype("datetime64[us]")
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(
+            "dates must read like 2024-05-31 or 2024-05-31T12:00; found another form"
+        ) from None
+    if values.dtype.kind == "M" and not np.isnat(values).all():
+        lost = moments.astype(values.dtype) != values
+        if (lost & ~np.isnat(values)).any():
+            # Finer than a microsecond: the part of a cell that a date lies in is kept.
+            return np.where(moments.astype(values.dtype) > values, moments - 1, moments)
+    return moments
+
+
+def _without_blanks(values: AnyArray) -> AnyArray:
+    """Return objects with None for what is missing; refuse numbers.
+
+    Types are looked at once each, not value by value: a column has two or three.
+    """
+    listed = values.tolist()
+    kinds = set(map(type, listed))
+    if any(issubclass(kind, float) or kind.__name__ in BLANK_TYPES for kind in kinds):
+        listed = [None if is_blank(one) else one for one in listed]
+        kinds = set(map(type, listed))
+    if any(issubclass(kind, Real) for kind in kinds):
+        raise DomainError(
+            "dates must be datetime64, date objects or ISO texts; found a number. "
+            "Numbers go to Domain.from_edges"
+        )
+    if kinds == {date}:
+        # numpy reads objects one by one, ten times slower.
+        days = np.fromiter(map(date.toordinal, listed), np.int64, len(listed))
+        return (days - EPOCH).astype("datetime64[D]")
+    return np.array(listed, dtype=object)
+
+
+def _refuse_odd_texts(values: AnyArray) -> None:
+    """Refuse texts that numpy would read as something else than was meant."""
+    if values.dtype.kind == "O":
+        listed = values.tolist()
+        if not any(issubclass(kind, str) for kind in set(map(type, listed))):
+            return
+        values = np.array([one for one in listed if isinstance(one, str)], "U")
+    if values.dtype.kind != "U" or values.size == 0:
+        return
+    # 20240105 would be a year, and so would seconds since 1970.
+    if (np.char.isdigit(values) & (np.char.str_len(values) != 4)).any():
+        raise DomainError(
+            "dates must read like 2024-05-31; found digits alone, which would be taken "
+            "for a year"
+        )
+    zoned = np.char.endswith(values, "Z") | (np.char.find(values, "+") >= 0)
+    if (zoned | (np.char.rfind(values, "-") > len("2024-05-31") - 1)).any():
+        raise DomainError(
+            "times must read like 2024-05-31T12:00, without a zone; found one. Convert "
+            "them to the zone of the domain's edges first"
+        )
+
+
+def as_dates(ticks: Sequence[float], unit: str) -> AnyArray:
+    """Return whole units since 1970 as dates."""
+    return np.array(ticks, dtype=np.float64).astype(np.int64).astype(f"M8[{unit}]")
+
+
+def is_blank(value: Any) -> bool:
+    """Return whether a Python value stands for a missing one."""
+    return (
+        value is None
+        or type(value).__name__ in BLANK_TYPES
+        or (isinstance(value, float) and value != value)
+    )
+
+
+def from_level_list(levels: Iterable[Any], name: str | None) -> Attribute:
+    """Read the public values of a categorical attribute."""
+    values = tuple(one.item() if isinstance(one, np.generic) else one for one in levels)
+    if not values:
+        raise DomainError("levels must not be empty; list every possible value")
+    for one in values:
+        if not isinstance(one, str | int | float) or one != one:
+            raise DomainError(
+                f"a level is a text, a number or a truth value; received {one!r}. "
+                "Missing values get a cell by with_extra_cells(missing=True), dates by "
+                "Domain.from_dates"
+            )
+    if len(set(values)) != len(values):
+        raise DomainError("levels must differ; a value stands in the list twice")
+    return Attribute(len(values), name, levels=values)
+
+
+def extended(attribute: Attribute, kinds: Iterable[str]) -> Attribute:
+    """Add the cells of `kinds` that are not there yet."""
+    wanted = {*attribute.extras, *kinds}
+    extras = tuple(kind for kind in (OUTSIDE, MISSING) if kind in wanted)
+    if extras == attribute.extras:
+        return attribute
+    levels = attribute.levels
+    if levels is not None:
+        plain = levels[: attribute.regular]
+        clash = [kind for kind in extras if kind in plain]
+        if clash:
+            raise DomainError(
+                f"{clash[0]!r} is already a level of {attribute.name or 'the domain'}; "
+                "rename that level"
+            )
+        levels = plain + extras
+    return replace(
+        attribute, size=attribute.regular + len(extras), levels=levels, extras=extras
+    )
+
+
+def coarser(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
+    """Merge cells; return the attribute and the new cell of each old one.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        With edges, levels or neither; its extra cells stay as they are.
+    groups : sequence or mapping
+        Some of the edges, the first and the last among them; or, for levels, a
+        mapping from each new level to a list of old ones, every old one in one list.
+    """
+    if attribute.levels is not None:
+        merged, labels = _coarser_levels(attribute, groups)
+    else:
+        merged, labels = _coarser_cuts(attribute, groups)
+    merged = extended(merged, attribute.extras)
+    tail = merged.regular + np.arange(len(attribute.extras))
+    return merged, np.concatenate([labels, tail]).astype(np.int64)
+
+
+def _coarser_cuts(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
+    cuts = (
+        np.arange(attribute.regular + 1.0)
+        if attribute.cuts is None
+        else np.array(attribute.cuts)
+    )
+    dated = attribute.unit is not None
+    kept = (from_date_cuts if dated else from_cuts)(groups, attribute.name)
+    new = np.array(kept.cuts, dtype=np.float64)
+    if attribute.unit is not None and kept.unit is not None:
+        new = new * MICROSECONDS[kept.unit] / MICROSECONDS[attribute.unit]
+    places = np.searchsorted(cuts, new)
+    known = np.isin(new, cuts)
+    if not known.all() or places[0] != 0 or places[-1] != attribute.regular:
+        raise DomainError(
+            f"cells of {attribute.name or 'this attribute'} can only be merged: new "
+            "edges must be some of its edges, with the first and the last"
+        )
+    labels = np.repeat(np.arange(places.size - 1), np.diff(places))
+    merged = Attribute(places.size - 1, attribute.name)
+    if attribute.cuts is not None:
+        merged = replace(merged, cuts=tuple(new.tolist()), unit=attribute.unit)
+    return merged, labels
+
+
+def _coarser_levels(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
+    assert attribute.levels is not None
+    old = attribute.levels[: attribute.regular]
+    if not isinstance(groups, Mapping):
+        raise DomainError(
+            f"levels of {attribute.name or 'this attribute'} are merged by a mapping, "
+            f"new level to a list of old ones; received {type(groups).__name__}"
+        )
+    members = [
+        [(one, cell) for one in _several(group)]
+        for cell, group in enumerate(groups.values())
+    ]
+    listed = [pair for group in members for pair in group]
+    number = dict(listed)
+    if len(listed) != len(number) or set(number) != set(old):
+        raise DomainError(
+            f"every level of {attribute.name or 'this attribute'} must lie in exactly "
+            "one new level"
+        )
+    labels = np.array([number[one] for one in old], dtype=np.int64)
+    return from_level_list(groups, attribute.name), labels
+
+
+def _several(group: Any) -> list[Any]:
+    many = isinstance(group, Sequence | set | frozenset) and not isinstance(group, str)
+    return list(group) if many else [group]

@@ -1,0 +1,223 @@
+"""Cells of one attribute as expressions of a database: every engine as numpy would.
+
+Serves histograms counted in a database (``table_counts``) and the bins of the
+explorer's questions.
+
+    value      12.7                      dates: seconds since 1970, rounded down
+    near       floor((12.7 - 0) / 5)     equal widths: one division, then
+    cell       corrected by comparing    with the two edges beside it
+    cell       ((v < e2) ? (v < e1) ? 0 : 1 : ...)       other edges: log2 comparisons
+
+No value may make a query fail: that it fails would tell, free of charge, that some
+record holds the value. Equal widths are corrected because engines round divisions
+their own way; the edges they are compared with are the same doubles everywhere.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.errors import InputError, SizeError
+
+from .axes import MICROSECONDS, Attribute
+
+WITHOUT_NAN = ("sqlite", "mysql")
+MOST_COMPARED = 2**12
+"""Edges of unequal cells, or levels, that are written into a query."""
+
+SECOND = MICROSECONDS["s"]
+"""Dates are compared to the second, in microseconds."""
+
+MOST_DIGITS = 300
+"""Digits before and behind the point of a decimal that fits into a double."""
+
+EPOCH = datetime(1970, 1, 1)
+
+NANOSECONDS = 9
+"""Digits of a second that the finest timestamps carry."""
+
+REACH = timedelta(days=2)
+"""How far beyond the edges dates are told apart; no time zone is further off."""
+
+
+def ibis_module() -> Any:
+    """Return ibis, or say which extra brings it."""
+    return require("ibis", extra="sql", purpose="asking a database")
+
+
+def double(number: float) -> Any:
+    """Return a literal that no engine takes for a decimal, which would be slow."""
+    return ibis_module().literal(float(number), "float64")
+
+
+def is_missing(column: Any) -> Any:
+    """Return whether each value is NULL or NaN."""
+    absent = column.isnull()
+    # SQLite and MySQL keep no NaN, and ibis has no word for it there.
+    if column.type().is_floating() and _engine(column) not in WITHOUT_NAN:
+        return absent | column.isnan()
+    return absent
+
+
+def as_number(column: Any, attribute: Attribute) -> Any:
+    """Return each value as a double; dates in whole seconds since 1970, in UTC."""
+    kind = column.type()
+    if attribute.unit is None:
+        if kind.is_boolean():
+            return column.ifelse(double(1.0), double(0.0))
+        if kind.is_decimal() and (kind.precision or MOST_DIGITS + 1) > MOST_DIGITS:
+            return _long_decimal(column)
+        return column.cast("float64")
+    column = _within_reach(column, attribute)
+    if kind.is_timestamp() and kind.timezone and _engine(column) == "duckdb":
+        # ibis would cast to local time first; DuckDB's own function takes the instant.
+        return _instant_in_seconds()(column).floor().cast("float64")
+    moment = column if kind.is_timestamp() else column.cast("timestamp")
+    # Truncated first: engines round a part of a second up, down, or not at all.
+    return moment.truncate("s").epoch_seconds().cast("float64")
+
+
+def comparable_edges(attribute: Attribute) -> FloatArray:
+    """Return the edges in the unit of `as_number`."""
+    cuts: FloatArray = np.asarray(attribute.cuts, dtype=np.float64)
+    if attribute.unit is None:
+        return cuts
+    length = MICROSECONDS[attribute.unit]
+    if length < SECOND:
+        raise InputError(
+            f"dates are compared to the second in a database, and the edges of "
+            f"{_called(attribute)} lie between seconds; use edges in whole seconds"
+        )
+    return cuts * (length // SECOND)
+
+
+def _long_decimal(column: Any) -> Any:
+    """Return decimals as doubles, also those that no double comes near to.
+
+    PostgreSQL has decimals of any length, and no double for the largest and smallest.
+    """
+    ibis = ibis_module()
+    most, least = (ibis.literal(f"1e{sign}{MOST_DIGITS}") for sign in ("", "-"))
+    large, small = most.cast("decimal"), least.cast("decimal")
+    return ibis.cases(
+        (column > large, double(10.0**MOST_DIGITS)),
+        (column < -large, double(-(10.0**MOST_DIGITS))),
+        (column.abs() < small, double(0.0)),
+        else_=column.cast("float64"),
+    )
+
+
+def _within_reach(column: Any, attribute: Attribute) -> Any:
+    """Return dates, those far beyond the edges moved to a place just beyond them.
+
+    Databases hold dates that have no number of seconds: infinity, and years that dates
+    reach and moments do not. NULL stays NULL.
+    """
+    edges = comparable_edges(attribute)
+    try:
+        first, last = (EPOCH + timedelta(seconds=float(edges[at])) for at in (0, -1))
+    except OverflowError:
+        return column
+    low = first - REACH if first - datetime.min > REACH else datetime.min
+    high = last + REACH if datetime.max - last > REACH else datetime.max
+    kind = column.type()
+    if kind.is_timestamp() and not kind.timezone and kind.scale == NANOSECONDS:
+        # They reach three centuries only, and the edges may lie beyond.
+        column = column.cast("timestamp(6)")
+    least, most = (_as_literal(one, kind) for one in (low, high))
+    return ibis_module().cases(
+        (column < least, least), (column > most, most), else_=column
+    )
+
+
+def _as_literal(moment: datetime, kind: Any) -> Any:
+    if kind.is_date():
+        return ibis_module().literal(moment.date(), "date")
+    if kind.timezone:
+        return ibis_module().literal(moment.replace(tzinfo=UTC), "timestamp('UTC')")
+    return ibis_module().literal(moment, "timestamp")
+
+
+def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
+    """Return the cell of each number, values outside in the cells at the ends."""
+    ibis = ibis_module()
+    cells = cuts.size - 1
+    width = float(cuts[1] - cuts[0])
+    start = float(cuts[0])
+    if (start + np.arange(cuts.size) * width == cuts).all():
+        # Clamped before it becomes an integer: values may be infinite.
+        scaled = (value - double(start)) / double(width)
+        near = ibis.least(ibis.greatest(scaled, double(-1.0)), double(cells))
+        near = near.floor().cast("float64")
+        late = value >= (near + double(1.0)) * double(width) + double(start)
+        early = value < near * double(width) + double(start)
+        one, none = double(1.0), double(0.0)
+        exact = near + late.ifelse(one, none) - early.ifelse(one, none)
+        within = ibis.least(ibis.greatest(exact, double(0.0)), double(cells - 1))
+        return within.cast("int64")
+    if cells > MOST_COMPARED:
+        raise SizeError(
+            f"{name or 'the domain'!r} has {cells:,} cells of unequal width; at most "
+            f"2^12 = {MOST_COMPARED:,} are compared in the database. Use cells of one "
+            "width"
+        )
+    return _bisected(value, cuts, 0, cells)
+
+
+def compared_levels(attribute: Attribute) -> tuple[Any, ...]:
+    """Return the levels that are no extra cells, truth values as 0 and 1."""
+    assert attribute.levels is not None
+    levels = attribute.levels[: attribute.regular]
+    if len(levels) > MOST_COMPARED:
+        raise SizeError(
+            f"{_called(attribute)} has {len(levels):,} levels; at most 2^12 = "
+            f"{MOST_COMPARED:,} are compared in the database"
+        )
+    return tuple(int(one) if isinstance(one, bool) else one for one in levels)
+
+
+def as_level(column: Any) -> Any:
+    """Return values that can be compared with `compared_levels`."""
+    if column.type().is_boolean():
+        ibis = ibis_module()
+        # Neither for NULL: "if true, else" would call what is missing false.
+        return ibis.cases(
+            (column, ibis.literal(1, "int64")), (~column, ibis.literal(0, "int64"))
+        )
+    return column
+
+
+def _bisected(value: Any, cuts: FloatArray, low: int, high: int) -> Any:
+    """Return the cell in [low, high) by nested comparisons: log2 of them per record."""
+    if high - low == 1:
+        return ibis_module().literal(low, "int64")
+    middle = (low + high) // 2
+    return (value < double(cuts[middle])).ifelse(
+        _bisected(value, cuts, low, middle), _bisected(value, cuts, middle, high)
+    )
+
+
+def _engine(column: Any) -> str:
+    return str(column.get_backend().name)
+
+
+@cache
+def _instant_in_seconds() -> Any:
+    ibis = ibis_module()
+    types = ibis.expr.datatypes
+    signature = ((types.Timestamp(timezone="UTC"),), types.float64)
+
+    def epoch(moment: Any) -> Any:
+        """Stand for the function of that name in DuckDB."""
+
+    return ibis.udf.scalar.builtin(epoch, signature=signature)
+
+
+def _called(attribute: Attribute) -> str:
+    return attribute.name or "the domain"

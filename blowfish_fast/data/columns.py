@@ -1,0 +1,126 @@
+"""Tables of records, whatever library holds them, as columns in small blocks.
+
+    numpy, list, dict of columns     taken as they are
+    pandas, polars, arrow            read through narwhals, which needs none of them
+    an iterator of any of these      one chunk after the other
+
+Only one block of rows is ever turned into plain arrays at a time, so memory does not
+grow with the number of records beyond what the caller holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.errors import InputError
+
+from .domain import Attributes
+
+BLOCK = 2**18
+"""Rows turned into cell numbers at a time."""
+
+Column = Any
+"""A one-dimensional numpy array, or a narwhals Series."""
+
+
+def record_blocks(records: Any, domain: Attributes) -> Iterator[list[Column]]:
+    """Yield blocks of rows, each a list of one column per attribute of `domain`."""
+    chunks = records if hasattr(records, "__next__") else iter([records])
+    for chunk in chunks:
+        columns = _columns(chunk, domain)
+        rows = _common_length(columns)
+        for start in range(0, rows, BLOCK):
+            yield [one[start : start + BLOCK] for one in columns]
+
+
+def _columns(table: Any, domain: Attributes) -> list[Column]:
+    if isinstance(table, Mapping):
+        return [as_column(one) for one in _by_name(table, list(table), domain)]
+    if isinstance(table, np.ndarray) and table.dtype.names:
+        return _by_name(table, list(table.dtype.names), domain)
+    frame = None if isinstance(table, np.ndarray | list | tuple) else _frame(table)
+    if frame is not None and hasattr(frame, "columns"):
+        names = list(frame.columns)
+        if not any(domain.names) and len(names) == domain.ndim:
+            return [frame[name] for name in names]
+        return _by_name(frame, names, domain)
+    if frame is not None:
+        chosen: Sequence[Any] = [frame]
+    elif domain.ndim == 1 and np.ndim(table) == 1:
+        chosen = [table]
+    else:
+        chosen = list(table)
+    if len(chosen) != domain.ndim:
+        raise InputError(
+            f"give one column per attribute: {domain.ndim} attributes, "
+            f"{len(chosen)} columns. An array with one record per row is handed over "
+            "transposed, a list of chunks as iter(chunks)"
+        )
+    return [as_column(one) for one in chosen]
+
+
+def _by_name(table: Any, names: Sequence[str], domain: Attributes) -> list[Any]:
+    lacking = [one for one in domain.names if one not in names]
+    if lacking:
+        raise InputError(
+            f"columns lack the attributes {lacking}; a table needs one column for each "
+            f"of {list(domain.names)}"
+        )
+    return [table[one] for one in domain.names]
+
+
+def _frame(table: Any) -> Any:
+    """Return a narwhals frame or series; None for anything else."""
+    import narwhals as nw
+
+    if type(table).__module__.partition(".")[0] == "pyarrow":
+        import pyarrow
+
+        if isinstance(table, pyarrow.RecordBatch):
+            table = pyarrow.Table.from_batches([table])
+        elif isinstance(table, pyarrow.Array):
+            table = pyarrow.chunked_array([table])
+    frame = nw.from_native(table, pass_through=True, allow_series=True)
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
+
+
+def as_column(values: Any) -> Column:
+    """Read one column: an array, a list, or a series of any data-frame library."""
+    if isinstance(values, np.ma.MaskedArray):
+        plain = np.ma.getdata(values).astype(object)
+        plain[np.ma.getmaskarray(values)] = None
+        return plain
+    if isinstance(values, list | tuple | range):
+        return _from_list(values)
+    if isinstance(values, np.ndarray):
+        return values
+    series = _frame(values)
+    return np.asarray(values) if series is None else series
+
+
+def _from_list(values: Sequence[Any]) -> AnyArray:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("columns must be one-dimensional; received nested ones") from (
+            None
+        )
+    if array.dtype.kind in "US" and not all(isinstance(one, str) for one in values):
+        # numpy would spell numbers and None out as texts.
+        return np.array(values, dtype=object)
+    return array
+
+
+def _common_length(columns: Sequence[Column]) -> int:
+    if any(getattr(one, "ndim", 1) != 1 for one in columns):
+        raise InputError("columns must be one-dimensional and of the same length")
+    lengths = {len(one) for one in columns}
+    if len(lengths) != 1:
+        raise InputError("columns must be one-dimensional and of the same length")
+    return lengths.pop()

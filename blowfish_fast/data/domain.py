@@ -1,0 +1,370 @@
+"""The public space of values: ordered attributes and their cells.
+
+A domain is known before any data is seen: sizes, edges and levels are public and
+never guessed from records. Cells are numbered in C order.
+
+    age  x  income      shape (3, 4): cell (1, 2) has number 1 * 4 + 2 = 6
+
+A `Domain` fits in memory cell by cell. A `WideDomain` does not: only the cells that
+hold records are ever listed (``sparse_histogram``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_integers, malformed_as
+from blowfish_fast.errors import DomainError, InputError
+
+from .axes import (
+    MISSING,
+    OUTSIDE,
+    Attribute,
+    coarser,
+    extended,
+    from_cuts,
+    from_date_cuts,
+    from_level_list,
+)
+
+__all__ = ["MISSING", "OUTSIDE", "Attribute", "Domain", "WideDomain"]
+
+LARGEST_DOMAIN = 2**28
+WIDEST_DOMAIN = 2**62
+MOST_SHOWN = 12
+"""Attributes listed in a notebook."""
+
+
+class Attributes:
+    """Attributes in order, with different names; what both kinds of domain share."""
+
+    __slots__ = ("attributes",)
+
+    attributes: tuple[Attribute, ...]
+
+    _most: ClassVar[int]
+    _way_out: ClassVar[str]
+
+    def _set(self, attributes: tuple[Attribute, ...]) -> None:
+        names = [one.name for one in attributes if one.name is not None]
+        if len(set(names)) != len(names):
+            raise DomainError(
+                f"attribute names must differ; received {names}. Rename one of them"
+            )
+        cells = math.prod(one.size for one in attributes)
+        if cells > self._most:
+            raise DomainError(
+                f"a {type(self).__name__} holds at most 2^{self._most.bit_length() - 1}"
+                f" = {self._most:,} cells; this one would have {cells:,}. "
+                f"{self._way_out}"
+            )
+        object.__setattr__(self, "attributes", attributes)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a {type(self).__name__} never changes; build a new one")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_dict, (self.to_dict(),)
+
+    @classmethod
+    def _of(cls, attributes: Iterable[Attribute]) -> Self:
+        domain = object.__new__(cls)
+        domain._set(tuple(attributes))
+        return domain
+
+    @classmethod
+    def product(cls, *domains: Attributes) -> Self:
+        """Combine domains into one over all their attributes."""
+        if not domains:
+            raise DomainError("a product needs at least one domain; received none")
+        return cls._of(one for domain in domains for one in domain.attributes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells of each attribute."""
+        return tuple(one.size for one in self.attributes)
+
+    @property
+    def size(self) -> int:
+        """Number of cells in all."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """Number of attributes."""
+        return len(self.attributes)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Names of the attributes; None where none was given."""
+        return tuple(one.name for one in self.attributes)
+
+    def axis(self, name: str | int) -> int:
+        """Return the axis of the attribute called `name`, or numbered so.
+
+        Examples
+        --------
+        >>> grid = Domain.product(
+        ...     Domain.from_edges(range(101), name="age"),
+        ...     Domain.from_levels(["F", "M"], name="sex"),
+        ... )
+        >>> grid.names, grid.axis("sex"), grid.ndim
+        (('age', 'sex'), 1, 2)
+        """
+        if isinstance(name, int | np.integer) and not isinstance(name, bool):
+            if 0 <= name < self.ndim:
+                return int(name)
+        elif name is not None and name in self.names:
+            return self.names.index(name)
+        raise DomainError(
+            f"there is no attribute {name!r}; this domain has {list(self.names)}, "
+            f"numbered from 0 to {self.ndim - 1}"
+        )
+
+    def axes(self, names: Any) -> tuple[int, ...]:
+        """Return the axes of one name or number, or of several, in the given order."""
+        single = isinstance(names, str | int | np.integer)
+        chosen = tuple(self.axis(one) for one in ([names] if single else names))
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise DomainError(
+                f"name at least one attribute, each once; received {names!r}"
+            )
+        return chosen
+
+    def with_extra_cells(self, *, outside: Any = False, missing: Any = False) -> Self:
+        """Give values outside the domain, or missing ones, cells of their own.
+
+        Parameters
+        ----------
+        outside, missing : bool, or names or numbers of attributes
+            Which attributes gain the cell; True for all. State policies over the
+            domain that is returned: its extra cells are cells like any other.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+        >>> ages.with_extra_cells(missing=True).size
+        4
+        """
+        kinds: list[list[str]] = [[] for _ in self.attributes]
+        for kind, asked in ((OUTSIDE, outside), (MISSING, missing)):
+            if asked is False or asked is None:
+                continue
+            for axis in range(self.ndim) if asked is True else self.axes(asked):
+                kinds[axis].append(kind)
+        return self._of(
+            extended(one, wanted)
+            for one, wanted in zip(self.attributes, kinds, strict=True)
+        )
+
+    def coarsened(
+        self, groups: Mapping[Any, Any]
+    ) -> tuple[Self, list[IntArray | None]]:
+        """Merge cells of attributes; also return each axis's new cell numbers.
+
+        `groups` maps names or numbers to edges that stay, or to a mapping from new
+        levels to old ones. Axes that stay as they are have None for cell numbers.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges(range(0, 101, 10), name="age")
+        >>> coarse, labels = ages.coarsened({"age": [0, 20, 60, 100]})
+        >>> coarse.shape, labels[0].tolist()
+        ((3,), [0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
+        """
+        merged = list(self.attributes)
+        labels: list[IntArray | None] = [None] * self.ndim
+        for name, wanted in groups.items():
+            axis = self.axis(name)
+            merged[axis], labels[axis] = coarser(self.attributes[axis], wanted)
+        return self._of(merged), labels
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {"attributes": [one.to_dict() for one in self.attributes]}
+
+    @classmethod
+    @malformed_as(DomainError, "a domain is read from what its to_dict returned")
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Rebuild a domain from `to_dict`.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges(range(0, 101, 10), name="age")
+        >>> Domain.from_dict(ages.to_dict()) == ages
+        True
+        """
+        return cls._of(Attribute.from_dict(one) for one in data["attributes"])
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.attributes == other.attributes
+
+    def __hash__(self) -> int:
+        return hash(self.attributes)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{one.name}: {one.size} cells" if one.name else f"{one.size} cells"
+            for one in self.attributes
+        ]
+        return f"{type(self).__name__}({' x '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """List the attributes in a notebook."""
+        from blowfish_fast._support.html import panel, table
+
+        rows = [
+            (one.name or f"attribute {axis}", f"{one.size:,}", one.described())
+            for axis, one in enumerate(self.attributes[:MOST_SHOWN])
+        ]
+        if self.ndim > MOST_SHOWN:
+            rows.append((f"and {self.ndim - MOST_SHOWN} more", "", ""))
+        return panel(
+            f"{type(self).__name__}: {self.size:,} cells",
+            drawing=table(("attribute", "cells", "values"), rows),
+        )
+
+
+class Domain(Attributes):
+    """A product of ordered attributes, each cut into cells.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Number of cells of each attribute.
+    names : str or sequence of str, optional
+        Names of the attributes, all different.
+
+    Examples
+    --------
+    >>> Domain(4096).size
+    4096
+    >>> Domain((1024, 1024)).shape
+    (1024, 1024)
+    >>> Domain.from_edges(range(0, 101, 10), name="age")
+    Domain(age: 10 cells)
+    """
+
+    __slots__ = ()
+
+    _most = LARGEST_DOMAIN
+    _way_out = (
+        "Use coarser edges or fewer attributes; WideDomain.product takes more cells "
+        "for a SparseHistogram, whose marginals are histograms again"
+    )
+
+    def __init__(
+        self, shape: int | Sequence[int], names: str | Sequence[str] | None = None
+    ) -> None:
+        sizes = _sizes(shape)
+        labels = _labels(names, len(sizes))
+        self._set(
+            tuple(
+                Attribute(size, name) for size, name in zip(sizes, labels, strict=True)
+            )
+        )
+
+    @classmethod
+    @malformed_as(DomainError, "edges must be a list of numbers or dates")
+    def from_edges(cls, edges: Iterable[Any], name: str | None = None) -> Domain:
+        """Cut a numeric attribute at public `edges`; cell i is [edges[i], edges[i+1]).
+
+        The last cell also holds the last edge itself. Edges that are datetime64 or
+        date objects are read as by `from_dates`.
+        """
+        return cls._of([from_cuts(edges, name)])
+
+    @classmethod
+    @malformed_as(DomainError, "edges must be a list of dates")
+    def from_dates(cls, edges: Iterable[Any], name: str | None = None) -> Domain:
+        """Cut time at public dates: datetime64, date objects or ISO texts.
+
+        Cell i is [edges[i], edges[i+1]), the last one too. Edges are kept in the
+        coarsest of days, hours, minutes, seconds, milli- and microseconds that holds
+        them all, which is the unit of a ``Threshold`` with ``unit="value"``. Times of
+        day with a zone are read in UTC.
+
+        Examples
+        --------
+        >>> Domain.from_dates(["2024-01-01", "2024-02-01", "2024-03-01"], name="day")
+        Domain(day: 2 cells)
+        """
+        return cls._of([from_date_cuts(edges, name)])
+
+    @classmethod
+    @malformed_as(DomainError, "levels must be a list of plain values")
+    def from_levels(cls, levels: Iterable[Any], name: str | None = None) -> Domain:
+        """Give each of the public `levels` of a categorical attribute its cell."""
+        return cls._of([from_level_list(levels, name)])
+
+    def marginal(self, names: Any) -> Domain:
+        """Return the domain of some attributes, by name or number, in its own order."""
+        return Domain._of(self.attributes[axis] for axis in sorted(self.axes(names)))
+
+
+class WideDomain(Attributes):
+    """A product of attributes with more cells than memory could hold.
+
+    Built with ``WideDomain.product(ages, incomes, towns, ...)``; a `SparseHistogram`
+    counts over it. Policies, workloads and mechanisms need a `Domain`: take a marginal
+    or coarser cells.
+
+    Examples
+    --------
+    >>> visits = Domain(2**20, names=["visit"])
+    >>> people = Domain(2**20, names=["person"])
+    >>> f"{WideDomain.product(visits, people).size:,}"
+    '1,099,511,627,776'
+    """
+
+    __slots__ = ()
+
+    _most = WIDEST_DOMAIN
+    _way_out = "Use coarser edges, or fewer attributes"
+
+    def marginal(self, names: Any) -> Domain | WideDomain:
+        """Return the domain of some attributes: a `Domain` where it fits."""
+        kept = [self.attributes[axis] for axis in sorted(self.axes(names))]
+        return narrowed(WideDomain._of(kept))
+
+
+def narrowed(domain: Attributes) -> Domain | WideDomain:
+    """Return a `Domain` if its cells fit in memory, else a `WideDomain`."""
+    fits = domain.size <= LARGEST_DOMAIN
+    return (Domain if fits else WideDomain)._of(domain.attributes)
+
+
+def _labels(names: Any, attributes: int) -> list[Any]:
+    if names is None:
+        return [None] * attributes
+    if not isinstance(names, Iterable):
+        raise DomainError(
+            "names are texts, one per attribute, and several sizes are one tuple, such "
+            f"as Domain((4, 5)); received {names!r} as names"
+        )
+    labels = [names] if isinstance(names, str) else list(names)
+    if len(labels) != attributes:
+        raise DomainError(
+            f"give one name per attribute: {attributes} attributes, {len(labels)} names"
+        )
+    return labels
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    try:
+        sizes = np.atleast_1d(as_integers(shape, "shape"))
+    except InputError as problem:
+        raise DomainError(str(problem)) from None
+    if sizes.ndim != 1 or sizes.size == 0 or (sizes < 1).any():
+        raise DomainError(
+            "each attribute needs at least one cell; received shape "
+            f"{shape!r}. A domain of n ordered values is Domain(n)"
+        )
+    return tuple(int(size) for size in sizes)

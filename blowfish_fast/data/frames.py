@@ -1,0 +1,204 @@
+"""Columns of public values, handed over to whatever a reader works with.
+
+Serves the table of a release's cells, answers by group, and synthetic records. The
+data-frame libraries are asked for only when a frame of theirs is; what reads arrow
+streams (polars, DuckDB, pyarrow) takes a table as it is.
+
+    age_from  age_to  sex   estimate     low    high
+           0      18  "F"       41.2    33.1    49.3
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.html import table, text
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.errors import DomainError
+
+ROWS_AT_ONCE = 2**16
+ROWS_SHOWN = 20
+"""Rows that are printed; of longer tables the first and the last half of them."""
+
+LARGEST_WHOLE = 1e15
+"""Below it, whole numbers are printed in all their digits."""
+
+
+class Table:
+    """Named columns of one length; public values only.
+
+    Parameters
+    ----------
+    columns : mapping from names to one-dimensional arrays
+
+    Examples
+    --------
+    >>> table = Table({"age": np.array([3, 70]), "town": np.array(["Bern", "Chur"])})
+    >>> len(table), table["age"].tolist(), list(table)
+    (2, [3, 70], ['age', 'town'])
+    >>> print(table)
+    age  town
+      3  Bern
+     70  Chur
+    """
+
+    __slots__ = ("columns",)
+
+    columns: dict[str, AnyArray]
+
+    def __init__(self, columns: Mapping[str, AnyArray]) -> None:
+        self.columns = {name: np.asarray(one) for name, one in columns.items()}
+        if len({one.shape for one in self.columns.values()}) > 1:
+            raise DomainError("columns of a table must have one length")
+
+    def __len__(self) -> int:
+        return next((one.size for one in self.columns.values()), 0)
+
+    def __getitem__(self, name: str) -> AnyArray:
+        if name not in self.columns:
+            raise DomainError(
+                f"there is no column {name!r}; this table has {list(self.columns)}"
+            )
+        return self.columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def keys(self) -> Iterable[str]:
+        """Return the names of the columns, so that ``dict(table)`` holds arrays."""
+        return self.columns.keys()
+
+    def __repr__(self) -> str:
+        return f"Table({len(self):,} rows: {', '.join(self.columns)})"
+
+    def __str__(self) -> str:
+        shown = self._shown()
+        columns = [[name, *rows] for name, rows in shown.items()]
+        widths = [max(map(len, one)) for one in columns]
+        # Texts begin at their left end, everything else ends at its right end.
+        aligned = [
+            [one.ljust(width) if texts else one.rjust(width) for one in column]
+            for column, width, texts in zip(
+                columns,
+                widths,
+                (one.dtype.kind in "OUS" for one in self.columns.values()),
+                strict=True,
+            )
+        ]
+        lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
+        return "\n".join([*lines, *self._rest()])
+
+    def _repr_html_(self) -> str:
+        """Show the first and the last rows in a notebook."""
+        shown = self._shown()
+        rows = list(zip(*shown.values(), strict=True))
+        return table(list(shown), rows) + "".join(
+            f"<div>{text(one)}</div>" for one in self._rest()
+        )
+
+    def _shown(self) -> dict[str, list[str]]:
+        """Return the rows that are printed, as texts, by column."""
+        half = ROWS_SHOWN // 2
+        short = len(self) <= ROWS_SHOWN
+        return {
+            name: [_shown_value(value) for value in (one if short else one[:half])]
+            + ([] if short else ["...", *map(_shown_value, one[-half:])])
+            for name, one in self.columns.items()
+        }
+
+    def _rest(self) -> list[str]:
+        """Say how many rows there are where not all are printed."""
+        return [f"{len(self):,} rows"] if len(self) > ROWS_SHOWN else []
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Hand the columns over to whatever reads arrow streams."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return plain lists by column."""
+        return {name: one.tolist() for name, one in self.columns.items()}
+
+    def to_pandas(self) -> Any:
+        """Return a pandas data frame."""
+        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
+        return pandas.DataFrame(_for_frames(self.columns))
+
+    def to_polars(self) -> Any:
+        """Return a polars data frame."""
+        polars = require("polars", extra="frames", purpose="a polars data frame")
+        return polars.DataFrame(
+            {
+                name: one.tolist() if one.dtype.kind in "OU" else one
+                for name, one in _for_frames(self.columns).items()
+            },
+            strict=False,
+        )
+
+    def to_arrow(self) -> Any:
+        """Return an arrow table."""
+        arrow = require("pyarrow", extra="frames", purpose="an arrow table")
+        return arrow.table(
+            {
+                name: arrow.array(
+                    one.tolist() if one.dtype.kind in "OU" else one, from_pandas=True
+                )
+                for name, one in _for_frames(self.columns).items()
+            }
+        )
+
+    def to_csv(self, path: str | os.PathLike[str], *, encoding: str = "utf-8") -> None:
+        """Write a CSV file with a line of names first; missing values stay empty."""
+        with open(path, "w", newline="", encoding=encoding) as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for start in range(0, len(self), ROWS_AT_ONCE):
+                block = slice(start, start + ROWS_AT_ONCE)
+                texts = [_texts(one[block]) for one in self.columns.values()]
+                writer.writerows(zip(*texts, strict=True))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file."""
+        parquet = require("pyarrow.parquet", extra="frames", purpose="Parquet")
+        parquet.write_table(self.to_arrow(), os.fspath(path))
+
+
+def _for_frames(columns: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Turn hours, minutes and seconds, which not all frames know, into milliseconds."""
+    return {
+        name: one.astype("datetime64[ms]")
+        if one.dtype.kind == "M" and np.datetime_data(one.dtype)[0] in ("h", "m", "s")
+        else one
+        for name, one in columns.items()
+    }
+
+
+def _shown_value(value: Any) -> str:
+    """Return a value as it is printed: six digits, and nothing where it is missing."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        if abs(number) < LARGEST_WHOLE and number.is_integer():
+            return f"{number:.0f}"
+        large = 1e5 <= abs(number) < LARGEST_WHOLE
+        return f"{number:.1f}".removesuffix(".0") if large else f"{number:.6g}"
+    return str(value)
+
+
+def _texts(column: AnyArray) -> Iterator[Any]:
+    if column.dtype.kind == "M":
+        known = ~np.isnat(column)
+        texts = np.datetime_as_string(column).tolist()
+        return (one if there else "" for one, there in zip(texts, known, strict=True))
+    if column.dtype.kind == "f":
+        return ("" if one != one else repr(one) for one in column.tolist())
+    return iter(column.tolist())

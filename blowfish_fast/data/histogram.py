@@ -1,0 +1,223 @@
+"""True counts over a domain: the only private object of the package.
+
+A histogram goes into ``mechanism.release`` and nowhere else; it prints its domain
+and never its counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_counts, malformed_as, quoted
+from blowfish_fast.errors import DomainError, InputError
+
+from .domain import Domain, WideDomain
+from .records import Treatments, cell_blocks, domain_with_rules
+
+
+class Histogram:
+    """Counts of records per cell, validated and read-only.
+
+    Parameters
+    ----------
+    domain : Domain
+        The public cells.
+    counts : array_like
+        Non-negative whole numbers of the domain's shape; any integer dtype, or
+        floats that hold integers.
+
+    Examples
+    --------
+    >>> Histogram(Domain(4), [3, 0, 2, 5])
+    Histogram(Domain(4 cells), counts hidden)
+    """
+
+    __slots__ = ("counts", "domain")
+
+    domain: Domain
+    counts: IntArray
+
+    def __init__(self, domain: Domain, counts: Any) -> None:
+        _check_domain(domain)
+        own = as_counts(counts, domain.shape).copy()
+        own.flags.writeable = False
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "counts", own)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a Histogram never changes; build a new one")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Histogram, (self.domain, self.counts)
+
+    def __repr__(self) -> str:
+        return f"Histogram({self.domain!r}, counts hidden)"
+
+    def _repr_html_(self) -> str:
+        """Show the shape in a notebook; counts stay hidden there too."""
+        from blowfish_fast._support.html import panel
+
+        rows = [("domain", repr(self.domain)), ("shape", self.domain.shape)]
+        words = "Private: true counts. They go into mechanism.release, nowhere else."
+        return panel("Histogram, counts hidden", rows, sentence=words)
+
+    @classmethod
+    @malformed_as(InputError, "records are columns of values, one per attribute")
+    def from_records(
+        cls,
+        domain: Domain,
+        columns: Any,
+        *,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> Histogram:
+        """Count records by cell.
+
+        Parameters
+        ----------
+        domain : Domain
+            Edges and levels belong to it; an attribute without either expects cell
+            numbers.
+        columns : table, array_like, sequence or mapping of columns, or iterator
+            A pandas, polars or arrow table, or a mapping, with a column for each
+            attribute by name; a sequence of columns in the order of the attributes; a
+            single column. An iterator yields chunks, each one of these.
+        outside, missing : {"refuse", "clamp", "cell"}, or mapping from attributes
+            What happens to values outside the domain and to missing ones: an error
+            that does not say how many there are; the nearest edge cell (the first
+            for missing values); or a cell of their own, which the histogram's domain
+            gains for that attribute. Left out: the cell if `domain` has it
+            (`Domain.with_extra_cells`), else refused. They are never dropped, because
+            the total would stop being what the policy says it is.
+
+        Returns
+        -------
+        Histogram
+            Over `domain`, or over ``domain.with_extra_cells(...)`` as asked; state
+            the policy over ``histogram.domain``.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+        >>> Histogram.from_records(ages, {"age": [3, 70, None]}, missing="cell")
+        Histogram(Domain(age: 4 cells), counts hidden)
+        """
+        _check_domain(domain)
+        from blowfish_fast.kernels.space.record_cells import count_into
+
+        extended, rules = domain_with_rules(domain, outside, missing)
+        counts = np.zeros(extended.size, dtype=np.int64)
+        for cells in cell_blocks(extended, rules, columns):
+            count_into(counts, cells)
+        return cls._own(extended, counts.reshape(extended.shape))
+
+    @classmethod
+    def from_ibis(
+        cls,
+        domain: Domain,
+        table: Any,
+        *,
+        columns: Mapping[Any, str] | None = None,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> Histogram:
+        """Count the records of a table where it is: DuckDB, PostgreSQL, Spark, ...
+
+        One GROUP BY runs in the database, and the cells that hold records travel, 16
+        bytes each; the outcome is that of `from_records` on the same records. Memory:
+        8 bytes per cell of the domain, and a batch.
+
+        Parameters
+        ----------
+        domain : Domain
+            As for `from_records`. Equal widths may be any number of cells; unequal
+            ones, and levels, are written into the query and at most 2^12. Dates are
+            compared to the second.
+        table : ibis table
+            Any table expression; filters and joins run in the database as well.
+        columns : mapping, optional
+            From attributes, by name or number, to columns that are called otherwise.
+        outside, missing
+            As for `from_records`.
+
+        Examples
+        --------
+        >>> import ibis                                             # the extra "sql"
+        >>> visits = ibis.duckdb.connect().sql("SELECT range % 90 AS age FROM range(9)")
+        >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+        >>> Histogram.from_ibis(ages, visits, missing="cell")
+        Histogram(Domain(age: 4 cells), counts hidden)
+        """
+        _check_domain(domain)
+        from .table_counts import counted_cells
+
+        extended, rules = domain_with_rules(domain, outside, missing)
+        counts = np.zeros(extended.size, dtype=np.int64)
+        for batch in counted_cells(extended, rules, table, columns):
+            counts[batch.cells] = batch.records
+        return cls._own(extended, counts.reshape(extended.shape))
+
+    def marginal(self, *names: Any) -> Histogram:
+        """Sum over all attributes but these, given by name or number."""
+        kept = self.domain.axes(names)
+        dropped = tuple(one for one in range(self.domain.ndim) if one not in kept)
+        counts = np.ascontiguousarray(self.counts.sum(axis=dropped))
+        return self._own(self.domain.marginal(names), counts)
+
+    def coarsened(
+        self, groups: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Histogram:
+        """Merge cells: ``coarsened(age=[0, 18, 65, 120])``.
+
+        Parameters
+        ----------
+        groups, named
+            For each attribute, the edges that stay, or a mapping from new levels to
+            lists of old ones. Extra cells stay.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges(range(0, 101, 10), name="age")
+        >>> data = Histogram(ages, [3, 8, 15, 20, 18, 14, 11, 8, 2, 1])
+        >>> data.coarsened({"age": [0, 20, 60, 100]}).counts.tolist()
+        [11, 67, 22]
+        """
+        domain, labels = self.domain.coarsened({**(groups or {}), **named})
+        counts = self.counts
+        for axis, label in enumerate(labels):
+            if label is not None:
+                merged = list(counts.shape)
+                merged[axis] = domain.shape[axis]
+                table = np.zeros(merged, dtype=np.int64)
+                np.add.at(
+                    np.moveaxis(table, axis, 0), label, np.moveaxis(counts, axis, 0)
+                )
+                counts = table
+        return self._own(domain, np.ascontiguousarray(counts))
+
+    @classmethod
+    def _own(cls, domain: Domain, counts: IntArray) -> Histogram:
+        """Keep counts that were built here, without a copy."""
+        own = object.__new__(cls)
+        counts.flags.writeable = False
+        object.__setattr__(own, "domain", domain)
+        object.__setattr__(own, "counts", counts)
+        return own
+
+
+def _check_domain(domain: Any) -> None:
+    if isinstance(domain, WideDomain):
+        raise DomainError(
+            f"a Histogram holds every cell in memory, and this domain has "
+            f"{domain.size:,} of them; count with SparseHistogram, or over a marginal "
+            "(domain.marginal)"
+        )
+    if not isinstance(domain, Domain):
+        raise DomainError(
+            f"the first argument must be a Domain; received {quoted(domain)}. "
+            "Write Histogram(Domain(n), counts)"
+        )

@@ -1,0 +1,315 @@
+"""Conditions on named attributes, in values, as intervals of cells.
+
+    age=slice(20, 40)          20 <= age < 40            [4.0, 8.0) in cells of 5 years
+    age=slice(None, 18)        below 18                  [0.0, 3.6): part of a cell
+    sex="F"                    one level                 [0, 1)
+    town=["Bern", "Chur"]      any of several            [2, 3) and [5, 6)
+    day="2024-05"              a month of dates          [121, 152)
+    income="(missing)"         a cell of its own         [100, 101)
+
+Every condition on an attribute is a list of disjoint intervals along its cells, so
+conditions are intersected exactly; a part of a cell counts in proportion.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast.errors import DomainError, InputError
+
+from .axes import MICROSECONDS, Attribute, as_dates
+from .domain import Attributes
+
+ZONE = re.compile(r"[T ].*(Z|[+-][0-9:]+)$")
+"""A time of day that ends in a zone."""
+
+Cover = tuple[tuple[float, float], ...]
+"""Disjoint half-open intervals along the cells of one axis, in order."""
+
+
+def covers(domain: Attributes, conditions: Mapping[Any, Any]) -> dict[int, Cover]:
+    """Read conditions by attribute name or number; return an interval list by axis."""
+    found: dict[int, Cover] = {}
+    for name, condition in conditions.items():
+        axis = domain.axis(name)
+        attribute = domain.attributes[axis]
+        cover = attribute_cover(attribute, condition)
+        found[axis] = intersection(found[axis], cover) if axis in found else cover
+        if not found[axis]:
+            raise InputError(
+                f"{name}={condition!r} selects no part of any cell; {extent(attribute)}"
+            )
+    return found
+
+
+def everything(attribute: Attribute) -> Cover:
+    """Cover every cell, extras included."""
+    return ((0.0, float(attribute.size)),)
+
+
+def attribute_cover(attribute: Attribute, condition: Any) -> Cover:
+    """Return the cells that one condition selects; empty if none.
+
+    Lists of conditions may come in any container: a column of a data frame, too.
+    """
+    single = isinstance(condition, str | bytes | Mapping | np.generic) or (
+        isinstance(condition, np.ndarray) and condition.ndim == 0
+    )
+    several = isinstance(condition, Iterable) and not single
+    listed: Iterable[Any] = condition if several else [condition]
+    return united(interval for one in listed for interval in _intervals(attribute, one))
+
+
+def united(intervals: Iterable[tuple[float, float]]) -> Cover:
+    """Sort intervals and merge those that touch or overlap."""
+    merged: list[tuple[float, float]] = []
+    for low, high in sorted(one for one in intervals if one[0] < one[1]):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def intersection(first: Cover, second: Cover) -> Cover:
+    """Return what lies in both."""
+    return united(
+        (max(one[0], two[0]), min(one[1], two[1])) for one in first for two in second
+    )
+
+
+def is_within(inner: Cover, outer: Cover) -> bool:
+    """Return whether every interval of `inner` lies in one of `outer`."""
+    return all(
+        any(low <= one[0] and one[1] <= high for low, high in outer) for one in inner
+    )
+
+
+def extent(attribute: Attribute) -> str:
+    """Say in words which values an attribute has."""
+    called = attribute.name or "this attribute"
+    extras = "".join(f", and the cell {one!r}" for one in attribute.extras)
+    if attribute.levels is not None:
+        plain = attribute.levels[: attribute.regular]
+        shown = ", ".join(repr(one) for one in plain[:6])
+        more = ", ..." if len(plain) > 6 else ""
+        return f"{called} has the levels {shown}{more}{extras}"
+    if attribute.cuts is None:
+        return f"{called} has the cells 0 to {attribute.regular - 1}{extras}"
+    first, last = attribute.cuts[0], attribute.cuts[-1]
+    if attribute.unit is None:
+        return f"{called} goes from {first:.15g} to {last:.15g}{extras}"
+    dates = as_dates((first, last), attribute.unit)
+    return f"{called} goes from {dates[0]} to {dates[1]}{extras}"
+
+
+def _intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
+    if isinstance(one, str) and one in attribute.extras:
+        cell = attribute.extra_cell(one)
+        assert cell is not None
+        return [(float(cell), cell + 1.0)]
+    if attribute.levels is not None:
+        return _level_intervals(attribute, one)
+    if isinstance(one, slice):
+        if one.step is not None:
+            raise InputError(
+                f"a range of values has no step; received {one!r}. Ask for several "
+                "ranges in a list"
+            )
+        low = 0.0 if one.start is None else _coordinate(attribute, one.start)
+        high = (
+            float(attribute.regular)
+            if one.stop is None
+            else _coordinate(attribute, one.stop)
+        )
+        if one.start is not None and one.stop is not None and low > high:
+            raise InputError(
+                f"a range of values must start before it ends; received {one!r}"
+            )
+        return [(low, high)]
+    return _single(attribute, one)
+
+
+def _level_intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
+    assert attribute.levels is not None
+    if isinstance(one, slice):
+        if one == slice(None):
+            return [(0.0, float(attribute.regular))]
+        raise InputError(
+            f"levels have no ranges; received {one!r}. List the levels: "
+            f"{attribute.name or 'attribute'}=[...]"
+        )
+    value = one.item() if isinstance(one, np.generic) else one
+    if value not in attribute.levels:
+        raise InputError(f"{value!r} is not known here; {extent(attribute)}")
+    cell = attribute.levels.index(value)
+    return [(float(cell), cell + 1.0)]
+
+
+def _single(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
+    """Read a single value: a date is its day or month, a whole number its cell.
+
+    A moment finer than the unit of the axis, such as a time stamp at midnight on an
+    axis of days, stands for the whole unit that holds it.
+    """
+    if attribute.unit is not None:
+        start, end = (
+            moment.astype(f"datetime64[{attribute.unit}]") for moment in _date_span(one)
+        )
+        end = max(end, start + 1)
+        return [(_date_place(attribute, start), _date_place(attribute, end))]
+    value = _number(attribute, one)
+    cuts = attribute.cuts or tuple(float(cell) for cell in range(attribute.regular + 1))
+    if value in cuts[:-1]:
+        cell = cuts.index(value)
+        if cuts[cell + 1] - value == 1.0:
+            return [(float(cell), cell + 1.0)]
+    raise InputError(
+        f"{one!r} is no cell of width 1; {extent(attribute)}. Ask for a range of "
+        f"values: {attribute.name or 'attribute'}=slice(low, high)"
+    )
+
+
+def _coordinate(attribute: Attribute, value: Any) -> float:
+    """Return where a value lies along the cells, clipped to the axis."""
+    if attribute.unit is not None:
+        return _date_place(attribute, _date_span(value)[0])
+    return _place(attribute, _number(attribute, value))
+
+
+def _place(attribute: Attribute, value: float) -> float:
+    if attribute.cuts is None:
+        return min(max(value, 0.0), float(attribute.regular))
+    cuts = np.array(attribute.cuts)
+    if value <= cuts[0]:
+        return 0.0
+    if value >= cuts[-1]:
+        return float(attribute.regular)
+    cell = int(np.searchsorted(cuts, value, side="right")) - 1
+    return cell + float((value - cuts[cell]) / (cuts[cell + 1] - cuts[cell]))
+
+
+def _date_place(attribute: Attribute, moment: Any) -> float:
+    assert attribute.unit is not None
+    ticks = int(moment.astype("datetime64[us]").astype(np.int64))
+    return _place(attribute, ticks / MICROSECONDS[attribute.unit])
+
+
+def _date_span(value: Any) -> tuple[Any, Any]:
+    """Return the first moment of a date and the first after it, as it was written.
+
+    Times with a zone are read in UTC, as records are.
+    """
+    try:
+        if isinstance(value, str | np.datetime64):
+            moment = _plain_date(value)
+        elif isinstance(value, datetime.datetime):
+            if value.tzinfo is not None:
+                value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+            moment = np.datetime64(value, "us")
+        elif isinstance(value, datetime.date):
+            moment = np.datetime64(value, "D")
+        else:
+            raise TypeError
+    except (TypeError, ValueError):
+        raise InputError(
+            f"dates are asked for as date objects or texts like 2024-05-31 or 2024-05; "
+            f"received {value!r}"
+        ) from None
+    if np.isnat(moment):
+        raise InputError("a missing date cannot be asked for; its cell is '(missing)'")
+    return moment, moment + 1
+
+
+def _plain_date(value: Any) -> Any:
+    """Read a text or a numpy date; refuse a text with a zone, which numpy warns of."""
+    if isinstance(value, str) and ZONE.search(value):
+        raise ValueError
+    return np.datetime64(value)
+
+
+def _number(attribute: Attribute, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
+        raise InputError(
+            f"{value!r} is no number; {extent(attribute)}. Ask for a range of values: "
+            f"{attribute.name or 'attribute'}=slice(low, high)"
+        )
+    number = float(value)
+    if number != number:
+        raise InputError("NaN is no value to ask for; missing values may have a cell")
+    return number
+
+
+def groups_of(
+    attribute: Attribute, cover: Cover, bins: Any = None
+) -> list[tuple[Any, Cover]]:
+    """Return the parts of a cover by cell, or by `bins`, each with a name.
+
+    Parameters
+    ----------
+    attribute : Attribute
+    cover : Cover
+        What is selected of it; parts of which nothing is selected are left out.
+    bins : sequence or mapping, optional
+        Increasing edges in values, the levels that are wanted, or a mapping from
+        names to conditions.
+
+    Returns
+    -------
+    list of (name, Cover)
+        Names are levels, cell numbers, or pairs (low, high) of values.
+    """
+    if bins is None:
+        # A cell of which two parts are selected is one group.
+        cells = {
+            cell: None
+            for low, high in cover
+            for cell in range(int(low), int(np.ceil(high)))
+        }
+        named: list[tuple[Any, Cover]] = [
+            (cell_name(attribute, cell), ((float(cell), cell + 1.0),)) for cell in cells
+        ]
+    elif isinstance(bins, Mapping):
+        named = [(name, attribute_cover(attribute, one)) for name, one in bins.items()]
+    elif not isinstance(bins, Iterable) or isinstance(bins, str):
+        raise InputError(
+            f"bins of {attribute.name or 'an attribute'} are edges in values, such as "
+            f"[0, 18, 65], levels, or a mapping from names to conditions; received "
+            f"{bins!r}"
+        )
+    elif attribute.levels is not None:
+        named = [(one, attribute_cover(attribute, one)) for one in bins]
+    else:
+        edges = list(bins)
+        if len(edges) < 2:
+            raise DomainError(
+                f"bins of {attribute.name or 'an attribute'} are at least two edges, "
+                f"or a mapping from names to conditions; received {bins!r}"
+            )
+        named = [
+            ((low, high), attribute_cover(attribute, slice(low, high)))
+            for low, high in itertools.pairwise(edges)
+        ]
+    parts = [(name, intersection(cover, one)) for name, one in named]
+    return [(name, part) for name, part in parts if part]
+
+
+def cell_name(attribute: Attribute, cell: int) -> Any:
+    """Return what a cell stands for: a level, a pair of edges, or its number."""
+    if attribute.levels is not None:
+        return attribute.levels[cell]
+    if cell >= attribute.regular:
+        return attribute.extras[cell - attribute.regular]
+    if attribute.cuts is None:
+        return cell
+    low, high = attribute.cuts[cell], attribute.cuts[cell + 1]
+    if attribute.unit is None:
+        return (low, high)
+    return tuple(as_dates((low, high), attribute.unit))

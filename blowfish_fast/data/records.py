@@ -1,0 +1,334 @@
+"""From the values of records to cell numbers; nothing is ever dropped.
+
+A record whose value is missing or lies outside the domain is treated as asked, per
+attribute and kind:
+
+    refuse   an error that says that there are some, never how many
+    clamp    the nearest edge cell; the first cell for missing values
+    cell     a public cell of its own, which the domain gains
+
+Dropping such records would make a private number look public: the total of what is
+left depends on how many there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast.errors import CountsError, DomainError, InputError
+
+from .axes import MICROSECONDS, MISSING, OUTSIDE, Attribute, as_moments, is_blank
+from .columns import Column, record_blocks
+from .domain import Attributes
+
+Treatment = Literal["refuse", "clamp", "cell"]
+TREATMENTS = ("refuse", "clamp", "cell")
+Treatments = Treatment | Mapping[Any, Treatment] | None
+
+AnyDomain = TypeVar("AnyDomain", bound=Attributes)
+
+
+class Rule(NamedTuple):
+    """What happens to stray values of one attribute."""
+
+    outside: str
+    missing: str
+
+
+def domain_with_rules(
+    domain: AnyDomain, outside: Treatments, missing: Treatments
+) -> tuple[AnyDomain, list[Rule]]:
+    """Return the domain with the cells that were asked for, and a rule per attribute.
+
+    Public: neither depends on records.
+    """
+    rules = [
+        Rule(one, two)
+        for one, two in zip(
+            _treatments(domain, outside, "outside", OUTSIDE),
+            _treatments(domain, missing, "missing", MISSING),
+            strict=True,
+        )
+    ]
+    for attribute, rule in zip(domain.attributes, rules, strict=True):
+        if attribute.levels is not None and "clamp" in rule:
+            raise InputError(
+                "levels have no nearest cell; list an 'other' level in the domain, or "
+                f'ask for "cell" instead of "clamp" for {_called(attribute)}'
+            )
+    gaining = {
+        kind: [axis for axis, rule in enumerate(rules) if rule[place] == "cell"]
+        for place, kind in enumerate(("outside", "missing"))
+    }
+    extended = domain.with_extra_cells(
+        **{kind: axes or False for kind, axes in gaining.items()}
+    )
+    return extended, rules
+
+
+def _treatments(
+    domain: Attributes, asked: Treatments, word: str, kind: str
+) -> list[str]:
+    default = [
+        "refuse" if one.extra_cell(kind) is None else "cell"
+        for one in domain.attributes
+    ]
+    if asked is None:
+        return default
+    by_axis: dict[int, Any] = (
+        {domain.axis(name): one for name, one in asked.items()}
+        if isinstance(asked, Mapping)
+        else dict.fromkeys(range(domain.ndim), asked)
+    )
+    for one in by_axis.values():
+        if not isinstance(one, str) or one not in TREATMENTS:
+            raise InputError(
+                f'{word} must be "refuse", "clamp" or "cell", or a mapping from '
+                f"attributes to these; received {one!r}"
+            )
+    return [by_axis.get(axis, one) for axis, one in enumerate(default)]
+
+
+def cell_blocks(
+    domain: Attributes, rules: list[Rule], records: Any
+) -> Iterator[IntArray]:
+    """Yield the cell number of every record in `domain`, block by block."""
+    placers = [
+        _placer(attribute, rule)
+        for attribute, rule in zip(domain.attributes, rules, strict=True)
+    ]
+    for columns in record_blocks(records, domain):
+        cells = placers[0](columns[0])
+        for size, place, column in zip(
+            domain.shape[1:], placers[1:], columns[1:], strict=True
+        ):
+            cells = cells * size
+            cells += place(column)
+        yield cells
+
+
+def _placer(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+    """Return the function from a column to cells, with its tables built once."""
+    if attribute.levels is not None:
+        return _by_level(attribute, rule)
+    if attribute.cuts is not None:
+        return _by_edges(attribute, rule)
+    return _by_number(attribute, rule)
+
+
+def _targets(attribute: Attribute, rule: Rule) -> tuple[int, int, int]:
+    """Return the cells of values below, above and missing; -1 where refused."""
+    if rule.outside == "cell":
+        below = above = attribute.extra_cell(OUTSIDE)
+    else:
+        clamped = rule.outside == "clamp"
+        below, above = (0, attribute.regular - 1) if clamped else (-1, -1)
+    missing = attribute.extra_cell(MISSING) if rule.missing == "cell" else None
+    if missing is None:
+        missing = 0 if rule.missing == "clamp" else -1
+    assert below is not None
+    assert above is not None
+    return below, above, missing
+
+
+def _by_edges(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+    from blowfish_fast.kernels.space.record_cells import (
+        Targets,
+        cells_between_edges,
+        edge_guide,
+    )
+
+    guide = edge_guide(np.array(attribute.cuts, dtype=np.float64))
+    targets = Targets(*_targets(attribute, rule))
+
+    def place(column: Column) -> IntArray:
+        read = _numbers if attribute.unit is None else _dates
+        values = read(attribute, column)
+        closed = attribute.unit is None
+        cells, strays = cells_between_edges(values, guide, targets, closed=closed)
+        refuse_strays(attribute, rule, outside=bool(strays[0]), missing=bool(strays[1]))
+        return cells
+
+    return place
+
+
+def _by_number(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+    below, above, missing = _targets(attribute, rule)
+
+    def place(column: Column) -> IntArray:
+        plain = column if isinstance(column, np.ndarray) else column.to_numpy()
+        whole = plain.dtype.kind in "iu" and plain.size > 0
+        if whole and plain.min() >= 0 and plain.max() < attribute.regular:
+            # The usual case, without a detour over floats.
+            return plain.astype(np.int64)
+        values = _numbers(attribute, plain)
+        blank = np.isnan(values)
+        low, high = values < 0, values >= attribute.regular
+        refuse_strays(
+            attribute,
+            rule,
+            outside=bool(low.any() or high.any()),
+            missing=bool(blank.any()),
+        )
+        inside = ~(blank | low | high)
+        cells = np.where(inside, values, 0.0).astype(np.int64)
+        if (inside & (cells != values)).any():
+            refuse_fractions()
+        return np.select([low, high, blank], [below, above, missing], cells)
+
+    return place
+
+
+def _by_level(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+    assert attribute.levels is not None
+    _, unknown, missing = _targets(attribute, rule)
+    plain = attribute.levels[: attribute.regular]
+    number = {level: cell for cell, level in enumerate(plain)}
+    # Codes: a cell, -1 for an unknown value, -2 for a missing one.
+    table = np.array([*range(len(plain)), missing, unknown], dtype=np.int64)
+
+    def place(column: Column) -> IntArray:
+        codes = _codes(number, column)
+        refuse_strays(
+            attribute,
+            rule,
+            outside=bool((codes == -1).any()),
+            missing=bool((codes == -2).any()),
+        )
+        return table[codes]
+
+    return place
+
+
+def _codes(number: dict[Any, int], column: Column) -> IntArray:
+    if not isinstance(column, np.ndarray):
+        import narwhals as nw
+
+        if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+            return _series_codes(number, column)
+        column = column.to_numpy()
+    kinds = {str: "U", bool: "biuf", int: "biuf", float: "biuf"}
+    if all(column.dtype.kind in kinds[type(level)] for level in number):
+        return _sorted_codes(number, column)
+    return _object_codes(number, column)
+
+
+def _series_codes(number: dict[Any, int], series: Any) -> IntArray:
+    """Let the data-frame library match texts; it has them hashed or sorted."""
+    import narwhals as nw
+
+    blank = series.is_null()
+    codes = np.full(len(series), -2, dtype=np.int64)
+    known = series.filter(~blank)
+    distinct = known.unique().to_list()
+    if distinct:
+        cells = [number.get(one, -1) for one in distinct]
+        found = known.cast(nw.String).replace_strict(
+            distinct, cells, return_dtype=nw.Int64
+        )
+        codes[~blank.to_numpy().astype(bool)] = found.to_numpy()
+    return codes
+
+
+def _sorted_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
+    levels = np.array(list(number))
+    order = np.argsort(levels)
+    levels = levels[order]
+    place = np.minimum(np.searchsorted(levels, column), levels.size - 1)
+    codes = np.where(levels[place] == column, order[place], -1)
+    if column.dtype.kind == "f":
+        codes[np.isnan(column)] = -2
+    return codes
+
+
+def _object_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
+    values = column.tolist()
+    try:
+        codes = np.array([number.get(one, -1) for one in values], dtype=np.int64)
+    except TypeError:
+        raise InputError(
+            "records hold values that no level can be, such as lists; levels are "
+            "texts, numbers or truth values"
+        ) from None
+    for at in np.flatnonzero(codes == -1).tolist():
+        if is_blank(values[at]):
+            codes[at] = -2
+    return codes
+
+
+def _numbers(attribute: Attribute, column: Column) -> AnyArray:
+    array = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if array.dtype.kind == "O":
+        array = _from_objects(array)
+    if array.dtype.kind not in "biuf" and array.size:
+        raise InputError(
+            f"values of {_called(attribute)} must be numbers; received dtype "
+            f"{array.dtype}. Categories need Domain.from_levels, dates "
+            "Domain.from_dates"
+        )
+    return array.astype(np.float64)
+
+
+def _from_objects(array: AnyArray) -> AnyArray:
+    """Return numbers, with NaN for None and the like; unchanged if some are none."""
+    values = array.tolist()
+    if any(isinstance(one, str | bytes) for one in values):
+        return array
+    try:
+        numbers = [np.nan if is_blank(one) else float(one) for one in values]
+    except (TypeError, ValueError):
+        return array
+    return np.array(numbers, dtype=np.float64)
+
+
+def _dates(attribute: Attribute, column: Column) -> AnyArray:
+    """Return whole units since 1970, rounded down: edges are whole units too."""
+    array = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if array.size == 0:
+        return np.empty(0)
+    try:
+        moments = as_moments(array)
+    except DomainError as problem:
+        raise InputError(f"values of {_called(attribute)}: {problem}") from None
+    assert attribute.unit is not None
+    whole = moments.astype(np.int64) // MICROSECONDS[attribute.unit]
+    return np.where(np.isnat(moments), np.nan, whole.astype(np.float64))
+
+
+def refuse_fractions() -> NoReturn:
+    """Refuse values between cell numbers."""
+    raise InputError(
+        "an attribute without edges expects cell numbers; give the domain edges with "
+        "Domain.from_edges to bin real values"
+    )
+
+
+def refuse_strays(
+    attribute: Attribute, rule: Rule, *, outside: bool, missing: bool
+) -> None:
+    """Refuse stray values where that was asked, without saying how many there are."""
+    if missing and rule.missing == "refuse":
+        raise CountsError(
+            f"records hold missing values of {_called(attribute)}, which have no cell; "
+            'pass missing="cell" to give them one that the policy covers'
+        )
+    if not outside or rule.outside != "refuse":
+        return
+    if attribute.levels is not None:
+        raise CountsError(
+            f"records hold values that are no level of {_called(attribute)}; add them "
+            'to the public levels, or pass outside="cell" to give them a cell'
+        )
+    raise CountsError(
+        f"records lie outside {_called(attribute)}; widen its edges, or pass "
+        'outside="clamp" to put them into the edge cells, or outside="cell" to give '
+        "them one of their own"
+    )
+
+
+def _called(attribute: Attribute) -> str:
+    return attribute.name or "the domain"

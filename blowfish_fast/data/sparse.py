@@ -1,0 +1,262 @@
+"""True counts over domains too large to hold: only cells with records are listed.
+
+Private like `Histogram`, and printed as little.
+
+    keys     17   4_000_000_123   9_000_000_000_001     cell numbers, increasing
+    counts    3               1                   2
+
+What fits in memory comes out as a `Histogram`: marginals, and coarser cells. Whatever
+needs every cell (a policy, a mechanism, noise on empty cells) starts from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import malformed_as, quoted
+from blowfish_fast.errors import DomainError, InputError, SizeError
+
+from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrowed
+from .histogram import Histogram
+from .records import Treatments, cell_blocks, domain_with_rules
+
+WAITING = 2**22
+"""Listed cells that are collected before repeats are added up."""
+
+
+class SparseHistogram:
+    """Counts of records in the cells that hold any, of a domain of any size.
+
+    Built with `from_records`; `marginal`, `coarsened` and `dense` lead back to
+    histograms that mechanisms take.
+
+    Examples
+    --------
+    >>> people = Domain(2**20, names=["person"])
+    >>> towns = Domain.from_levels(["Bern", "Basel"], name="town")
+    >>> hours = Domain(24 * 365, names=["hour"])
+    >>> wide = WideDomain.product(people, towns, hours)
+    >>> visits = SparseHistogram.from_records(
+    ...     wide, {"person": [7, 9], "town": ["Bern", "Bern"], "hour": [0, 8]}
+    ... )
+    >>> visits.marginal("town", "hour")
+    Histogram(Domain(town: 2 cells x hour: 8760 cells), counts hidden)
+    """
+
+    __slots__ = ("counts", "domain", "keys")
+
+    domain: Attributes
+    keys: IntArray
+    counts: IntArray
+
+    def __init__(self) -> None:
+        raise DomainError(
+            "build a SparseHistogram from records: SparseHistogram.from_records("
+            "WideDomain.product(...), table)"
+        )
+
+    @classmethod
+    def _own(cls, domain: Attributes, listed: _Listed) -> SparseHistogram:
+        own = object.__new__(cls)
+        for array in listed:
+            array.flags.writeable = False
+        object.__setattr__(own, "domain", domain)
+        object.__setattr__(own, "keys", listed.keys)
+        object.__setattr__(own, "counts", listed.counts)
+        return own
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a SparseHistogram never changes; build a new one")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.domain, self.keys, self.counts)
+
+    def __repr__(self) -> str:
+        return f"SparseHistogram({self.domain!r}, counts hidden)"
+
+    @classmethod
+    @malformed_as(InputError, "records are columns of values, one per attribute")
+    def from_records(
+        cls,
+        domain: Attributes,
+        columns: Any,
+        *,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> SparseHistogram:
+        """Count records by cell, as `Histogram.from_records` does.
+
+        Memory grows with the number of different cells that hold records.
+        """
+        _check_domain(domain)
+        extended, rules = domain_with_rules(domain, outside, missing)
+        done, waiting = _Listed.none(), [_Listed.none()]
+        held = 0
+        for cells in cell_blocks(extended, rules, columns):
+            keys, counts = np.unique(cells, return_counts=True)
+            waiting.append(_Listed(keys, counts.astype(np.int64)))
+            held += keys.size
+            if held > max(WAITING, done.keys.size):
+                done, waiting, held = _merged([done, *waiting]), [], 0
+        return cls._own(extended, _merged([done, *waiting]))
+
+    @classmethod
+    def from_ibis(
+        cls,
+        domain: Attributes,
+        table: Any,
+        *,
+        columns: Mapping[Any, str] | None = None,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> SparseHistogram:
+        """Count the records of a table where it is, as `Histogram.from_ibis` does.
+
+        Memory grows with the number of cells that hold records: 16 bytes each when
+        done, at most 64 while they are put in order.
+        """
+        _check_domain(domain)
+        from .table_counts import counted_cells
+
+        extended, rules = domain_with_rules(domain, outside, missing)
+        parts = [
+            _Listed(batch.cells, batch.records)
+            for batch in counted_cells(extended, rules, table, columns)
+        ]
+        return cls._own(extended, _merged([_Listed.none(), *parts]))
+
+    def dense(self) -> Histogram:
+        """Return the histogram of every cell; refused where it would not fit.
+
+        Examples
+        --------
+        >>> line = Domain(2**20, names=["cell"])
+        >>> data = SparseHistogram.from_records(line, {"cell": [5, 9, 9]})
+        >>> data.keys.tolist(), data.counts.tolist(), data.dense().counts.size
+        ([5, 9], [1, 2], 1048576)
+        """
+        if self.domain.size > LARGEST_DOMAIN:
+            raise SizeError(
+                f"this domain has {self.domain.size:,} cells; at most 2^28 = "
+                f"{LARGEST_DOMAIN:,} are held in memory. Take a marginal, or merge "
+                "cells with coarsened"
+            )
+        counts = np.zeros(self.domain.size, dtype=np.int64)
+        counts[self.keys] = self.counts
+        domain = Domain._of(self.domain.attributes)
+        return Histogram._own(domain, counts.reshape(domain.shape))
+
+    def marginal(self, *names: Any) -> Histogram | SparseHistogram:
+        """Sum over all attributes but these: a `Histogram` where it fits."""
+        kept = sorted(self.domain.axes(names))
+        domain = WideDomain._of(self.domain.attributes[axis] for axis in kept)
+        places = self._coordinates()
+        return self._rekeyed(domain, [places[axis] for axis in kept])
+
+    def coarsened(
+        self, groups: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Histogram | SparseHistogram:
+        """Merge cells as `Histogram.coarsened` does: a `Histogram` where it fits."""
+        domain, labels = self.domain.coarsened({**(groups or {}), **named})
+        places = [
+            place if label is None else label[place]
+            for place, label in zip(self._coordinates(), labels, strict=True)
+        ]
+        return self._rekeyed(domain, places)
+
+    def rectangle_counts(self, lows: Any, highs: Any) -> FloatArray:
+        """Return the exact number of records in boxes, as `workloads.Rectangles`.
+
+        Parameters
+        ----------
+        lows, highs : (m, d) array_like
+            Half-open boxes in cells; fractions of a cell count in proportion.
+
+        Returns
+        -------
+        (m,) float64
+            True answers, hence private: for experiments, never for publication.
+
+        Examples
+        --------
+        >>> sides = [Domain(1000, names=[name]) for name in "xy"]
+        >>> points = {"x": [5, 9, 9], "y": [1, 2, 800]}
+        >>> data = SparseHistogram.from_records(WideDomain.product(*sides), points)
+        >>> data.rectangle_counts([[0, 0]], [[10, 10]]).tolist()
+        [2.0]
+        """
+        low, high = (np.asarray(one, dtype=np.float64) for one in (lows, highs))
+        wanted = (low.shape[:1] or (0,)) + (self.domain.ndim,)
+        if low.shape != wanted or high.shape != wanted:
+            raise InputError(
+                f"lows and highs must have shape (queries, {self.domain.ndim}); "
+                f"received {low.shape} and {high.shape}"
+            )
+        places = [place.astype(np.float64) for place in self._coordinates()]
+        answers = np.zeros(low.shape[0])
+        for query in range(low.shape[0]):
+            covered = self.counts.astype(np.float64)
+            for axis, place in enumerate(places):
+                start = np.maximum(place, low[query, axis])
+                end = np.minimum(place + 1.0, high[query, axis])
+                covered = covered * np.maximum(end - start, 0.0)
+            answers[query] = covered.sum()
+        return answers
+
+    def _coordinates(self) -> list[IntArray]:
+        places: list[IntArray] = []
+        rest = self.keys
+        for size in reversed(self.domain.shape):
+            rest, place = np.divmod(rest, np.int64(size))
+            places.append(place)
+        return places[::-1]
+
+    def _rekeyed(
+        self, domain: Attributes, places: list[IntArray]
+    ) -> Histogram | SparseHistogram:
+        keys = np.zeros(self.keys.size, dtype=np.int64)
+        for size, place in zip(domain.shape, places, strict=True):
+            keys = keys * size + place
+        listed = _merged([_Listed(keys, self.counts)])
+        fitting = narrowed(domain)
+        sparse = SparseHistogram._own(fitting, listed)
+        return sparse.dense() if isinstance(fitting, Domain) else sparse
+
+
+def _check_domain(domain: Any) -> None:
+    if not isinstance(domain, Attributes):
+        raise DomainError(
+            f"the first argument must be a WideDomain or a Domain; received "
+            f"{quoted(domain)}. Write WideDomain.product(ages, towns, ...)"
+        )
+
+
+class _Listed(NamedTuple):
+    """Cells and how many records each holds."""
+
+    keys: IntArray
+    counts: IntArray
+
+    @classmethod
+    def none(cls) -> _Listed:
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def _merged(parts: list[_Listed]) -> _Listed:
+    """Add up the counts of equal cells."""
+    keys = np.concatenate([one.keys for one in parts])
+    counts = np.concatenate([one.counts for one in parts])
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], counts[order]
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
+    if keys.size == 0:
+        return _Listed(keys, counts)
+    return _Listed(keys[starts], np.add.reduceat(counts, starts))
+
+
+def _rebuilt(domain: Attributes, keys: IntArray, counts: IntArray) -> SparseHistogram:
+    return SparseHistogram._own(domain, _Listed(keys.copy(), counts.copy()))

@@ -1,0 +1,153 @@
+from .capi import c_entries as c_entries
+from .fitting.isotonic import isotonic_between as isotonic_between
+from .fitting.isotonic import isotonic_increasing as isotonic_increasing
+from .fitting.known_totals import non_negative_with_totals as non_negative_with_totals
+from .fitting.multiplicative_weights import pulled_masses as pulled_masses
+from .fitting.multiscale_fit import multiscale_cells as multiscale_cells
+from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
+from .graph.graph_tree import breadth_first_tree as breadth_first_tree
+from .graph.graph_tree import lowest_common as lowest_common
+from .graph.graph_tree import subtree_totals as subtree_totals
+from .graph.graph_tree import without_children as without_children
+from .partition.bucket_merge import merge_buckets as merge_buckets
+from .partition.count_grid import partition_grid as partition_grid
+from .partition.dyadic_partition import (
+    sample_dyadic_partition as sample_dyadic_partition,
+)
+from .partition.dyadic_partition import sampling_slack as sampling_slack
+from .partition.interval_partition import least_cost_partition as least_cost_partition
+from .partition.interval_partition import partition_cost as partition_cost
+from .partition.kd_gain import gain_boxes as gain_boxes
+from .partition.kd_split import box_order as box_order
+from .partition.kd_split import median_boxes as median_boxes
+from .partition.kd_split import median_cuts as median_cuts
+from .partition.rectangle_partition import sample_rectangles as sample_rectangles
+from .sampling.cost_choice import choose_by_cost as choose_by_cost
+from .sampling.discrete_laplace import geometric as geometric
+from .sampling.discrete_laplace import laplace as laplace
+from .sampling.discrete_laplace import subtract_geometric as subtract_geometric
+from .sampling.exponential_choice import choose as choose
+from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
+from .space.box_buckets import bucket_boxes as bucket_boxes
+from .space.box_division import cells_of_boxes as cells_of_boxes
+from .space.box_division import divide_boxes as divide_boxes
+from .space.curve_intervals import rectangle_intervals as rectangle_intervals
+from .space.grid_boxes import runs_to_boxes as runs_to_boxes
+from .space.hilbert import hilbert_order as hilbert_order
+from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
+from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
+from .space.summed_area import fractional_rectangle_sums as fractional_rectangle_sums
+from .space.summed_area import rectangle_sums as rectangle_sums
+from .space.summed_area import summed_area_table as summed_area_table
+from .transform.haar_moments import haar_total_variance as haar_total_variance
+from .transform.haar_spread import haar_spread_boxes as haar_spread_boxes
+from .transform.haar_transform import haar_cell_variances as haar_cell_variances
+from .transform.haar_transform import haar_cells as haar_cells
+from .transform.haar_transform import haar_coefficients as haar_coefficients
+from .transform.haar_transform import haar_path_sums as haar_path_sums
+from .transform.haar_transform import haar_rows as haar_rows
+from .transform.haar_transform import haar_worst_move as haar_worst_move
+from .tree.parent_fit import parent_tree_fit as parent_tree_fit
+from .tree.parent_spread import parent_tree_spread as parent_tree_spread
+from .tree.parent_tree import leaf_first_numbers as leaf_first_numbers
+from .tree.parent_tree import tree_of_parents as tree_of_parents
+from .tree.tree_inference import tree_least_squares as tree_least_squares
+from .tree.tree_inference import tree_totals as tree_totals
+from .tree.tree_moments import tree_total_variance as tree_total_variance
+from .tree.tree_paths import heaviest_pair as heaviest_pair
+from .tree.tree_paths import heaviest_path as heaviest_path
+from .tree.tree_shape import tree_levels as tree_levels
+from .tree.tree_spread import tree_spread_pieces as tree_spread_pieces
+from .tree.tree_spread import tree_spread_ranges as tree_spread_ranges
+from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
+from .tree_scaling.greedy_weights import (
+    greedy_scaling_fractions as greedy_scaling_fractions,
+)
+from .tree_scaling.implicit_weights import (
+    greedy_scaling_implicit as greedy_scaling_implicit,
+)
+from .tree_scaling.piece_weights import greedy_scaling_pieces as greedy_scaling_pieces
+from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
+from .window_costs.all_intervals import interval_costs as interval_costs
+from .window_costs.all_intervals import (
+    least_cost_partition_all as least_cost_partition_all,
+)
+from .window_costs.sorted_groups import group_sorted as group_sorted
+from .window_costs.sorted_squares import group_squares as group_squares
+from .window_costs.window_deviation import window_deviations as window_deviations
+from .window_costs.window_matching import window_mates as window_mates
+from .window_costs.window_pinball import window_pinball_costs as window_pinball_costs
+
+__all__ = [
+    "box_order",
+    "boxes_to_pieces",
+    "breadth_first_tree",
+    "bucket_boxes",
+    "c_entries",
+    "cells_of_boxes",
+    "choose",
+    "choose_by_cost",
+    "divide_boxes",
+    "fractional_rectangle_sums",
+    "gain_boxes",
+    "geometric",
+    "greedy_scaling",
+    "greedy_scaling_fractions",
+    "greedy_scaling_implicit",
+    "greedy_scaling_pieces",
+    "group_sorted",
+    "group_squares",
+    "haar_cell_variances",
+    "haar_cells",
+    "haar_coefficients",
+    "haar_path_sums",
+    "haar_rows",
+    "haar_spread_boxes",
+    "haar_total_variance",
+    "haar_worst_move",
+    "heaviest_pair",
+    "heaviest_path",
+    "hilbert_order",
+    "interval_costs",
+    "intervals_to_pieces",
+    "isotonic_between",
+    "isotonic_increasing",
+    "laplace",
+    "leaf_first_numbers",
+    "least_cost_partition",
+    "least_cost_partition_all",
+    "lowest_common",
+    "median_boxes",
+    "median_cuts",
+    "merge_buckets",
+    "multiscale_cells",
+    "non_negative_with_totals",
+    "parent_tree_fit",
+    "parent_tree_spread",
+    "partition_cost",
+    "partition_grid",
+    "pulled_masses",
+    "ranges_to_fractions",
+    "rectangle_intervals",
+    "rectangle_sums",
+    "refine_scaling",
+    "runs_to_boxes",
+    "sample_dyadic_partition",
+    "sample_rectangles",
+    "sampling_slack",
+    "shrink_towards_zero",
+    "subtract_geometric",
+    "subtree_totals",
+    "summed_area_table",
+    "tree_least_squares",
+    "tree_levels",
+    "tree_of_parents",
+    "tree_spread_pieces",
+    "tree_spread_ranges",
+    "tree_total_variance",
+    "tree_totals",
+    "window_deviations",
+    "window_mates",
+    "window_pinball_costs",
+    "without_children",
+]

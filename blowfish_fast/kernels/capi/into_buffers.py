@@ -1,0 +1,396 @@
+"""The core of DAWA, written into arrays of the caller: partition, weights, leaves.
+
+Serves `c_prototypes`, whose callers bring pointers and no Python objects. Each kernel
+checks what it is given and returns a number, negative for an error: `ERRORS` lists the
+meanings. Nothing is drawn here; noise arrives as an array.
+
+    counts, prices, noise     partition_into     boundaries       `interval_partition`
+    ranges of buckets         weights_into       node weights     `greedy_weights`
+    noisy nodes, variances    leaves_into        leaves           `tree_inference`
+
+The partition does in one compiled function, on one thread, what `level_costs` plans as
+jobs for several; costs, ties and therefore results are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.partition.cheapest_partition import (
+    IMPOSSIBLE,
+    PAD,
+    extend_partitions,
+)
+from blowfish_fast.kernels.partition.count_grid import (
+    DATA_BITS,
+    FINEST_BITS,
+    VALUE_BITS,
+)
+from blowfish_fast.kernels.tree.tree_inference import (
+    _fit_downward,
+    _fit_upward,
+    subtree_variances,
+)
+from blowfish_fast.kernels.tree.tree_shape import weights_from_shares
+from blowfish_fast.kernels.tree_scaling.greedy_weights import (
+    _order_by_first,
+    _range_breaks,
+    _range_shares,
+)
+from blowfish_fast.kernels.window_costs.level_costs import BLOCK
+from blowfish_fast.kernels.window_costs.moving_pointer import MEAN, STATE_SIZE
+from blowfish_fast.kernels.window_costs.sliding_ranks import _rank_sorted, rank_stretch
+from blowfish_fast.kernels.window_costs.window_deviation import (
+    SHORT,
+    SHORT_LEVELS,
+    short_deviations,
+)
+from blowfish_fast.kernels.window_costs.window_slide import (
+    ABOVE,
+    CHUNK,
+    DENOMINATOR,
+    EXPONENT,
+    FORM,
+    GRID_DEVIATION,
+    LENGTH,
+    PENALTY,
+    SHIFT,
+    SMALLEST_TILE,
+    VALUES_PER_CELL,
+    slide_tiles,
+    slide_windows,
+)
+
+BAD_SIZE, BAD_VALUE, TOO_LARGE, OUT_OF_MEMORY = -1, -2, -3, -4
+ERRORS = {
+    BAD_SIZE: ("BAD_SIZE", "sizes out of range, or not fitting one another"),
+    BAD_VALUE: ("BAD_VALUE", "a value is negative, not a number or out of range"),
+    TOO_LARGE: ("TOO_LARGE", "sums could leave 64 bits: use a coarser grid"),
+    OUT_OF_MEMORY: ("OUT_OF_MEMORY", "no room for scratch"),
+}
+"""Every negative result: its name in C and its meaning."""
+
+DECAY, ROOT_EXACT, PRUNE = 1, 2, 4
+"""Flags of ``blowfish_greedy_weights``, as the arguments of `greedy_scaling`."""
+
+MOST_CELLS = 1 << 28
+NOISE_BITS = 60
+BLOCK_LEVEL = 15  # buckets as long as a block of ends
+DIGIT_BITS = 11
+DIGITS = 1 << DIGIT_BITS
+
+
+@kernel
+def _levels(leaves: int, branching: int) -> tuple[IntArray, IntArray]:
+    """Return the sizes and offsets of `tree_shape.tree_levels`."""
+    count = 1
+    size = leaves
+    while size > 1:
+        size = (size + branching - 1) // branching
+        count += 1
+    sizes = np.empty(count, dtype=np.int64)
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    size = leaves
+    for level in range(count):
+        sizes[level] = size
+        offsets[level + 1] = offsets[level] + size
+        size = (size + branching - 1) // branching
+    return sizes, offsets
+
+
+@kernel
+def _is_tree(leaves: int, branching: int) -> bool:
+    return 1 <= leaves <= MOST_CELLS and 2 <= branching <= MOST_CELLS
+
+
+@kernel
+def tree_nodes(leaves: int, branching: int) -> int:
+    """Return how many nodes a tree has; `BAD_SIZE` if there is no such tree."""
+    if not _is_tree(leaves, branching):
+        return BAD_SIZE
+    nodes = leaves
+    size = leaves
+    while size > 1:
+        size = (size + branching - 1) // branching
+        nodes += size
+    return nodes
+
+
+@kernel
+def _check_partition(
+    counts: IntArray, prices: IntArray, noise: IntArray, grid: int
+) -> int:
+    """Return 0 if every sum of costs, prices and noise stays below 2^62."""
+    cells = counts.size
+    low = high = counts[0]
+    for count in counts:
+        low, high = min(low, count), max(high, count)
+    if low < 0:
+        return BAD_VALUE
+    largest = high - low
+    room = np.int64(1) << (DATA_BITS + min(max(grid, -FINEST_BITS), 1))
+    if largest > 0 and (
+        largest > (1 << VALUE_BITS) or grid < -FINEST_BITS or largest > room // cells
+    ):
+        return TOO_LARGE
+    for price in prices:
+        if abs(price) > (1 << 55) or price < -((1 << DATA_BITS) // cells):
+            return TOO_LARGE
+    most = (np.int64(1) << NOISE_BITS) // cells
+    for drawn in noise:
+        if drawn < 0:
+            return BAD_VALUE
+        if drawn > most:
+            return TOO_LARGE
+    return 0
+
+
+@kernel
+def _above_lowest(counts: IntArray, values: IntArray) -> int:
+    """Write the counts less the lowest of them; return the largest."""
+    low = high = counts[0]
+    for count in counts:
+        low, high = min(low, count), max(high, count)
+    for cell in range(counts.size):
+        values[cell] = counts[cell] - low
+    return int(high - low)
+
+
+@kernel
+def _ascending(values: IntArray, largest: int) -> IntArray:
+    """Return the places of the values in ascending order, by digits of 11 bits."""
+    order = np.arange(values.size)
+    other = np.empty(values.size, dtype=np.int64)
+    shift = 0
+    while largest >> shift > 0:
+        begin = np.zeros(DIGITS + 1, dtype=np.int64)
+        for value in values:
+            begin[((value >> shift) & (DIGITS - 1)) + 1] += 1
+        for digit in range(DIGITS):
+            begin[digit + 1] += begin[digit]
+        for place in range(order.size):
+            cell = order[place]
+            digit = (values[cell] >> shift) & (DIGITS - 1)
+            other[begin[digit]] = cell
+            begin[digit] += 1
+        order, other = other, order
+        shift += DIGIT_BITS
+    return order
+
+
+@kernel
+def _recipes(prices: IntArray, grid: int) -> IntArray:
+    """Return the recipes of `window_slide.window_recipe` for all powers of two."""
+    recipes = np.zeros((prices.size, 8), dtype=np.int64)
+    for level in range(prices.size):
+        recipes[level, FORM] = GRID_DEVIATION
+        recipes[level, LENGTH] = np.int64(1) << level
+        recipes[level, SHIFT] = level
+        recipes[level, ABOVE] = MEAN
+        recipes[level, EXPONENT] = grid
+        recipes[level, DENOMINATOR] = 1
+        recipes[level, PENALTY] = prices[level]
+    return recipes
+
+
+@kernel
+def partition_into(
+    counts: IntArray,
+    prices: IntArray,
+    noise: IntArray,
+    grid: int,
+    boundaries: IntArray,
+) -> int:
+    """Find the cheapest partition into power-of-two buckets, on one thread.
+
+    Parameters
+    ----------
+    counts : (cells,) int64
+        Not negative.
+    prices : (levels,) int64
+        Of a bucket of 2^k cells, in steps; levels is the bit length of `cells`.
+    noise : (levels * (cells + 1),) int64, or empty
+        In steps, not negative; the bucket of 2^k cells that ends at e is cheaper by
+        ``noise[k * (cells + 1) + e]``.
+    grid : int
+        Binary logarithm of the step.
+    boundaries : (cells + 1,) int64
+        Receives those of the partition, from 0 to `cells`; the rest is left alone.
+
+    Returns
+    -------
+    int
+        Number of buckets, or one of `ERRORS`.
+    """
+    fault = _check_partition(counts, prices, noise, grid)
+    if fault != 0:
+        return fault
+    cells, levels = counts.size, prices.size
+    values = np.empty(cells, dtype=np.int64)
+    largest = _above_lowest(counts, values)
+    recipes = _recipes(prices, 0 if largest == 0 else min(grid, 62))
+    rows = np.zeros((max(levels, SHORT_LEVELS), min(cells, BLOCK)), dtype=np.int64)
+    least = np.full(PAD + cells + 1, IMPOSSIBLE)
+    least[PAD] = 0
+    chosen = np.zeros(cells + 1, dtype=np.int8)
+    scratch = np.empty((4, CHUNK + SHORT), dtype=np.int64)
+    sliding = levels > SHORT_LEVELS
+    ranked = cells if sliding else 0
+    ranks = np.empty(ranked, dtype=np.int32)
+    table = np.empty(ranked + 2, dtype=np.int64)
+    distinct = 0
+    if sliding:
+        order = _ascending(values, largest)
+        distinct = _rank_sorted(values[order], order, ranks, table)
+    table = table[: distinct + 2]
+    long_levels = max(levels - SHORT_LEVELS, 0)
+    states = np.zeros((long_levels, STATE_SIZE), dtype=np.int64)
+    tallies = np.empty((long_levels, table.size if sliding else 0), dtype=np.int32)
+    trees = np.empty((long_levels, 2 * table.size if sliding else 0), dtype=np.int64)
+    tiled = 2 * BLOCK if distinct > VALUES_PER_CELL << SHORT_LEVELS else 0
+    bitmap = np.empty((distinct >> 6) + 1, dtype=np.uint64)
+    marks_before = np.empty((distinct >> 6) + 1, dtype=np.int32)
+    block_ranks = np.empty(tiled, dtype=np.int32)
+    block_table = np.empty(tiled + 2, dtype=np.int64)
+    tile_ranks = np.empty(tiled, dtype=np.int32)
+    tile_table = np.empty(tiled + 2, dtype=np.int64)
+    tile_tally = np.empty(tiled + 2, dtype=np.int32)
+    tile_tree = np.empty(2 * tiled + 4, dtype=np.int64)
+    for begin in range(0, cells, BLOCK):
+        end = min(begin + BLOCK, cells)
+        short_deviations(
+            values, begin + 1, end - begin, recipes[:SHORT_LEVELS], scratch, rows
+        )
+        origin = max(begin - BLOCK, 0)
+        parent = ranks[origin:end] if sliding else ranks
+        parent_distinct = distinct
+        if tiled > 0:
+            # Ranking the block first keeps the bitmaps of its tiles small.
+            parent_distinct = rank_stretch(
+                parent, distinct, values[origin:end], bitmap, marks_before,
+                block_ranks, block_table,
+            )  # fmt: skip
+            parent = block_ranks
+        for level in range(SHORT_LEVELS, levels):
+            if distinct > VALUES_PER_CELL << level and level < BLOCK_LEVEL:
+                tile = max(SMALLEST_TILE, 1 << level)
+                slide_tiles(
+                    values[origin:end], parent, parent_distinct, begin + 1 - origin,
+                    end - begin, tile, recipes[level : level + 1], bitmap,
+                    marks_before, tile_ranks, tile_table, tile_tally, tile_tree,
+                    scratch, rows[level : level + 1],
+                )  # fmt: skip
+                continue
+            first = max(begin + 1, 1 << level)
+            if first <= end:
+                at = level - SHORT_LEVELS
+                slide_windows(
+                    values, ranks, table, first, recipes[level], states[at],
+                    tallies[at], trees[at], scratch,
+                    rows[level, first - begin - 1 : end - begin],
+                )  # fmt: skip
+        if noise.size > 0:
+            for level in range(levels):
+                drawn = noise[level * (cells + 1) + begin + 1 :]
+                row = rows[level]
+                for place in range(end - begin):
+                    row[place] -= drawn[place]
+        extend_partitions(rows, levels, begin, end, least, chosen)
+    return _boundaries_into(chosen, boundaries)
+
+
+@kernel
+def _boundaries_into(chosen: AnyArray, boundaries: IntArray) -> int:
+    buckets = 0
+    end = chosen.size - 1
+    while end > 0:
+        end -= 1 << int(chosen[end])
+        buckets += 1
+    end = chosen.size - 1
+    boundaries[buckets] = end
+    for bucket in range(buckets - 1, -1, -1):
+        end -= 1 << int(chosen[end])
+        boundaries[bucket] = end
+    return buckets
+
+
+@kernel
+def weights_into(
+    starts: IntArray,
+    ends: IntArray,
+    weights: FloatArray,
+    leaves: int,
+    branching: int,
+    flags: int,
+    scaling: FloatArray,
+    objective: FloatArray,
+) -> int:
+    """Write the node weights that `greedy_scaling` returns, and the predicted error.
+
+    Empty `weights` stand for ones.
+    """
+    squared = np.ones(starts.size)
+    for query in range(weights.size):
+        if not np.isfinite(weights[query]):
+            return BAD_VALUE
+        squared[query] = weights[query] * weights[query]
+    asked = 0
+    for query in range(starts.size):
+        if not 0 <= starts[query] <= ends[query] <= leaves:
+            return BAD_VALUE
+        if starts[query] == ends[query]:
+            squared[query] = 0.0
+        asked += squared[query] > 0.0
+    kept = np.empty(asked, dtype=np.int64)
+    asked = 0
+    for query in range(starts.size):
+        if squared[query] > 0.0:
+            kept[asked] = query
+            asked += 1
+    order = kept[_order_by_first(starts[kept], leaves)]
+    first, last = starts[order], ends[order] - 1
+    head, tail = np.ones(asked), np.ones(asked)
+    sizes, offsets = _levels(leaves, branching)
+    breaks = _range_breaks(first, head, last, tail, leaves)
+    decays = np.ones(sizes.size)
+    if flags & DECAY:
+        for level in range(sizes.size):
+            decays[level] = np.float64(branching) ** (-0.5 * (sizes.size - 1 - level))
+    shift = 0
+    while (1 << shift) < branching:
+        shift += 1
+    shift = shift if (1 << shift) == branching else 0
+    exact = flags & ROOT_EXACT != 0
+    shares, error = _range_shares(
+        first, head, last, tail, squared[order], sizes, offsets, branching, shift,
+        decays, breaks, flags & PRUNE != 0, exact,
+    )  # fmt: skip
+    node_weights = weights_from_shares(shares, sizes, offsets, branching)
+    for node in range(scaling.size):
+        scaling[node] = node_weights[node]
+    if exact:
+        scaling[scaling.size - 1] = 0.0
+    objective[0] = error
+    return 0
+
+
+@kernel
+def leaves_into(
+    noisy: FloatArray,
+    variances: FloatArray,
+    branching: int,
+    estimate: FloatArray,
+) -> int:
+    """Write the leaves that `tree_least_squares` returns."""
+    for variance in variances:
+        if not variance >= 0.0:
+            return BAD_VALUE
+    sizes, offsets = _levels(estimate.size, branching)
+    known = subtree_variances(variances, sizes, offsets, branching)
+    fit = _fit_upward(noisy, variances, known, offsets, branching)
+    _fit_downward(fit, known, offsets, branching)
+    for leaf in range(estimate.size):
+        estimate[leaf] = fit[leaf]
+    return 0

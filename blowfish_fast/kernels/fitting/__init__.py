@@ -1,0 +1,1 @@
+"""Estimates under constraints: monotone, non-negative, smooth, shrunk."""

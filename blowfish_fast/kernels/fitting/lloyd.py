@@ -1,0 +1,372 @@
+"""One step of Lloyd's algorithm: nearest centres, cluster sizes, cluster sums.
+
+Serves private k-means. Records are held as the cells they lie in, one number per axis,
+so a distance is a sum of entries of a small table, and a sum is exact in integers:
+
+    record      cell 3 of axis 0, cell 1 of axis 1
+    distances   row 3 of axis 0 + row 1 of axis 1     one entry per centre
+    sums        coordinate 3 of axis 0, coordinate 1 of axis 1, added to the nearest
+
+Rows of all axes lie below each other; ``offsets[a]`` is the first row of axis a.
+Threads take contiguous parts of the records; integer sums do not depend on them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import helper, kernel
+
+RECORDS_PER_THREAD = 2**17
+"""Fewer records than this are not worth a thread of their own."""
+
+MOST_THREADS = 8
+
+Part = TypeVar("Part")
+
+
+@kernel
+def _locate(
+    points: FloatArray, edges: FloatArray, offsets: IntArray, cells: AnyArray
+) -> int:
+    """Write the cell of each point; return how many lie outside the box."""
+    outside = 0
+    for axis in range(points.shape[1]):
+        # An axis of n cells has n + 1 edges, so edges lie one further per axis.
+        first = offsets[axis] + axis
+        size = offsets[axis + 1] - offsets[axis]
+        low, high = edges[first], edges[first + size]
+        # A box too narrow for a finite rate is searched by halving alone.
+        narrow = high - low < size * 2.0**-1000
+        rate = 0.0 if narrow else size / (high - low)
+        for point in range(points.shape[0]):
+            value = points[point, axis]
+            if not low <= value <= high:
+                outside += 1
+                cells[point, axis] = 0
+                continue
+            # Right at once for equal cells, but for rounding; else by halving. Cells
+            # too narrow for a finite rate give not-a-number here, and are halved.
+            scaled = (value - low) * rate
+            guess = np.int64(0)
+            if scaled < size:
+                guess = np.int64(scaled)
+            elif scaled == size:
+                guess = size - 1
+            if value < edges[first + guess] or value >= edges[first + guess + 1]:
+                guess, end = np.int64(0), size
+                while end - guess > 1:
+                    middle = (guess + end) // 2
+                    if value >= edges[first + middle]:
+                        guess = middle
+                    else:
+                        end = middle
+            cells[point, axis] = guess
+    return outside
+
+
+@kernel
+def _on_grid(cells: AnyArray, sizes: IntArray) -> bool:
+    for record in range(cells.shape[0]):
+        for axis in range(cells.shape[1]):
+            if not 0 <= cells[record, axis] < sizes[axis]:
+                return False
+    return True
+
+
+@helper
+def _nearest(
+    cells: AnyArray, record: int, distances: FloatArray, offsets: IntArray
+) -> int:
+    """Return the nearest centre; the first of several."""
+    best, least = 0, np.inf
+    for centre in range(distances.shape[1]):
+        distance = 0.0
+        for axis in range(cells.shape[1]):
+            distance += distances[offsets[axis] + cells[record, axis], centre]
+        if distance < least:
+            best, least = centre, distance
+    return best
+
+
+@kernel
+def _nearest_all(
+    cells: AnyArray, distances: FloatArray, offsets: IntArray, labels: IntArray
+) -> None:
+    for record in range(cells.shape[0]):
+        labels[record] = _nearest(cells, record, distances, offsets)
+
+
+@kernel
+def _add_nearest(
+    cells: AnyArray,
+    repeats: IntArray,
+    distances: FloatArray,
+    coordinates: IntArray,
+    offsets: IntArray,
+    totals: IntArray,
+) -> None:
+    for record in range(cells.shape[0]):
+        cluster = _nearest(cells, record, distances, offsets)
+        times = repeats[record] if repeats.size else 1
+        totals[cluster, 0] += times
+        for axis in range(cells.shape[1]):
+            place = offsets[axis] + cells[record, axis]
+            totals[cluster, axis + 1] += times * coordinates[place]
+
+
+@kernel
+def _add_assigned(
+    cells: AnyArray,
+    repeats: IntArray,
+    cluster_of_cell: IntArray,
+    coordinates: IntArray,
+    offsets: IntArray,
+    totals: IntArray,
+) -> None:
+    for record in range(cells.shape[0]):
+        flat = np.int64(0)
+        for axis in range(cells.shape[1]):
+            flat = flat * (offsets[axis + 1] - offsets[axis]) + cells[record, axis]
+        cluster = cluster_of_cell[flat]
+        times = repeats[record] if repeats.size else 1
+        totals[cluster, 0] += times
+        for axis in range(cells.shape[1]):
+            place = offsets[axis] + cells[record, axis]
+            totals[cluster, axis + 1] += times * coordinates[place]
+
+
+@kernel
+def _squares(points: FloatArray, centers: FloatArray) -> float:
+    total = 0.0
+    for point in range(points.shape[0]):
+        least = np.inf
+        for centre in range(centers.shape[0]):
+            distance = 0.0
+            for axis in range(points.shape[1]):
+                step = points[point, axis] - centers[centre, axis]
+                distance += step * step
+            least = min(least, distance)
+        total += least
+    return total
+
+
+def cell_positions(
+    points: FloatArray,
+    edges: FloatArray,
+    offsets: IntArray,
+    *,
+    threads: int | None = None,
+) -> tuple[AnyArray, int]:
+    """Return the cell of each point along each axis, and how many lie outside.
+
+    Parameters
+    ----------
+    points : (n, axes) float64
+        Not-a-number and points beyond the edges count as outside.
+    edges : (cells + axes,) float64
+        The edges of axis 0, then of axis 1, ...; the last edge of an axis belongs to
+        its last cell.
+    offsets : (axes + 1,) int64
+        Where the cells of each axis begin.
+
+    Returns
+    -------
+    cells : (n, axes) int32
+    outside : int
+
+    Examples
+    --------
+    >>> points = np.array([[0.5, 9.0], [2.0, 5.0]])
+    >>> edges = np.array([0.0, 1.0, 2.0, 0.0, 4.0, 5.0, 10.0])
+    >>> cell_positions(points, edges, np.array([0, 2, 5]))
+    (array([[0, 2],
+           [1, 2]], dtype=int32), 0)
+    """
+    axes = offsets.size - 1
+    if points.ndim != 2 or points.shape[1] != axes or axes < 1:
+        raise InputError(f"points must have shape (n, {axes}); got {points.shape}")
+    if edges.size != offsets[-1] + axes or offsets[0] != 0:
+        raise InputError(f"{axes} axes of {offsets[-1]} cells have one more edge each")
+    if (np.diff(offsets) < 1).any():
+        raise InputError("every axis needs a cell")
+    cells = np.empty(points.shape, dtype=np.int32)
+
+    def locate(start: int, end: int) -> int:
+        part = np.ascontiguousarray(points[start:end], dtype=np.float64)
+        return int(_locate(part, edges, offsets, cells[start:end]))
+
+    return cells, sum(_in_parts(locate, len(points), threads))
+
+
+def nearest_clusters(
+    cells: AnyArray, distances: FloatArray, offsets: IntArray
+) -> IntArray:
+    """Return the nearest centre of each record; the first of several.
+
+    Parameters
+    ----------
+    cells : (n, axes) int32
+        The cell of each record along each axis.
+    distances : (rows, centres) float64
+        Squared distance along one axis from each of its cells to each centre.
+    offsets : (axes + 1,) int64
+        Where the rows of each axis begin.
+    """
+    _check_cells(cells, offsets, distances.shape[0])
+    labels = np.empty(cells.shape[0], dtype=np.int64)
+    _nearest_all(cells, np.ascontiguousarray(distances), offsets, labels)
+    return labels
+
+
+def cluster_totals(
+    cells: AnyArray,
+    repeats: IntArray,
+    distances: FloatArray,
+    coordinates: IntArray,
+    offsets: IntArray,
+    *,
+    threads: int | None = None,
+) -> IntArray:
+    """Return size and coordinate sums of each cluster of nearest records.
+
+    Parameters
+    ----------
+    cells, distances, offsets
+        As in `nearest_clusters`.
+    repeats : (n,) or (0,) int64
+        How often each record occurs; empty for once each.
+    coordinates : (rows,) int64
+        The coordinate of each cell along its axis.
+
+    Returns
+    -------
+    (centres, 1 + axes) int64
+        Exact as long as the sums stay below 2^63.
+    """
+    _check_cells(cells, offsets, distances.shape[0])
+    _check_repeats(cells, repeats, coordinates, offsets)
+    table = np.ascontiguousarray(distances)
+
+    def add(start: int, end: int) -> IntArray:
+        totals = np.zeros((table.shape[1], offsets.size), dtype=np.int64)
+        part = cells[start:end], repeats[start:end]
+        _add_nearest(*part, table, coordinates, offsets, totals)
+        return totals
+
+    whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
+    return whole
+
+
+def assigned_totals(
+    cells: AnyArray,
+    repeats: IntArray,
+    cluster_of_cell: IntArray,
+    clusters: int,
+    coordinates: IntArray,
+    offsets: IntArray,
+    *,
+    threads: int | None = None,
+) -> IntArray:
+    """Return size and coordinate sums of each cluster, whole cells assigned to it.
+
+    As `cluster_totals`, with ``cluster_of_cell[i]`` the cluster of cell i in C order.
+    """
+    _check_cells(cells, offsets, int(offsets[-1]))
+    _check_repeats(cells, repeats, coordinates, offsets)
+    if cluster_of_cell.shape != (int(np.prod(np.diff(offsets))),):
+        raise InputError(
+            f"every cell needs a cluster; received shape {cluster_of_cell.shape}"
+        )
+    if cluster_of_cell.min() < 0 or cluster_of_cell.max() >= clusters:
+        raise InputError(f"clusters are numbered from 0 to {clusters - 1}")
+
+    def add(start: int, end: int) -> IntArray:
+        totals = np.zeros((clusters, offsets.size), dtype=np.int64)
+        part = cells[start:end], repeats[start:end]
+        _add_assigned(*part, cluster_of_cell, coordinates, offsets, totals)
+        return totals
+
+    whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
+    return whole
+
+
+def squared_distance_total(
+    points: FloatArray, centers: FloatArray, *, threads: int | None = None
+) -> float:
+    """Return the squared distances from points to their nearest centres, summed.
+
+    Parameters
+    ----------
+    points : (n, axes) float64
+    centers : (centres, axes) float64
+
+    Examples
+    --------
+    >>> squared_distance_total(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]))
+    5.0
+    """
+    if points.ndim != 2 or centers.ndim != 2 or points.shape[1:] != centers.shape[1:]:
+        raise InputError(
+            "points and centers must have one column per axis; received shapes "
+            f"{points.shape} and {centers.shape}"
+        )
+    middle = np.ascontiguousarray(centers, dtype=np.float64)
+
+    def add(start: int, end: int) -> float:
+        part = np.ascontiguousarray(points[start:end], dtype=np.float64)
+        return float(_squares(part, middle))
+
+    return float(sum(_in_parts(add, len(points), threads)))
+
+
+def _in_parts(
+    work: Callable[[int, int], Part], records: int, threads: int | None
+) -> list[Part]:
+    """Run `work(start, end)` over contiguous parts of the records, in threads."""
+    if threads is None:
+        threads = min(_usable_cores(), MOST_THREADS)
+    parts = max(1, min(threads, records // RECORDS_PER_THREAD))
+    bounds = [records * part // parts for part in range(parts + 1)]
+    if parts == 1:
+        return [work(0, records)]
+    with ThreadPoolExecutor(parts) as pool:
+        return list(pool.map(work, bounds[:-1], bounds[1:]))
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _check_cells(cells: AnyArray, offsets: IntArray, rows: int) -> None:
+    sizes = np.diff(offsets)
+    fits = cells.ndim == 2 and cells.shape[1] == sizes.size > 0 and cells.dtype == "i4"
+    fits = fits and offsets[0] == 0 and offsets[-1] == rows and bool((sizes > 0).all())
+    if not fits or not cells.flags.c_contiguous or not _on_grid(cells, sizes):
+        raise InputError(
+            "records must be cells of their axes, (n, axes) int32, with one row of the "
+            "tables per cell; cell_positions makes them"
+        )
+
+
+def _check_repeats(
+    cells: AnyArray, repeats: IntArray, coordinates: IntArray, offsets: IntArray
+) -> None:
+    if repeats.shape not in ((0,), (cells.shape[0],)):
+        raise InputError(
+            f"give one repeat per record, or none; received shape {repeats.shape} for "
+            f"{cells.shape[0]} records"
+        )
+    if coordinates.shape != (int(offsets[-1]),):
+        raise InputError(
+            f"give one coordinate per row; received shape {coordinates.shape}"
+        )

@@ -1,0 +1,1 @@
+"""Distances, trees and cycles of policy graphs."""

@@ -1,0 +1,279 @@
+"""The two columns of a sparse matrix that lie furthest apart, among allowed pairs.
+
+Serves policy-specific sensitivity: a record that moves from cell u to cell v changes
+the answers by the difference of two columns of the workload, and the worst allowed
+pair is the sensitivity. Columns are compressed, their rows sorted, so two of them are
+compared by merging:
+
+    column u   row 0: 1    row 3: 2             |u - v| = 1 + 1 + 4 = 6
+    column v               row 3: 1   row 5: 4
+
+A pair can differ by no more than the sum of its two lengths, which skips almost every
+merge once a good pair is known. Work is counted in entries and stops at a budget; the
+answer then comes with a ceiling that no pair exceeds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+
+class Separation(NamedTuple):
+    """The largest distance found, and what no pair exceeds; equal when all was seen."""
+
+    found: float
+    ceiling: float
+    work: int
+
+
+@kernel
+def _apart(
+    pointers: IntArray, rows: IntArray, values: FloatArray, left: int, right: int
+) -> float:
+    one, one_end = pointers[left], pointers[left + 1]
+    two, two_end = pointers[right], pointers[right + 1]
+    total = 0.0
+    while one < one_end and two < two_end:
+        if rows[one] == rows[two]:
+            total += abs(values[one] - values[two])
+            one += 1
+            two += 1
+        elif rows[one] < rows[two]:
+            total += abs(values[one])
+            one += 1
+        else:
+            total += abs(values[two])
+            two += 1
+    while one < one_end:
+        total += abs(values[one])
+        one += 1
+    while two < two_end:
+        total += abs(values[two])
+        two += 1
+    return total
+
+
+@kernel
+def _in_windows(
+    pointers: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    lengths: FloatArray,
+    far: IntArray,
+    descending: bool,
+    budget: int,
+) -> tuple[float, float, int]:
+    best = 0.0
+    work = 0
+    for left in range(far.size):
+        for right in range(left + 1, far[left] + 1):
+            work += 1
+            if lengths[left] + lengths[right] <= best:
+                if descending:
+                    break
+                continue
+            if work > budget:
+                if not descending:
+                    return best, np.inf, work
+                ceiling = max(best, lengths[left] + lengths[right])
+                if left + 2 < lengths.size:
+                    ceiling = max(ceiling, lengths[left + 1] + lengths[left + 2])
+                return best, ceiling, work
+            work += pointers[left + 1] - pointers[left]
+            work += pointers[right + 1] - pointers[right]
+            best = max(best, _apart(pointers, rows, values, left, right))
+        if work > 4 * budget:
+            return best, np.inf, work
+    return best, best, work
+
+
+@kernel
+def _in_pairs(
+    pointers: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    lengths: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    best: float,
+    budget: int,
+) -> tuple[float, float, int]:
+    work = 0
+    for pair in range(first.size):
+        left, right = first[pair], second[pair]
+        work += 1
+        if lengths[left] + lengths[right] <= best:
+            continue
+        if work > budget:
+            return best, np.inf, work
+        work += pointers[left + 1] - pointers[left]
+        work += pointers[right + 1] - pointers[right]
+        best = max(best, _apart(pointers, rows, values, left, right))
+    return best, best, work
+
+
+def column_lengths(pointers: IntArray, values: FloatArray) -> FloatArray:
+    """Return the sum of absolute values of each column.
+
+    Examples
+    --------
+    >>> column_lengths(np.array([0, 2, 2]), np.array([1.0, -2.0]))
+    array([3., 0.])
+    """
+    columns = np.repeat(np.arange(pointers.size - 1), np.diff(pointers))
+    sums = np.bincount(columns, np.abs(values), minlength=pointers.size - 1)
+    return sums.astype(np.float64)
+
+
+def furthest_in_windows(
+    pointers: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    lengths: FloatArray,
+    far: IntArray,
+    *,
+    descending: bool = False,
+    budget: int,
+) -> Separation:
+    """Return the largest distance between column i and columns i + 1 .. far[i].
+
+    Parameters
+    ----------
+    pointers, rows, values
+        Columns, compressed; rows sorted within each.
+    lengths : (columns,) float64
+        As from `column_lengths`.
+    far : (columns,) int64
+        The last column to compare with, not before the column itself.
+    descending : bool
+        Whether lengths never increase; most pairs are then never looked at.
+    budget : int
+        Entries to read before giving up on exactness.
+
+    Examples
+    --------
+    >>> pointers, rows, values = np.array([0, 1, 2]), np.array([0, 1]), np.ones(2)
+    >>> lengths, far = np.ones(2), np.array([1, 1])
+    >>> furthest_in_windows(pointers, rows, values, lengths, far, budget=9).found
+    2.0
+    """
+    _check_columns(pointers, rows, values, lengths)
+    if far.shape != lengths.shape or (far.size and far.max() >= lengths.size):
+        raise InputError(
+            f"each of the {lengths.size} columns needs a last column to compare with"
+        )
+    found, ceiling, work = _in_windows(
+        pointers, rows, values, lengths, far, descending, budget
+    )
+    return Separation(found, min(ceiling, _two_longest(lengths)), work)
+
+
+def furthest_in_pairs(
+    pointers: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    lengths: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    known: float = 0.0,
+    budget: int,
+) -> Separation:
+    """Return the largest distance between the columns of any pair, and `known`.
+
+    Parameters
+    ----------
+    pointers, rows, values, lengths
+        As for `furthest_in_windows`.
+    first, second : (pairs,) int64
+        The two columns of each pair.
+    known : float
+        A distance found before; pairs that cannot exceed it are skipped.
+    budget : int
+        Entries to read before giving up on exactness.
+    """
+    _check_columns(pointers, rows, values, lengths)
+    if first.shape != second.shape or (
+        first.size
+        and (
+            min(first.min(), second.min()) < 0
+            or max(first.max(), second.max()) >= lengths.size
+        )
+    ):
+        raise InputError(f"pairs must name columns from 0 to {lengths.size - 1}")
+    found, ceiling, work = _in_pairs(
+        pointers, rows, values, lengths, first, second, known, budget
+    )
+    return Separation(found, min(ceiling, max(known, _two_longest(lengths))), work)
+
+
+def _two_longest(lengths: FloatArray) -> float:
+    if lengths.size < 2:
+        return 0.0
+    return float(np.partition(lengths, -2)[-2:].sum())
+
+
+@kernel
+def _repeats(
+    order: IntArray, pointers: IntArray, rows: IntArray, values: FloatArray
+) -> BoolArray:
+    same = np.zeros(order.size, dtype=np.bool_)
+    for place in range(1, order.size):
+        one, two = pointers[order[place - 1]], pointers[order[place]]
+        size = pointers[order[place] + 1] - two
+        if pointers[order[place - 1] + 1] - one != size:
+            continue
+        equal = True
+        for entry in range(size):
+            if (
+                rows[one + entry] != rows[two + entry]
+                or values[one + entry] != values[two + entry]
+            ):
+                equal = False
+                break
+        same[place] = equal
+    return same
+
+
+def repeated_columns(
+    order: IntArray, pointers: IntArray, rows: IntArray, values: FloatArray
+) -> BoolArray:
+    """Mark, along `order`, the columns that equal the column before them.
+
+    Examples
+    --------
+    >>> pointers, rows = np.array([0, 1, 2, 2]), np.array([4, 4])
+    >>> repeated_columns(np.arange(3), pointers, rows, np.ones(2))
+    array([False,  True, False])
+    """
+    _check_columns(pointers, rows, values, pointers[:-1])
+    if order.size and (order.min() < 0 or order.max() >= pointers.size - 1):
+        raise InputError(f"the order must name columns from 0 to {pointers.size - 2}")
+    return _repeats(order, pointers, rows, values)
+
+
+def _check_columns(
+    pointers: IntArray,
+    rows: IntArray,
+    values: FloatArray,
+    lengths: FloatArray | IntArray,
+) -> None:
+    fits = (
+        pointers.ndim == 1
+        and pointers.size == lengths.size + 1
+        and pointers[0] == 0
+        and pointers[-1] == rows.size == values.size
+        and bool((np.diff(pointers) >= 0).all())
+    )
+    if not fits:
+        raise InputError(
+            "compressed columns need one pointer per column and one more, from 0 to "
+            f"the number of entries; received {pointers.size} pointers for "
+            f"{lengths.size} columns, {rows.size} rows and {values.size} values"
+        )

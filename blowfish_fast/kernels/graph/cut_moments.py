@@ -1,0 +1,170 @@
+"""Noise on the edges of a graph, as the answers to queries see it.
+
+Serves strategies that put noise on policy edges: the draw of edge (u, v) enters a query
+with the difference of its coefficients at u and at v, so a set of cells pays only for
+the edges that leave it.
+
+    query    0   1   1   0          draws seen    a: -1    b: 0    c: +1
+    cells    0 a 1 b 2 c 3
+
+A query is a few runs of cells with one value each. The kernel writes its values into a
+row of zeros, walks the edges at the cells it covers, each once, and wipes the row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+
+@kernel
+def _edges_at(
+    heads: IntArray, tails: IntArray, cells: int
+) -> tuple[IntArray, IntArray]:
+    pointers = np.zeros(cells + 1, dtype=np.int64)
+    for edge in range(heads.size):
+        pointers[heads[edge] + 1] += 1
+        if tails[edge] >= 0:
+            pointers[tails[edge] + 1] += 1
+    for cell in range(cells):
+        pointers[cell + 1] += pointers[cell]
+    slot = pointers[:-1].copy()
+    edges = np.empty(pointers[cells], dtype=np.int64)
+    for edge in range(heads.size):
+        edges[slot[heads[edge]]] = edge
+        slot[heads[edge]] += 1
+        if tails[edge] >= 0:
+            edges[slot[tails[edge]]] = edge
+            slot[tails[edge]] += 1
+    return pointers, edges
+
+
+@kernel
+def _moments(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    heads: IntArray,
+    tails: IntArray,
+    variances: FloatArray,
+    widths: FloatArray,
+    row: FloatArray,
+    at: IntArray,
+    edges: IntArray,
+    moments: FloatArray,
+) -> None:
+    for query in range(pointers.size - 1):
+        begin, end = pointers[query], pointers[query + 1]
+        for piece in range(begin, end):
+            for cell in range(starts[piece], ends[piece]):
+                row[cell] += values[piece]
+        variance = 0.0
+        square = 0.0
+        largest = 0.0
+        for piece in range(begin, end):
+            for cell in range(starts[piece], ends[piece]):
+                for entry in range(at[cell], at[cell + 1]):
+                    edge = edges[entry]
+                    head, tail = heads[edge], tails[edge]
+                    other = 0.0
+                    if tail >= 0:
+                        other = row[tail]
+                        # Both ends covered: the head counts the edge.
+                        if cell == tail and row[head] != 0.0:
+                            continue
+                    amount = row[head] - other
+                    noise = abs(amount) * widths[edge]
+                    variance += amount * amount * variances[edge]
+                    square += noise * noise
+                    largest = max(largest, noise)
+        moments[0, query] = variance
+        moments[1, query] = square
+        moments[2, query] = largest
+        for piece in range(begin, end):
+            for cell in range(starts[piece], ends[piece]):
+                row[cell] = 0.0
+
+
+def edge_noise_moments(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    heads: IntArray,
+    tails: IntArray,
+    variances: FloatArray,
+    widths: FloatArray,
+    cells: int,
+) -> FloatArray:
+    """Return what the noise of edges does to each query.
+
+    Parameters
+    ----------
+    pointers : (queries + 1,) int64
+    starts, ends, values : (pieces,)
+        Query q has the value ``values[i]`` on the cells ``starts[i] .. ends[i]`` of
+        its pieces i; pieces of one query are disjoint, their values not 0.
+    heads, tails : (edges,) int64
+        The cells that a draw is added to and taken from; a tail of -1 is no cell.
+    variances, widths : (edges,) float64
+        Of the draw of each edge.
+    cells : int
+        Number of cells.
+
+    Returns
+    -------
+    (3, queries) float64
+        Variance; sum of (coefficient * width)^2; largest coefficient * width, in size.
+
+    Examples
+    --------
+    >>> line = np.array([0, 1, 2]), np.array([1, 2, 3])
+    >>> query = np.array([0, 1]), np.array([1]), np.array([3]), np.ones(1)
+    >>> edge_noise_moments(*query, *line, np.full(3, 2.0), np.ones(3), 4)
+    array([[4.],
+           [2.],
+           [1.]])
+    """
+    queries, pieces = pointers.size - 1, starts.size
+    if (
+        pointers.ndim != 1
+        or pointers[0] != 0
+        or pointers[-1] != pieces
+        or (np.diff(pointers) < 0).any()
+        or not ends.size == values.size == pieces
+        or (pieces and (starts.min() < 0 or ends.max() > cells))
+    ):
+        raise InputError(
+            f"queries must be runs of cells from 0 to {cells}, one pointer per query "
+            "and one more"
+        )
+    if (
+        not heads.size == tails.size == variances.size == widths.size
+        or (heads.size and (heads.min() < 0 or heads.max() >= cells))
+        or (tails.size and (tails.min() < -1 or tails.max() >= cells))
+    ):
+        raise InputError(
+            f"edges must join cells from 0 to {cells - 1}, each with its own noise"
+        )
+    at, edges = _edges_at(heads, tails, cells)
+    moments = np.empty((3, queries))
+    row = np.zeros(cells)
+    _moments(
+        pointers,
+        starts,
+        ends,
+        values,
+        heads,
+        tails,
+        variances,
+        widths,
+        row,
+        at,
+        edges,
+        moments,
+    )
+    return moments

@@ -1,0 +1,305 @@
+"""Queries on a grid, seen along the lines of edges between its rows or columns.
+
+Serves noise on the edges of a grid: all edges between two neighbouring columns form a
+line, and a rectangle cuts a line in one run. Along each line, edges are joined in
+pairs, pairs of pairs and so on. For every size the squares of the sums, and of the
+differences of the two halves, say what noise on such blocks does to a query.
+
+    line of edges     0  1  1  1      what a query takes from each draw of an edge
+    sums              0  1  1  1   |  1  2  |  3
+    differences                    | -1  0  | -1
+    energy, size 2    sums (1 + 4) / 4      differences (1 + 0) / 4
+
+Only edges that a query cuts are followed upwards, level by level: runs of cells that
+lie side by side in two rows are compared by their ends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+
+class Energies(NamedTuple):
+    """What each query takes from the blocks of each size.
+
+    Arrays of shape (queries, levels): sums over blocks of 2^level edges of the squares
+    of (sum of the query's amounts) / 2^level and of (first half less second half) /
+    2^level, and the largest absolute values of both.
+    """
+
+    sums: FloatArray
+    differences: FloatArray
+    largest_sum: FloatArray
+    largest_difference: FloatArray
+
+
+@kernel
+def _row_runs(
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    begin: int,
+    end: int,
+    columns: int,
+    runs: IntArray,
+    levels: FloatArray,
+) -> int:
+    """Cut the pieces of a query at the ends of rows: row, first and last column."""
+    count = 0
+    for piece in range(begin, end):
+        start = starts[piece]
+        while start < ends[piece]:
+            row = start // columns
+            stop = min(ends[piece], (row + 1) * columns)
+            runs[count, 0] = row
+            runs[count, 1] = start - row * columns
+            runs[count, 2] = stop - row * columns
+            levels[count] = values[piece]
+            count += 1
+            start = stop
+    # A run in no row ends every search.
+    runs[count, 0] = -1
+    return count
+
+
+@kernel
+def _cut_within_rows(
+    runs: IntArray,
+    levels: FloatArray,
+    count: int,
+    columns: int,
+    padded: int,
+    sums: FloatArray,
+    marks: IntArray,
+) -> int:
+    """List the edges between neighbouring columns that a query cuts."""
+    found = 0
+    for run in range(count):
+        row, first, last = runs[run, 0], runs[run, 1], runs[run, 2]
+        if first > 0:
+            before = 0.0
+            if run > 0 and runs[run - 1, 0] == row and runs[run - 1, 2] == first:
+                before = levels[run - 1]
+            sums[(first - 1) * padded + row] = before - levels[run]
+            marks[found] = (first - 1) * padded + row
+            found += 1
+        touches = runs[run + 1, 0] == row and runs[run + 1, 1] == last
+        if last < columns and not touches:
+            sums[(last - 1) * padded + row] = levels[run]
+            marks[found] = (last - 1) * padded + row
+            found += 1
+    return found
+
+
+@kernel
+def _cut_between_rows(
+    runs: IntArray,
+    levels: FloatArray,
+    count: int,
+    shape: IntArray,
+    padded: int,
+    sums: FloatArray,
+    marks: IntArray,
+) -> int:
+    """List the edges between neighbouring rows that a query cuts.
+
+    The runs of two rows are walked side by side, from one change to the next.
+    """
+    rows, columns = shape[0], shape[1]
+    found = 0
+    upper = 0
+    while upper < count:
+        row = runs[upper, 0]
+        lower = upper
+        while runs[lower, 0] == row:
+            lower += 1
+        following = lower
+        # A row above without runs of its own is met with nothing in it.
+        first = row if upper > 0 and runs[upper - 1, 0] == row - 1 else row - 1
+        for line in range(max(first, 0), min(row, rows - 2) + 1):
+            one, two = upper, lower
+            if line < row:
+                one, two = count, upper
+            column = 0
+            while column < columns:
+                while runs[one, 0] == line and runs[one, 2] <= column:
+                    one += 1
+                while runs[two, 0] == line + 1 and runs[two, 2] <= column:
+                    two += 1
+                change = columns
+                amount = 0.0
+                if runs[one, 0] == line:
+                    if runs[one, 1] <= column:
+                        amount += levels[one]
+                        change = min(change, runs[one, 2])
+                    else:
+                        change = min(change, runs[one, 1])
+                if runs[two, 0] == line + 1:
+                    if runs[two, 1] <= column:
+                        amount -= levels[two]
+                        change = min(change, runs[two, 2])
+                    else:
+                        change = min(change, runs[two, 1])
+                if amount != 0.0:
+                    for along in range(column, change):
+                        place = line * padded + along
+                        sums[place] = amount
+                        marks[found] = place
+                        found += 1
+                column = change
+        upper = following
+    return found
+
+
+@kernel
+def _follow(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    shape: IntArray,
+    across: int,
+    levels: int,
+    energies: FloatArray,
+) -> None:
+    padded = 1 << (levels - 1)
+    places = max(shape[across] - 1, 0) * padded
+    longest = 0
+    for query in range(pointers.size - 1):
+        longest = max(longest, pointers[query + 1] - pointers[query])
+    runs = np.empty((longest + shape[0] + 1, 3), dtype=np.int64)
+    heights = np.empty(longest + shape[0] + 1)
+    sums = np.zeros(places)
+    above = np.zeros(places // 2 + 1)
+    turns = np.zeros(places // 2 + 1)
+    seen = np.zeros(places // 2 + 1, dtype=np.int64)
+    marks = np.empty(places, dtype=np.int64)
+    next_marks = np.empty(places // 2 + 1, dtype=np.int64)
+    stamp = 0
+    for query in range(pointers.size - 1):
+        number = _row_runs(
+            starts,
+            ends,
+            values,
+            pointers[query],
+            pointers[query + 1],
+            shape[1],
+            runs,
+            heights,
+        )
+        if across == 0:
+            count = _cut_between_rows(runs, heights, number, shape, padded, sums, marks)
+        else:
+            count = _cut_within_rows(
+                runs, heights, number, shape[1], padded, sums, marks
+            )
+        size = 1.0
+        for level in range(levels):
+            energy = 0.0
+            largest = 0.0
+            for entry in range(count):
+                amount = abs(sums[marks[entry]]) / size
+                energy += amount * amount
+                largest = max(largest, amount)
+            energies[0, query, level] = energy
+            energies[2, query, level] = largest
+            if level == levels - 1:
+                break
+            stamp += 1
+            found = 0
+            for entry in range(count):
+                place = marks[entry]
+                parent = place >> 1
+                if seen[parent] != stamp:
+                    seen[parent] = stamp
+                    above[parent] = 0.0
+                    turns[parent] = 0.0
+                    next_marks[found] = parent
+                    found += 1
+                above[parent] += sums[place]
+                turns[parent] += -sums[place] if place & 1 else sums[place]
+            size *= 2.0
+            energy = 0.0
+            largest = 0.0
+            for entry in range(found):
+                parent = next_marks[entry]
+                amount = abs(turns[parent]) / size
+                energy += amount * amount
+                largest = max(largest, amount)
+                marks[entry] = parent
+                sums[parent] = above[parent]
+            energies[1, query, level + 1] = energy
+            energies[3, query, level + 1] = largest
+            count = found
+
+
+def line_energies(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    shape: tuple[int, int],
+    across: int,
+) -> Energies:
+    """Return what queries take from blocks of edges that step along one axis.
+
+    Parameters
+    ----------
+    pointers : (queries + 1,) int64
+    starts, ends, values : (pieces,)
+        Query q has the value ``values[i]`` on the cells ``starts[i] .. ends[i]``, in C
+        order, of its pieces i; pieces of one query are sorted and disjoint.
+    shape : (rows, columns)
+        Of the grid.
+    across : {0, 1}
+        The axis that the edges step along; their lines run along the other one.
+
+    Returns
+    -------
+    Energies
+        Level l has blocks of 2^l edges, up to one that holds a whole line.
+
+    Examples
+    --------
+    >>> corner = np.array([0, 2]), np.array([0, 3]), np.array([2, 5]), np.ones(2)
+    >>> found = line_energies(*corner, (3, 3), 1)
+    >>> found.sums.tolist(), found.differences.tolist()
+    ([[2.0, 1.0, 0.25]], [[0.0, 0.0, 0.25]])
+    """
+    queries, pieces = pointers.size - 1, starts.size
+    cells = shape[0] * shape[1]
+    if (
+        pointers.ndim != 1
+        or pointers[0] != 0
+        or pointers[-1] != pieces
+        or (np.diff(pointers) < 0).any()
+        or not ends.size == values.size == pieces
+        or (pieces and (starts.min() < 0 or ends.max() > cells))
+        or across not in (0, 1)
+    ):
+        raise InputError(
+            f"queries must be runs of cells from 0 to {cells}, one pointer per query "
+            "and one more, seen across axis 0 or 1"
+        )
+    levels = line_levels(shape[1 - across])
+    energies = np.zeros((4, queries, levels))
+    sides = np.array(shape, dtype=np.int64)
+    _follow(pointers, starts, ends, values, sides, across, levels, energies)
+    return Energies(*energies)
+
+
+def line_levels(length: int) -> int:
+    """Return how many sizes of blocks a line has: 1, 2, 4 ... up to all of it.
+
+    Examples
+    --------
+    >>> line_levels(1), line_levels(5), line_levels(8)
+    (1, 4, 4)
+    """
+    return (length - 1).bit_length() + 1

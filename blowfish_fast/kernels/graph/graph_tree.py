@@ -1,0 +1,393 @@
+r"""Rooted spanning trees of a graph, and the transformation along their edges.
+
+Serves the transformational equivalence: along a tree, counts and totals of subtrees
+are two ways to write the same histogram, and a record that moves along an edge changes
+the totals on the path between its ends and no others.
+
+    graph    0 - 1 - 2 - 3          tree     1          parents  1 -1  1  2
+             |_______|                      / \          totals   x0, all, x2 + x3, x3
+                                           0   2
+    edge 0 - 2 runs along 0 - 1 - 2:            \
+    a path of two rows                           3
+
+A root has the parent -1. Everything is linear in the nodes, except the meeting point of
+two nodes: jump pointers that skip ever longer parts of the way up find it in
+logarithmic time.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .graph_distance import check_graph
+
+Values = TypeVar("Values", IntArray, FloatArray)
+
+NO_PARENT = -1
+
+
+@kernel
+def _breadth_first(
+    pointers: IntArray, neighbours: IntArray, starts: IntArray
+) -> IntArray:
+    nodes = pointers.size - 1
+    parents = np.full(nodes, -2, dtype=np.int64)
+    queue = np.empty(nodes, dtype=np.int64)
+    for start in starts:
+        if parents[start] != -2:
+            continue
+        parents[start] = NO_PARENT
+        queue[0] = start
+        head, tail = 0, 1
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for entry in range(pointers[node], pointers[node + 1]):
+                other = neighbours[entry]
+                if parents[other] == -2:
+                    parents[other] = node
+                    queue[tail] = other
+                    tail += 1
+    return parents
+
+
+def breadth_first_tree(
+    pointers: IntArray, neighbours: IntArray, starts: IntArray
+) -> IntArray:
+    """Return the parent of each node in a breadth-first tree of every connected part.
+
+    Parameters
+    ----------
+    pointers, neighbours : int64
+        A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
+    starts : (nodes,) int64
+        Every node once; the first of each connected part becomes its root.
+
+    Returns
+    -------
+    (nodes,) int64
+        -1 at the roots.
+
+    Examples
+    --------
+    >>> pointers, neighbours = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
+    >>> breadth_first_tree(pointers, neighbours, np.array([1, 0, 2]))
+    array([ 1, -1,  1])
+    """
+    pointers, neighbours, starts = _whole(pointers, neighbours, starts)
+    check_graph(pointers, neighbours)
+    nodes = pointers.size - 1
+    once = starts.ndim == 1 and starts.size == nodes
+    if once and nodes:
+        inside = starts.min() >= 0 and starts.max() < nodes
+        once = inside and bool((np.bincount(starts) == 1).all())
+    if not once:
+        raise InputError(
+            f"starts must name each of the {nodes} nodes once; received {starts.size}"
+        )
+    return _breadth_first(pointers, neighbours, starts)
+
+
+@kernel
+def _top_down(parents: IntArray) -> tuple[IntArray, int]:
+    nodes = parents.size
+    slot = np.zeros(nodes + 2, dtype=np.int64)
+    # Children by parent, in one counting sort; roots are the children of no one.
+    for node in range(nodes):
+        slot[parents[node] + 2] += 1
+    for place in range(nodes + 1):
+        slot[place + 1] += slot[place]
+    begin = slot[1:].copy()
+    children = np.empty(nodes, dtype=np.int64)
+    for node in range(nodes):
+        owner = parents[node] + 1
+        children[slot[owner]] = node
+        slot[owner] += 1
+    order = np.empty(nodes, dtype=np.int64)
+    tail = begin[0]
+    for place in range(tail):
+        order[place] = children[place]
+    head = 0
+    while head < tail:
+        node = order[head]
+        head += 1
+        for place in range(begin[node], begin[node + 1]):
+            order[tail] = children[place]
+            tail += 1
+    return order, tail
+
+
+def top_down_order(parents: IntArray) -> IntArray:
+    """Return the nodes so that every parent comes before its children.
+
+    Refused where following parents never ends.
+
+    Examples
+    --------
+    >>> top_down_order(np.array([1, -1, 1, 2]))
+    array([1, 0, 2, 3])
+    """
+    _check(parents, parents, parents)
+    nodes = parents.size
+    order, reached = _top_down(parents)
+    if reached < nodes:
+        raise InputError(
+            f"{nodes - reached} of {nodes} nodes lead to no root: their parents run in "
+            "a circle"
+        )
+    return order
+
+
+@kernel
+def _gather(totals: Values, parents: IntArray, order: IntArray) -> None:
+    for place in range(order.size - 1, -1, -1):
+        node = order[place]
+        if parents[node] >= 0:
+            totals[parents[node]] += totals[node]
+
+
+def subtree_totals(values: Values, parents: IntArray, order: IntArray) -> Values:
+    """Return the sum of the values of each node and of everything below it.
+
+    Examples
+    --------
+    >>> parents = np.array([1, -1, 1, 2])
+    >>> subtree_totals(np.array([1, 2, 3, 4]), parents, top_down_order(parents))
+    array([ 1, 10,  7,  4])
+    """
+    values = np.asarray(values)
+    parents, order = _whole(parents, order)
+    _check(values, parents, order)
+    totals = values.copy()
+    _gather(totals, parents, order)
+    return totals
+
+
+@kernel
+def _separate(values: Values, totals: Values, parents: IntArray) -> None:
+    for node in range(parents.size):
+        if parents[node] >= 0:
+            values[parents[node]] -= totals[node]
+
+
+def without_children(totals: Values, parents: IntArray) -> Values:
+    """Return each node's total less those of its children: undoes `subtree_totals`.
+
+    Examples
+    --------
+    >>> without_children(np.array([1, 10, 7, 4]), np.array([1, -1, 1, 2]))
+    array([1, 2, 3, 4])
+    """
+    totals = np.asarray(totals)
+    (parents,) = _whole(parents)
+    _check(totals, parents, parents)
+    values = totals.copy()
+    _separate(values, totals, parents)
+    return values
+
+
+@kernel
+def _accumulate(sums: Values, parents: IntArray, order: IntArray) -> None:
+    for place in range(order.size):
+        node = order[place]
+        if parents[node] >= 0:
+            sums[node] += sums[parents[node]]
+
+
+def sums_to_root(values: Values, parents: IntArray, order: IntArray) -> Values:
+    """Return the sum of the values from each node up to its root, both included.
+
+    Examples
+    --------
+    >>> parents = np.array([1, -1, 1, 2])
+    >>> sums_to_root(np.ones(4, np.int64), parents, top_down_order(parents))
+    array([2, 1, 2, 3])
+    """
+    _check(values, parents, order)
+    sums = values.copy()
+    _accumulate(sums, parents, order)
+    return sums
+
+
+@kernel
+def _jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
+    """Return depth and jump of each node; one more node lies above all roots."""
+    nodes = parents.size
+    depth = np.zeros(nodes + 1, dtype=np.int64)
+    jump = np.full(nodes + 1, nodes, dtype=np.int64)
+    for place in range(nodes):
+        node = order[place]
+        parent = parents[node]
+        if parent < 0:
+            parent = nodes
+        depth[node] = depth[parent] + 1
+        # Skew-binary jumps: two of equal length are joined into one.
+        middle = jump[parent]
+        if depth[parent] - depth[middle] == depth[middle] - depth[jump[middle]]:
+            jump[node] = jump[middle]
+        else:
+            jump[node] = parent
+    return depth, jump
+
+
+@kernel
+def _meet(
+    parents: IntArray, order: IntArray, first: IntArray, second: IntArray
+) -> IntArray:
+    nodes = parents.size
+    depth, jump = _jump_pointers(parents, order)
+    up = np.empty(nodes + 1, dtype=np.int64)
+    for node in range(nodes):
+        up[node] = parents[node] if parents[node] >= 0 else nodes
+    up[nodes] = nodes
+    tops = np.empty(first.size, dtype=np.int64)
+    for pair in range(first.size):
+        low, high = first[pair], second[pair]
+        if low < 0 or high < 0:
+            tops[pair] = NO_PARENT
+            continue
+        if depth[low] < depth[high]:
+            low, high = high, low
+        while depth[low] > depth[high]:
+            low = jump[low] if depth[jump[low]] >= depth[high] else up[low]
+        while low != high:
+            # Nodes of one depth have jumps of one length.
+            if jump[low] != jump[high]:
+                low, high = jump[low], jump[high]
+            else:
+                low, high = up[low], up[high]
+        tops[pair] = low if low < nodes else NO_PARENT
+    return tops
+
+
+def lowest_common(
+    parents: IntArray, order: IntArray, first: IntArray, second: IntArray
+) -> IntArray:
+    """Return the lowest node above (or equal to) both nodes of each pair.
+
+    Parameters
+    ----------
+    parents, order : (nodes,) int64
+        A tree, and its nodes from the top down.
+    first, second : (pairs,) int64
+        Nodes; -1 stands for what lies above all roots.
+
+    Returns
+    -------
+    (pairs,) int64
+        -1 where the two are in different trees, or one of them is -1.
+
+    Examples
+    --------
+    >>> parents = np.array([1, -1, 1, 2])
+    >>> order = top_down_order(parents)
+    >>> lowest_common(parents, order, np.array([0, 3]), np.array([3, 2]))
+    array([1, 2])
+    """
+    parents, order, first, second = _whole(parents, order, first, second)
+    _check(parents, parents, order)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise InputError(
+            "pairs must be two arrays of one length; received shapes "
+            f"{first.shape} and {second.shape}"
+        )
+    if first.size:
+        low = min(int(first.min()), int(second.min()))
+        high = max(int(first.max()), int(second.max()))
+        if low < NO_PARENT or high >= parents.size:
+            raise InputError(
+                f"pairs must name nodes from 0 to {parents.size - 1}, or -1; received "
+                f"{low} to {high}"
+            )
+    _check_top_down(parents, order)
+    return _meet(parents, order, first, second)
+
+
+def path_sums(
+    sums: IntArray, first: IntArray, second: IntArray, tops: IntArray
+) -> IntArray:
+    """Return the sum over the rows that change when a record moves, for each pair.
+
+    These are the nodes on the two ways up to the lowest common node, without it.
+
+    Parameters
+    ----------
+    sums : (nodes,) int64
+        As from `sums_to_root`.
+    first, second, tops : (pairs,) int64
+        Nodes or -1, and their lowest common node.
+
+    Examples
+    --------
+    >>> sums = np.array([2, 1, 2, 3])
+    >>> path_sums(sums, np.array([0]), np.array([3]), np.array([1]))
+    array([3])
+    """
+    # The entry after the last stands for -1.
+    above = np.append(sums, 0)
+    total: IntArray = above[first] + above[second] - 2 * above[tops]
+    return total
+
+
+def path_crossings(
+    parents: IntArray,
+    order: IntArray,
+    first: IntArray,
+    second: IntArray,
+    tops: IntArray,
+) -> IntArray:
+    """Return how many of the paths between pairs change the row of each node.
+
+    Examples
+    --------
+    >>> parents = np.array([1, -1, 1, 2])
+    >>> order = top_down_order(parents)
+    >>> pair = np.array([0]), np.array([3]), np.array([1])
+    >>> path_crossings(parents, order, *pair)
+    array([1, 0, 1, 1])
+    """
+    nodes = parents.size
+    ends = np.zeros(nodes + 1, dtype=np.int64)
+    for side in (first, second):
+        ends += np.bincount(np.where(side < 0, nodes, side), minlength=nodes + 1)
+    ends -= 2 * np.bincount(np.where(tops < 0, nodes, tops), minlength=nodes + 1)
+    return subtree_totals(ends[:-1].copy(), parents, order)
+
+
+def _whole(*arrays: AnyArray) -> list[IntArray]:
+    """Read arrays or lists of node numbers."""
+    return [np.ascontiguousarray(one, dtype=np.int64) for one in arrays]
+
+
+def _check(values: IntArray | FloatArray, parents: IntArray, order: IntArray) -> None:
+    if not values.shape == parents.shape == order.shape or values.ndim != 1:
+        raise InputError(
+            "values, parents and order must have one entry per node; received shapes "
+            f"{values.shape}, {parents.shape} and {order.shape}"
+        )
+    for nodes in (parents, order):
+        if nodes.size and (nodes.min() < NO_PARENT or nodes.max() >= nodes.size):
+            raise InputError(
+                f"a tree of {nodes.size} nodes names nodes from 0 to {nodes.size - 1}, "
+                f"and -1 above its roots; received {nodes.min()} to {nodes.max()}"
+            )
+
+
+def _check_top_down(parents: IntArray, order: IntArray) -> None:
+    """Refuse an order in which some node comes before its parent, or not once."""
+    # The entry after the last stands for -1, above all roots.
+    place = np.full(parents.size + 1, parents.size)
+    place[order] = np.arange(parents.size)
+    once = bool((place[:-1] < parents.size).all())
+    place[-1] = -1
+    if not once or (place[parents] >= place[:-1]).any():
+        raise InputError(
+            "order must list every node once, after its parent; received one that "
+            "does not. Use the order that the tree was built with"
+        )

@@ -1,0 +1,1 @@
+"""Partitions into buckets, least costly or sampled."""

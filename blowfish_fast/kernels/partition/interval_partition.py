@@ -1,0 +1,277 @@
+"""Least-cost partition into buckets of power-of-two lengths, at every offset.
+
+Serves DAWA's first stage. A bucket costs its deviation (or pinball cost), rounded
+down to a public grid, plus a penalty, minus exact geometric noise; the partition of
+least total is found exactly, in int64.
+
+    block of 2^15 ends       0             1             2
+    costs, less noise        level jobs    level jobs    level jobs    `level_costs`
+    cheapest up to an end                  block 0       block 1       ...
+
+The noise of a bucket takes the word at a place that depends on its level and its
+end alone, so the partition does not depend on blocks or threads (`block_schedule`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.tree.block_schedule import buffers_needed, run_blocks
+from blowfish_fast.kernels.window_costs.all_intervals import (
+    interval_costs,
+    least_cost_partition_all,
+)
+from blowfish_fast.kernels.window_costs.level_costs import (
+    BLOCK,
+    LevelJob,
+    Room,
+    level_jobs,
+)
+from blowfish_fast.kernels.window_costs.window_deviation import SHORT_LEVELS
+from blowfish_fast.kernels.window_costs.window_pinball import check_quantile
+from blowfish_fast.kernels.window_costs.window_slide import (
+    GRID_DEVIATION,
+    GRID_PINBALL,
+    window_recipe,
+)
+
+from .cheapest_partition import IMPOSSIBLE, PAD, extend_partitions, read_partition
+from .count_grid import fixed_point, grid_units, partition_grid
+
+__all__ = [
+    "interval_costs",
+    "least_cost_partition",
+    "least_cost_partition_all",
+    "partition_cost",
+    "partition_grid",
+]
+
+WordSource: TypeAlias = Callable[[int, int], WordArray]
+
+# The noise of a bucket of 2^level cells that ends at e uses word
+# (level << LEVEL_BITS) + e.
+LEVEL_BITS = 40
+
+
+def _noisy_job(
+    job: LevelJob,
+    scales: FloatArray | None,
+    words: WordSource | None,
+    cells: int,
+    buffers: list[IntArray],
+) -> Callable[[int, Room], None]:
+    """Return the job that costs some levels of a block and subtracts their noise."""
+    from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
+
+    def run(block: int, room: Room) -> None:
+        begin = block * BLOCK
+        end = min(begin + BLOCK, cells)
+        rows = buffers[block % len(buffers)]
+        job.fill(begin, end, rows, room)
+        if scales is None or words is None:
+            return
+        for level in job.levels:
+            first = max(begin + 1, 1 << level)
+            if first <= end:
+                row = rows[level, first - begin - 1 : end - begin]
+                start = (level << LEVEL_BITS) + first
+                subtract_geometric(row, words, start, float(scales[level]))
+
+    return run
+
+
+def least_cost_partition(
+    x: AnyArray,
+    penalties: FloatArray,
+    scales: FloatArray | None = None,
+    words: WordSource | None = None,
+    *,
+    step: float,
+    threads: int = 1,
+    quantile: tuple[int, int] | None = None,
+) -> IntArray:
+    """Return the boundaries of the cheapest partition into power-of-two buckets.
+
+    A bucket of 2^k cells, at any offset, costs in steps of the grid
+
+        floor(deviation / step) + round(penalties[k] / step) - noise,
+
+    the noise geometric of scale ``scales[k] / step``, drawn for every bucket that
+    could be chosen and never clamped. Sums and their minimum are exact. Among
+    partitions of equal cost the one with the longest last bucket wins, then the
+    longest last but one, and so on.
+
+    Parameters
+    ----------
+    x : (cells,) int64, or floats
+        Counts from 0 to the cap of `partition_grid`. Floats must be whole numbers if
+        there is noise; otherwise they are rounded to fixed point.
+    penalties : (levels,) float64
+        Price of a bucket of 2^k cells, in counts; levels = ``cells.bit_length()``.
+    scales : (levels,) float64, optional
+        Noise scale of a bucket of 2^k cells, in counts.
+    words : callable ``words(position, count)``, with `scales`
+        Source of random uint64 words: always the same ones at a position, and safe to
+        call from several threads. The bucket of 2^k cells that ends at e takes
+        the word at ``(k << 40) + e``.
+    step : float
+        The public grid, a power of two.
+    threads : int
+        How many threads to use; the result does not depend on it.
+    quantile : (numerator, denominator), optional
+        Use the pinball cost of this level in place of the deviation.
+
+    Returns
+    -------
+    (buckets + 1,) int64
+        From 0 to `cells`.
+
+    Notes
+    -----
+    O(n log^2 n) time at worst, ordinarily a few nanoseconds per bucket; O(n) memory.
+
+    Examples
+    --------
+    >>> cells = np.array([2, 3, 8, 1, 0, 2, 0, 4, 2, 4])
+    >>> least_cost_partition(cells, np.full(4, 2.0), step=2.0**-8)
+    array([ 0,  2,  3,  7,  8, 10])
+    """
+    x = np.asarray(x)
+    penalties = np.asarray(penalties, dtype=np.float64)
+    scales = None if scales is None else np.asarray(scales, dtype=np.float64)
+    levels = x.size.bit_length()
+    if x.ndim != 1 or x.size == 0 or threads < 1:
+        raise InputError(
+            "a partition needs one axis of at least one cell, and a thread: "
+            f"got shape {x.shape}, {threads} threads. Flatten the cells in some order."
+        )
+    if penalties.shape != (levels,) or (
+        scales is not None and (scales.shape != (levels,) or words is None)
+    ):
+        raise InputError(
+            f"{x.size} cells need {levels} penalties, one for each power of two, and "
+            f"as many scales with a source of words: got {penalties.shape}, "
+            f"{None if scales is None else scales.shape}, words {words!r}. Pass all."
+        )
+    if quantile is not None:
+        check_quantile(*quantile)
+    values, exponent = fixed_point(x, x.size)
+    if scales is not None and exponent != 0:
+        raise InputError(
+            "a noisy partition needs whole counts within the cap of partition_grid: "
+            "got fractions or larger values. Round and clip the cells."
+        )
+    grid, prices, noise = grid_units(values, exponent, penalties, scales, step)
+    form = GRID_DEVIATION if quantile is None else GRID_PINBALL
+    recipes = np.stack(
+        [
+            window_recipe(
+                form, 1 << level, exponent=grid, penalty=price, quantile=quantile
+            )
+            for level, price in enumerate(prices.tolist())
+        ]
+    )
+    return _cheapest(values, recipes, noise, words, threads)
+
+
+def _cheapest(
+    values: IntArray,
+    recipes: IntArray,
+    noise: FloatArray | None,
+    words: WordSource | None,
+    threads: int,
+) -> IntArray:
+    cells = values.size
+    levels = len(recipes)
+    blocks = -(-cells // BLOCK)
+    # One row for each short level, even if no bucket is that long.
+    shape = (max(levels, SHORT_LEVELS), min(cells, BLOCK))
+    buffers = [
+        np.zeros(shape, dtype=np.int64) for _ in range(buffers_needed(blocks, threads))
+    ]
+    least = np.full(PAD + cells + 1, IMPOSSIBLE, dtype=np.int64)
+    least[PAD] = 0
+    chosen = np.zeros(cells + 1, dtype=np.int8)
+
+    def close(block: int, room: Room) -> None:
+        begin = block * BLOCK
+        end = min(begin + BLOCK, cells)
+        rows = buffers[block % len(buffers)]
+        extend_partitions(rows, levels, begin, end, least, chosen)
+
+    jobs, make_room = level_jobs(values, recipes)
+    run_blocks(
+        blocks,
+        [_noisy_job(job, noise, words, cells, buffers) for job in jobs],
+        close,
+        threads=threads,
+        make_room=make_room,
+    )
+    return read_partition(chosen)
+
+
+@kernel
+def _bucket_deviations(
+    values: IntArray, boundaries: IntArray, whole: IntArray, part: IntArray
+) -> None:
+    """Emit, for every bucket, what the sliding windows emit (`moving_pointer`)."""
+    for bucket in range(boundaries.size - 1):
+        cells = values[boundaries[bucket] : boundaries[bucket + 1]]
+        total = cells.sum()
+        mean = total // cells.size
+        count = np.int64(0)
+        high = np.int64(0)
+        for value in cells:
+            if value > mean:
+                count += 1
+                high += value - mean
+        whole[bucket] = high
+        part[bucket] = count * (total - mean * cells.size)
+
+
+def partition_cost(x: AnyArray, boundaries: IntArray) -> float:
+    """Return the deviation of all buckets of a partition together, in O(n).
+
+    Parameters
+    ----------
+    x : (cells,) integers or floats
+    boundaries : (buckets + 1,) int64
+        Increasing, from 0 to `cells`.
+
+    Examples
+    --------
+    >>> partition_cost(np.array([2, 3, 8, 1, 0, 2, 0]), np.array([0, 2, 3, 7]))
+    4.0
+    """
+    x = np.asarray(x)
+    boundaries = np.asarray(boundaries, dtype=np.int64)
+    if (
+        x.ndim != 1
+        or boundaries.ndim != 1
+        or boundaries.size < 2
+        or boundaries[0] != 0
+        or boundaries[-1] != x.size
+        or (np.diff(boundaries) <= 0).any()
+    ):
+        raise InputError(
+            f"boundaries must increase from 0 to the {x.size} cells: got "
+            f"{boundaries.reshape(-1).tolist()[:8]} ... Pass those of a partition of "
+            "these cells."
+        )
+    values, exponent = fixed_point(x, x.size)
+    whole = np.empty(boundaries.size - 1, dtype=np.int64)
+    part = np.empty_like(whole)
+    _bucket_deviations(values, boundaries, whole, part)
+    lengths = np.diff(boundaries)
+    quotient = 2 * part // lengths
+    remainder = 2 * part - quotient * lengths
+    fractions = (remainder / lengths).tolist()
+    total = math.fsum([int((2 * whole - quotient).sum()), *(-f for f in fractions)])
+    return math.ldexp(total, exponent)

@@ -1,0 +1,434 @@
+"""Exact discrete Laplace and geometric noise: one random word, one logarithm a draw.
+
+Serves every noisy count (``randomness``) and the noisy costs of DAWA, stage 1. A word
+holds a uniform number U and a sign; inversion gives the size of the noise,
+
+    word   [ 63 bits of U | sign ]       size = floor(scale * -ln U + offset)
+
+with offset 0 for the geometric law. Floating point only proposes a value, together
+with a proved bound on its own error. Where a whole number lies within the bound the
+draw stays undecided; then more words lengthen U, and decimal arithmetic of growing
+precision decides. So each draw is the exact function of the words, on any machine.
+
+        2           3           4          scale * -ln U + offset
+    ----|----(.)----|----------(|.)----    left: 2 for sure; right: undecided
+
+`docs/proofs/exact_noise.md` proves the bound, function by function.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import exact_kernel, helper
+
+from .threshold_resolver import POSITION_LIMIT, WordSource, resolve
+
+# At this scale a draw leaves 64 bits with probability exp(-128).
+LARGEST_SCALE = 1 << 56
+
+# Words fetched at a time (256 KiB), and the part of them worked on in the first cache.
+CHUNK = 1 << 15
+BLOCK = 256
+
+# What becomes of the sizes: signed, stored as they are, or subtracted.
+_SIGNED, _ONE_SIDED, _SUBTRACTED = 0, 1, 2
+
+# Bit fields of a double.
+_FRACTION_BITS = 52
+_SHIFT_TO_EXPONENT = np.uint64(_FRACTION_BITS)
+_FRACTION = np.uint64((1 << _FRACTION_BITS) - 1)
+_EXPONENT = np.uint64(2047 << _FRACTION_BITS)
+_EXPONENT_OF_ONE = np.uint64(1023 << _FRACTION_BITS)
+_TWICE_EXPONENT_OF_ONE = np.uint64(2046 << _FRACTION_BITS)
+_LOWEST_BIT = np.uint64(1)
+_SHIFT_TO_SIGN = np.uint64(63)
+
+# A whole number below 2^52 becomes a double without a conversion when its bits are
+# placed under this exponent; and adding `_ROUNDER` rounds a double to a whole number.
+_WHOLE = np.uint64(1075 << _FRACTION_BITS)
+_WHOLE_EXPONENT_OF_WORD_RANGE = 2.0**52 + 1023 + 64
+_ROUNDER = 1.5 * 2.0**52
+_ROUNDER_BITS = np.int64((1075 << _FRACTION_BITS) | (1 << (_FRACTION_BITS - 1)))
+
+# The mantissa range [1, 2) is cut into cells; the logarithm is tabulated at their
+# centres and continued from there by a polynomial.
+_CELL_BITS = 8
+_CELL_SHIFT = np.uint64(_FRACTION_BITS - _CELL_BITS)
+_CELL = np.uint64(((1 << _CELL_BITS) - 1) << (_FRACTION_BITS - _CELL_BITS))
+_CENTRE = np.uint64((1023 << _FRACTION_BITS) | 1 << (_FRACTION_BITS - _CELL_BITS - 1))
+
+
+def _log_table() -> tuple[FloatArray, FloatArray]:
+    """Return 1/centre and ln(centre) of every cell, each rounded to nearest."""
+    cells = 1 << _CELL_BITS
+    context = Context(prec=40)
+    centres = [Fraction(2 * cells + 2 * cell + 1, 2 * cells) for cell in range(cells)]
+    logarithms = [
+        context.ln(context.divide(Decimal(c.numerator), Decimal(c.denominator)))
+        for c in centres
+    ]
+    return np.array([float(1 / c) for c in centres]), np.array(logarithms, dtype=float)
+
+
+_RECIPROCALS, _LOGARITHMS = _log_table()
+_LOG_TWO = float(Context(prec=40).ln(Decimal(2)))
+
+# Error of the argument of the floor, in units of the rounding 2^-53: see the proof.
+_ERROR_OF_LOG = 4 * 2.0**-53
+_ERROR_PER_SIZE = 10 * 2.0**-53
+_ERROR_OF_OFFSET = 2.0**-46
+
+# From the first scale on, the series for the Laplace offset has converged; below the
+# second, exp(-1 / scale) no longer counts.
+_WIDE = 8.0
+_NARROW = 1 / 64
+_SERIES = np.array([1 / math.factorial(n) for n in range(13, -1, -1)])
+
+
+@helper
+def _cell(value: float) -> np.uint64:
+    """Return the table cell of the mantissa of `value`."""
+    return (np.float64(value).view(np.uint64) & _FRACTION) >> _CELL_SHIFT
+
+
+@helper
+def _minus_log(value: float, reciprocal: float, logarithm: float) -> float:
+    """Return ``-ln(value / 2^64)`` for `value` in [1, 2^64], given its table cell."""
+    bits = np.float64(value).view(np.uint64)
+    fraction = bits & _FRACTION
+    mantissa = np.uint64(fraction | _EXPONENT_OF_ONE).view(np.float64)
+    centre = np.uint64((fraction & _CELL) | _CENTRE).view(np.float64)
+    halvings = _WHOLE_EXPONENT_OF_WORD_RANGE - np.uint64(
+        (bits >> _SHIFT_TO_EXPONENT) | _WHOLE
+    ).view(np.float64)
+    step = (mantissa - centre) * reciprocal
+    square = step * step
+    from_centre = (step - 0.5 * square) + square * step * (
+        (1 / 3 - step * 0.25) + square * 0.2
+    )
+    return (halvings * _LOG_TWO - logarithm) - from_centre
+
+
+@exact_kernel
+def _draw(
+    words: WordArray,
+    scales: FloatArray,
+    offsets: FloatArray,
+    finish: int,
+    out: IntArray,
+    undecided: IntArray,
+) -> int:
+    """Turn words into draws; list the undecided ones and return their number.
+
+    Parameters
+    ----------
+    words : (n,) uint64
+    scales, offsets : (n,) float64, or (1,) for a shared scale
+        `offsets` holds the offset minus 1/2, as `_fill_offsets` gives it.
+    finish : int
+        Store signed draws, store sizes, or subtract sizes from `out`.
+    out : (n,) int64
+        An undecided draw counts as 0 here.
+    undecided : (n,) int64
+        Filled with the indices of the undecided draws.
+
+    Notes
+    -----
+    Blocks stay in the first cache. The table look-ups have a loop of their own, so
+    that the arithmetic is one straight line that the compiler turns into vectors;
+    nothing branches on a draw but the listing of undecided ones.
+    """
+    shared = scales.size == 1
+    scale = np.full(BLOCK, scales[0])
+    offset = np.full(BLOCK, offsets[0])
+    value = np.empty(BLOCK)
+    reciprocal = np.empty(BLOCK)
+    logarithm = np.empty(BLOCK)
+    doubt = np.empty(BLOCK, dtype=np.uint64)
+    size = np.empty(BLOCK, dtype=np.int64)
+    found = 0
+    for first in range(0, words.size, BLOCK):
+        last = min(first + BLOCK, words.size)
+        count = last - first
+        block = words[first:last]
+        target = out[first:last]
+        if not shared:
+            scale = scales[first:last]
+            offset = offsets[first:last]
+        for i in range(count):
+            value[i] = np.float64(block[i] | _LOWEST_BIT)
+        for i in range(count):
+            cell = _cell(value[i])
+            reciprocal[i] = _RECIPROCALS[cell]
+            logarithm[i] = _LOGARITHMS[cell]
+        any_doubt = np.uint64(0)
+        for i in range(count):
+            # U * 2^64 lies within 1 of the odd number; half_width bounds what that
+            # means for ln U, save for the number 1, where U may be 0.
+            exponent = np.float64(value[i]).view(np.uint64) & _EXPONENT
+            half_width = np.uint64(_TWICE_EXPONENT_OF_ONE - exponent).view(np.float64)
+            surprise = _minus_log(value[i], reciprocal[i], logarithm[i])
+            # Half below the argument of the floor: rounded to nearest, it gives the
+            # floor. The argument is never negative, so low values need no accuracy.
+            middle = scale[i] * surprise + offset[i]
+            middle = middle if middle > -0.25 else -0.25
+            error = scale[i] * (half_width + _ERROR_OF_LOG) + (
+                middle * _ERROR_PER_SIZE + _ERROR_OF_OFFSET
+            )
+            rounded = middle + _ROUNDER
+            distance = abs(middle - (rounded - _ROUNDER))
+            margin = np.float64((0.5 - error) - distance)
+            above_zero = np.float64(value[i] - 2.0)
+            doubt[i] = margin.view(np.uint64) | above_zero.view(np.uint64)
+            any_doubt |= doubt[i]
+            size[i] = np.float64(rounded).view(np.int64) - _ROUNDER_BITS
+        if any_doubt >> _SHIFT_TO_SIGN:
+            for i in range(count):
+                if doubt[i] >> _SHIFT_TO_SIGN:
+                    size[i] = 0
+                    undecided[found] = first + i
+                    found += 1
+        if finish == _SIGNED:
+            for i in range(count):
+                negative = np.int64(block[i] & _LOWEST_BIT)
+                target[i] = (size[i] ^ -negative) + negative
+        elif finish == _ONE_SIDED:
+            for i in range(count):
+                target[i] = size[i]
+        else:
+            for i in range(count):
+                target[i] -= size[i]
+    return found
+
+
+@exact_kernel
+def _fill_offsets(scales: FloatArray, offsets: FloatArray) -> None:
+    """Fill in ``scale * ln(2 / (1 + exp(-1 / scale))) - 1/2``, the Laplace offset.
+
+    For wide noise, as ``-scale * ln cosh(1 / (2 scale))`` and its short series; below
+    scale 8 by an exponential and a logarithm. Loops are cut as in `_draw`.
+    """
+    value = np.empty(BLOCK)
+    reciprocal = np.empty(BLOCK)
+    logarithm = np.empty(BLOCK)
+    for first in range(0, scales.size, BLOCK):
+        last = min(first + BLOCK, scales.size)
+        scale = scales[first:last]
+        offset = offsets[first:last]
+        narrow = False
+        for i in range(last - first):
+            narrow |= scale[i] < _WIDE
+            half = np.divide(0.5, scale[i] if scale[i] > _WIDE else _WIDE)
+            square = half * half
+            inner = 1 / 90 - square * (17 / 5040 - square * (31 / 28350))
+            offset[i] = -half * (0.25 - square * (1 / 24 - square * inner))
+        if not narrow:
+            continue
+        for i in range(last - first):
+            rate = np.divide(1.0, scale[i] if scale[i] > _NARROW else _NARROW)
+            rounded = rate * (1 / _LOG_TWO) + _ROUNDER
+            rest = (rounded - _ROUNDER) * _LOG_TWO - rate
+            exponential = _SERIES[0]
+            for n in range(1, _SERIES.size):
+                exponential = exponential * rest + _SERIES[n]
+            halvings = np.float64(rounded).view(np.int64) - _ROUNDER_BITS
+            power = np.int64((1023 + 63 - halvings) << _FRACTION_BITS)
+            value[i] = 2.0**63 + exponential * power.view(np.float64)
+        for i in range(last - first):
+            cell = _cell(value[i])
+            reciprocal[i] = _RECIPROCALS[cell]
+            logarithm[i] = _LOGARITHMS[cell]
+        for i in range(last - first):
+            surprise = _minus_log(value[i], reciprocal[i], logarithm[i])
+            exact = scale[i] * surprise - 0.5
+            offset[i] = exact if scale[i] < _WIDE else offset[i]
+
+
+def laplace(
+    words: WordSource,
+    start: int,
+    numerators: int | IntArray,
+    denominators: int | IntArray,
+    size: int | None = None,
+    out: IntArray | None = None,
+) -> IntArray:
+    """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale).
+
+    Parameters
+    ----------
+    words
+        ``words(position, count)`` gives `count` random words, uint64.
+    start
+        Draw i takes the word at ``start + i``.
+    numerators, denominators : int or (n,) int64
+        The scale ``numerator / denominator``: shared, or one for each draw.
+    size
+        Number of draws; needed only if neither the scale nor `out` tells.
+    out : (n,) int64, optional
+        Where to put the draws.
+
+    Returns
+    -------
+    (n,) int64
+        Each draw is an exact function of the words, the same on every machine.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 61, dtype=np.uint64)
+    >>> laplace(words, 0, np.array([3, 30]), np.array([1, 1]))
+    array([ 6, 62])
+    """
+    return _fill(words, start, numerators, denominators, size, out, _SIGNED)
+
+
+def geometric(
+    words: WordSource,
+    start: int,
+    numerators: int | IntArray,
+    denominators: int | IntArray,
+    size: int | None = None,
+    out: IntArray | None = None,
+) -> IntArray:
+    """Draw exact geometric noise, P(G >= k) = exp(-k / scale).
+
+    Parameters and result are those of `laplace`; no draw is negative.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 61, dtype=np.uint64)
+    >>> geometric(words, 0, np.array([3, 30]), np.array([1, 1]))
+    array([ 6, 62])
+    """
+    return _fill(words, start, numerators, denominators, size, out, _ONE_SIDED)
+
+
+def subtract_geometric(
+    costs: IntArray, words: WordSource, start: int, scale: float
+) -> None:
+    """Subtract exact geometric noise from each of the `costs`, in place.
+
+    Parameters
+    ----------
+    costs : (n,) int64
+    words, start
+        As for `laplace`.
+    scale
+        Taken as the exact binary fraction that the double is.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 61, dtype=np.uint64)
+    >>> costs = np.array([50, 60])
+    >>> subtract_geometric(costs, words, 0, 2.5)
+    >>> costs
+    array([45, 55])
+    """
+    if not math.isfinite(scale):
+        raise InputError(f"a noise scale must be finite; received {scale}")
+    numerator, denominator = float(scale).as_integer_ratio()
+    _fill(words, start, numerator, denominator, None, costs, _SUBTRACTED)
+
+
+def _fill(
+    words: WordSource,
+    start: int,
+    numerators: int | IntArray,
+    denominators: int | IntArray,
+    size: int | None,
+    out: IntArray | None,
+    finish: int,
+) -> IntArray:
+    """Draw chunk by chunk, and resolve what the floating filter left undecided."""
+    if out is None:
+        own_scales = max(np.size(numerators), np.size(denominators))
+        out = np.empty(own_scales if size is None else size, dtype=np.int64)
+    _check_target(out, size, start)
+    if out.size == 0:
+        return out
+    above, below = _as_ratios(numerators, denominators, out.size)
+    shared = above.size == 1
+    scales = np.empty(min(CHUNK, above.size))
+    offsets = np.full(scales.size, -0.5)
+    undecided = np.empty(min(CHUNK, out.size), dtype=np.int64)
+    for first in range(0, out.size, CHUNK):
+        last = min(first + CHUNK, out.size)
+        part = out[first:last]
+        drawn = words(start + first, part.size)
+        if drawn.dtype != np.uint64 or not drawn.flags.carray:
+            drawn = np.require(drawn, np.uint64, ["C", "W"])
+        if drawn.shape != part.shape:
+            raise InputError(
+                f"a source of words must give as many as asked: {part.size}; "
+                f"received an array of shape {drawn.shape}"
+            )
+        if first == 0 or not shared:
+            scales, offsets = scales[: part.size], offsets[: part.size]
+            np.divide(above[first:last], below[first:last], scales, casting="unsafe")
+            if finish == _SIGNED:
+                _fill_offsets(scales, offsets)
+        found = _draw(drawn, scales, offsets, finish, part, undecided)
+        for i in undecided[:found].tolist():
+            own = 0 if shared else first + i
+            draw = resolve(
+                words,
+                start + first + i,
+                int(drawn[i]),
+                int(above[own]),
+                int(below[own]),
+                signed=finish == _SIGNED,
+            )
+            part[i] = part[i] - draw if finish == _SUBTRACTED else draw
+    return out
+
+
+def _check_target(out: IntArray, size: int | None, start: int) -> None:
+    """Refuse an array that cannot hold the draws, or positions out of range."""
+    if out.ndim != 1 or out.dtype != np.int64 or not out.flags.carray:
+        raise InputError(
+            "draws go to a contiguous, writable, one-dimensional int64 array; "
+            f"received {out.dtype} of shape {out.shape}"
+        )
+    if size is not None and size != out.size:
+        raise InputError(f"{size} draws need as many places; received {out.size}")
+    if not 0 <= start <= POSITION_LIMIT - out.size:
+        raise InputError(f"positions lie between 0 and 2^74; received {start}")
+
+
+def _as_ratios(
+    numerators: int | IntArray, denominators: int | IntArray, size: int
+) -> tuple[AnyArray, AnyArray]:
+    """Return the scales as two arrays: of one Python integer if shared, else int64."""
+    if np.ndim(numerators) == 0 and np.ndim(denominators) == 0:
+        one, other = operator.index(numerators), operator.index(denominators)
+        above, below = np.array([one], dtype=object), np.array([other], dtype=object)
+        if 0 < one <= LARGEST_SCALE and other > 0:
+            return above, below
+    else:
+        above, below = np.asarray(numerators), np.asarray(denominators)
+        for given in (above, below):
+            if given.dtype.kind not in "iu" or given.shape not in ((), (size,)):
+                raise InputError(
+                    f"{size} noise scales need integers, one or {size} of them; "
+                    f"received {given.dtype} of shape {given.shape}"
+                )
+        above = np.broadcast_to(above.astype(np.int64, copy=False), size)
+        below = np.broadcast_to(below.astype(np.int64, copy=False), size)
+    if above.min() <= 0 or below.min() <= 0:
+        raise InputError(
+            "a noise scale must be a ratio of positive integers; "
+            f"received {above.min()} / {below.min()} among them"
+        )
+    if above.max() > LARGEST_SCALE and ((above - 1) // LARGEST_SCALE >= below).any():
+        raise InputError(
+            "a noise scale must be at most 2^56, so that draws fit 64 bits; "
+            f"received {above.max()} / {below.min()} among them"
+        )
+    return above, below

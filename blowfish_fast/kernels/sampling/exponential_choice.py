@@ -1,0 +1,315 @@
+"""Exact choices among candidates with given log-weights.
+
+Serves the sampled partitions, and every other use of the exponential mechanism:
+row by row, candidate i is taken with probability proportional to exp(t_i), where
+t_i is an int64 multiple of ``2**-fraction_bits``. A random 64-bit word and its
+unlimited continuation spell a number U, uniform in [0, 1), and the choice is the
+part of the unit interval that holds it:
+
+    weights   1.0 0.5 0.5       0         1/2       3/4        1
+    U = .61 -> candidate 1      |----0-----|----1----|----2----|
+
+A floating-point filter places the word; its error is at most `margin` (in the code
+below). A word too close to a border goes to the resolver, which reads further words
+and compares big integers until U is on one side. Either way the result is *the*
+function of the bits of U: no candidate's probability is rounded, not even to zero.
+
+The filter uses ``+ - *``, conversions and two tables: no library logarithm, no
+fused operations, so that a compiled run, a plain run and another machine agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray, WordArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+Words: TypeAlias = Callable[[int, int], WordArray]
+"""``words(position, count)``: consecutive random words, a pure function of both."""
+
+ABSENT = int(np.iinfo(np.int64).min)
+"""The log-weight of a candidate that is not there."""
+
+RESOLVER_BASE = 1 << 90
+"""Continuation words of position i: from ``RESOLVER_BASE + (i << 16)`` on."""
+
+MOST_FRACTION_BITS = 55
+
+_ROWS = 1 << 13  # rows per block, so that words and scratch stay in the cache
+
+_FARTHEST = 64  # nats below the best; anything farther counts as this far
+
+# Decimal arithmetic is the same on every machine; each constant is rounded once.
+_DECIMAL = Context(prec=40)
+
+
+def _powers(factor: Decimal, count: int) -> list[float]:
+    """Return 1, factor, factor**2 ..., each rounded to a double."""
+    powers = [Decimal(1)]
+    while len(powers) < count:
+        powers.append(_DECIMAL.multiply(powers[-1], factor))
+    return [float(power) for power in powers]
+
+
+_LOG_TWO_DIGITS = _DECIMAL.ln(Decimal(2))
+_LOG_TWO = float(_LOG_TWO_DIGITS)
+
+# Exponentials: a whole number of steps of ln(2) / 128 from a table, then a series.
+_STEP_DIGITS = _DECIMAL.divide(_LOG_TWO_DIGITS, Decimal(128))
+_STEPS_PER_NAT = float(_DECIMAL.divide(Decimal(1), _STEP_DIGITS))
+# The upper half has 38 significant bits: its product with a step number is exact.
+_STEP_HIGH = int(_DECIMAL.multiply(_STEP_DIGITS, Decimal(2**45))) / 2.0**45
+_STEP_LOW = float(_DECIMAL.subtract(_STEP_DIGITS, Decimal(_STEP_HIGH)))
+_STEP_POWERS = np.array(_powers(_DECIMAL.exp(_DECIMAL.minus(_STEP_DIGITS)), 128))
+_HALVINGS = np.array([2.0**-j for j in range(94)])
+
+# Logarithms: of a mantissa m in [1, 2) around c, by the series of artanh at
+# y = (m - c) / (m + c), which stays below .172 in size.
+_CENTRE = 1.4142135623730951
+_CENTRE_LOG = float(_DECIMAL.ln(Decimal(_CENTRE)))
+
+
+@kernel
+def weigh_rows(
+    log_weights: IntArray,
+    words: WordArray,
+    fraction_bits: int,
+    choices: IntArray,
+    totals: IntArray,
+    doubtful: IntArray,
+) -> int:
+    """Choose in every row, and add the row's weights up.
+
+    Parameters
+    ----------
+    log_weights : (rows, candidates) int64
+        Multiples of ``2**-fraction_bits``, below 2**62 in size, or `ABSENT`.
+    words : (rows,) uint64
+        The leading 64 bits of each row's uniform number.
+    fraction_bits : int
+        At most `MOST_FRACTION_BITS`.
+    choices : (rows,) int64, written
+        The candidate that the word selects, unless the row is doubtful.
+    totals : (rows,) int64, written
+        The logarithm of the row's sum of weights, in the same units; its error is
+        at most `total_error`.
+    doubtful : (rows,) int64, written
+        First the rows that need the resolver.
+
+    Returns
+    -------
+    int
+        The number of doubtful rows.
+    """
+    rows, candidates = log_weights.shape
+    unit = 2.0**-fraction_bits
+    scale = 2.0**fraction_bits
+    farthest = np.int64(_FARTHEST) << np.int64(fraction_bits)
+    reached = np.empty(candidates)
+    doubts = 0
+    for row in range(rows):
+        best = log_weights[row, 0]
+        for candidate in range(1, candidates):
+            best = max(best, log_weights[row, candidate])
+        lowest = best - farthest
+        total = 0.0
+        for candidate in range(candidates):
+            gap = np.float64(best - max(log_weights[row, candidate], lowest)) * unit
+            step = np.rint(gap * _STEPS_PER_NAT)
+            rest = (gap - step * _STEP_HIGH) - step * _STEP_LOW
+            whole = np.int64(step)
+            power = _STEP_POWERS[whole & 127] * _HALVINGS[whole >> 7]
+            series = 0.5 - rest * (1 / 6 - rest * (1 / 24 - rest * (1 / 120)))
+            total += power - power * (rest - rest * rest * series)
+            reached[candidate] = total
+
+        place = np.float64(words[row]) * 2.0**-64 * total
+        # Each weight is within 5 units of 2**-53, each addition within one unit of
+        # the sum; twice, because the total scales the word. See the proof page.
+        margin = (12 * candidates + (2 * candidates + 2) * total) * 2.0**-53
+        choice = 0
+        close = False
+        for candidate in range(candidates - 1):
+            beyond = place - reached[candidate]
+            choice += beyond >= 0.0
+            close |= abs(beyond) <= margin
+        choices[row] = choice
+        if close:
+            doubtful[doubts] = row
+            doubts += 1
+
+        bits = np.float64(total).view(np.uint64)
+        exponent = np.int64(bits >> np.uint64(52)) - 1023
+        fraction = bits & np.uint64((1 << 52) - 1)
+        mantissa = np.uint64(fraction | np.uint64(1023 << 52)).view(np.float64)
+        ratio = (mantissa - _CENTRE) / (mantissa + _CENTRE)
+        square = ratio * ratio
+        series = 1 / 21
+        for odd in (19, 17, 15, 13, 11, 9, 7, 5, 3):
+            series = series * square + 1.0 / odd
+        logarithm = exponent * _LOG_TWO + (
+            _CENTRE_LOG + 2.0 * ratio * (1.0 + square * series)
+        )
+        totals[row] = best + np.int64(np.rint(logarithm * scale))
+    return doubts
+
+
+def total_error(candidates: int, fraction_bits: int) -> Fraction:
+    """Return a bound, in nats, on the error of `weigh_rows`' totals.
+
+    Half a unit for rounding to the grid, the rest for the floating-point sum and
+    logarithm; proved for at most 64 candidates.
+    """
+    return Fraction(1, 2 << fraction_bits) + Fraction(6 * candidates + 17, 1 << 53)
+
+
+def exp_bounds(exponent: int, fraction_bits: int, precision: int) -> tuple[int, int]:
+    """Return integers around ``2**precision * exp(-exponent / 2**fraction_bits)``.
+
+    Both bounds are certain; they differ by a few units. `exponent` is not negative.
+    """
+    if exponent == 0:
+        return 1 << precision, 1 << precision
+    nats = exponent >> fraction_bits
+    if nats >= precision:  # exp(-nats) is below 2**-precision
+        return 0, 1
+    halvings = nats.bit_length() + 1
+    digits = max(precision + halvings + 8, fraction_bits + halvings)
+    argument = exponent << (digits - fraction_bits - halvings)  # exact, below 1/2
+    # The floored terms add up to no more than exp(argument); each falls short by less
+    # than two units, and so do, together, all after the first that is zero.
+    term = low = 1 << digits
+    order = 0
+    while term:
+        order += 1
+        term = ((term * argument) >> digits) // order
+        low += term
+    high = low + 2 * order + 2
+    one = 1 << (2 * digits)
+    low, high = one // high, -(-one // low)
+    for _ in range(halvings):
+        low = (low * low) >> digits
+        high = -((-high * high) >> digits)
+    spare = digits - precision
+    return low >> spare, -((-high) >> spare)
+
+
+def resolve_choice(
+    words: Words, position: int, log_weights: list[int], fraction_bits: int
+) -> int:
+    """Choose one candidate with big integers, reading words until it is certain.
+
+    Parameters
+    ----------
+    words : callable
+        Source of random words.
+    position : int
+        Where the leading word stands; `RESOLVER_BASE` says where the others do.
+    log_weights : list of int
+        One row, as for `weigh_rows`, of any size.
+    fraction_bits : int
+        Fraction bits of the log-weights.
+
+    Returns
+    -------
+    int
+        The candidate whose part of the unit interval holds the uniform number.
+    """
+    present = [i for i, weight in enumerate(log_weights) if weight != ABSENT]
+    best = max(log_weights[i] for i in present)
+    uniform = int(words(position, 1)[0])
+    bits = 64
+    further = RESOLVER_BASE + (position << 16)
+    while True:
+        bounds = [
+            exp_bounds(best - log_weights[i], fraction_bits, bits + 16) for i in present
+        ]
+        # The place U * total, times 2**(2 * bits + 16), lies in [at_least, below).
+        at_least = uniform * sum(low for low, _ in bounds)
+        below = (uniform + 1) * sum(high for _, high in bounds)
+        low_border = high_border = 0
+        for candidate, (low, high) in zip(present, bounds, strict=True):
+            low_border += low << bits
+            high_border += high << bits
+            if below <= low_border or candidate == present[-1]:
+                return candidate
+            if at_least < high_border:
+                break
+        uniform = (uniform << 64) | int(words(further, 1)[0])
+        bits += 64
+        further += 1
+
+
+def choose(
+    words: Words, start: int, log_weights: IntArray, fraction_bits: int
+) -> IntArray:
+    """Draw one candidate per row, exactly in proportion to the weights.
+
+    Parameters
+    ----------
+    words : callable
+        ``words(position, count)`` gives `count` random words from `position` on.
+    start : int
+        Row i reads the word at ``start + i`` and, rarely, its continuation.
+    log_weights : (rows, candidates) int64
+        Natural logarithms of the weights, in units of ``2**-fraction_bits``, below
+        2**62 in size; `ABSENT` for a candidate that is not there.
+    fraction_bits : int
+        From 0 to 55.
+
+    Returns
+    -------
+    (rows,) int64
+        The candidates drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> middle = lambda position, count: np.full(count, 1 << 63, dtype=np.uint64)
+    >>> choose(middle, 0, np.array([[0, 0, 0], [0, 512, 0], [ABSENT, 0, 0]]), 8)
+    array([1, 1, 2])
+    """
+    weights = np.ascontiguousarray(log_weights, dtype=np.int64)
+    if weights.ndim != 2 or weights.shape[1] == 0:
+        raise InputError(
+            f"log-weights need rows and candidates, but have shape {weights.shape}"
+        )
+    if not 0 <= fraction_bits <= MOST_FRACTION_BITS:
+        raise InputError(
+            f"fraction bits go from 0 to {MOST_FRACTION_BITS}, not {fraction_bits}"
+        )
+    if weights.shape[0] and weights.max(axis=1).min() == ABSENT:
+        raise InputError("every row needs a candidate that is not absent")
+    choices = np.empty(weights.shape[0], dtype=np.int64)
+    for first in range(0, choices.size, _ROWS):
+        block = weights[first : first + _ROWS].copy()
+        choices[first : first + _ROWS], _ = weigh_block(
+            words, start + first, block, fraction_bits
+        )
+    return choices
+
+
+def weigh_block(
+    words: Words, start: int, log_weights: IntArray, fraction_bits: int
+) -> tuple[IntArray, IntArray]:
+    """Return the choice and the rounded log-total of every row of a small table.
+
+    Parameters are those of `choose`, unchecked; the doubtful rows are resolved.
+    """
+    rows = log_weights.shape[0]
+    choices, totals, doubtful = np.empty((3, rows), dtype=np.int64)
+    # A copy: the source may hand out a read-only view, or the wrong number of words.
+    leading = np.array(words(start, rows), dtype=np.uint64).reshape(rows)
+    doubts = weigh_rows(log_weights, leading, fraction_bits, choices, totals, doubtful)
+    for row in doubtful[:doubts].tolist():
+        choices[row] = resolve_choice(
+            words, start + row, log_weights[row].tolist(), fraction_bits
+        )
+    return choices, totals

@@ -1,0 +1,1 @@
+"""Cells, boxes and curves of a grid."""

@@ -1,0 +1,255 @@
+"""Boxes of a grid as runs of buckets that are boxes themselves.
+
+Serves rectangle workloads over the sampled rectangles of DAWA, and over every other
+partition of a grid into boxes. A query covers most buckets wholly or not at all; those
+that its outline cuts, in part. A tree of bounding boxes over the bucket numbers finds
+the runs:
+
+    numbers      0 1 2 3 | 4 5 6 7 | 8 9 ..
+    bounds      [  all   |   of    | these ]      inside the query: one run of whole
+    of eight    [ 0..7 ] | [ 8..15 ] ..           buckets; apart from it: nothing;
+    of 64       [  0..63  ] ..                    otherwise: look at the eight below
+
+Along a Hilbert curve neighbours have neighbouring numbers, so that few bounds are cut:
+the time follows the pieces that come out, whatever the size of the grid.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+_FAN_OUT = 8
+
+
+@kernel
+def _bucket_boxes(
+    order: IntArray, edges: IntArray, sides: IntArray
+) -> tuple[IntArray, bool]:
+    """Return the bounds of every bucket, and whether all are filled."""
+    axes = sides.size
+    boxes = np.empty((edges.size - 1, 2, axes), dtype=np.int64)
+    filled = True
+    for bucket in range(edges.size - 1):
+        for axis in range(axes):
+            boxes[bucket, 0, axis] = sides[axis]
+            boxes[bucket, 1, axis] = 0
+        for place in range(edges[bucket], edges[bucket + 1]):
+            rest = order[place]
+            for axis in range(axes - 1, -1, -1):
+                along = rest % sides[axis]
+                rest //= sides[axis]
+                boxes[bucket, 0, axis] = min(boxes[bucket, 0, axis], along)
+                boxes[bucket, 1, axis] = max(boxes[bucket, 1, axis], along + 1)
+        volume = 1
+        for axis in range(axes):
+            volume *= boxes[bucket, 1, axis] - boxes[bucket, 0, axis]
+        filled &= volume == edges[bucket + 1] - edges[bucket]
+    return boxes, filled
+
+
+def bucket_boxes(
+    order: IntArray, edges: IntArray, shape: tuple[int, ...]
+) -> IntArray | None:
+    """Return the corners of buckets that are boxes of a grid. O(cells).
+
+    Parameters
+    ----------
+    order : (cells,) int64
+        C-order index of the cell at each place.
+    edges : (buckets + 1,) int64
+        Bucket b holds the places from ``edges[b]`` up to ``edges[b + 1]``.
+    shape : tuple of int
+        Cells of each axis.
+
+    Returns
+    -------
+    (buckets, 2, d) int64 or None
+        Low and high corner of each bucket; None if some bucket is not a box.
+
+    Examples
+    --------
+    >>> cells = np.array([0, 1, 3, 4, 2, 5])
+    >>> bucket_boxes(cells, np.array([0, 4, 6]), (2, 3)).tolist()
+    [[[0, 0], [2, 2]], [[0, 2], [2, 3]]]
+    """
+    cells = int(np.prod(shape))
+    order = np.ascontiguousarray(order, dtype=np.int64)
+    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    covered = order.shape == (cells,) and cells > 0
+    covered = covered and edges.ndim == 1 and edges.size > 1
+    if (
+        not covered
+        or (edges[0], edges[-1]) != (0, cells)
+        or (np.diff(edges) < 1).any()
+        or (order.min(), order.max()) != (0, cells - 1)
+    ):
+        raise InputError(
+            f"order and edges must cover the {cells} cells of a grid of shape {shape}"
+        )
+    boxes, filled = _bucket_boxes(order, edges, np.array(shape, dtype=np.int64))
+    return boxes if filled else None
+
+
+@kernel
+def _bounds(boxes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return bounding boxes of 8, 64 .. buckets, all in a row, and where rows begin."""
+    count, _, axes = boxes.shape
+    starts = np.zeros(24, dtype=np.int64)
+    levels = 0
+    total = 0
+    while count > 1:
+        count = (count + _FAN_OUT - 1) // _FAN_OUT
+        levels += 1
+        starts[levels] = total
+        total += count
+    bounds = np.empty((total, 2, axes), dtype=np.int64)
+    below = boxes
+    for level in range(1, levels + 1):
+        count = (below.shape[0] + _FAN_OUT - 1) // _FAN_OUT
+        here = bounds[starts[level] : starts[level] + count]
+        for node in range(count):
+            first = node * _FAN_OUT
+            for axis in range(axes):
+                here[node, 0, axis] = below[first, 0, axis]
+                here[node, 1, axis] = below[first, 1, axis]
+            for child in range(first + 1, min(first + _FAN_OUT, below.shape[0])):
+                for axis in range(axes):
+                    here[node, 0, axis] = min(
+                        here[node, 0, axis], below[child, 0, axis]
+                    )
+                    here[node, 1, axis] = max(
+                        here[node, 1, axis], below[child, 1, axis]
+                    )
+        below = here
+    return bounds, starts[: levels + 1].copy()
+
+
+@kernel
+def _cover(
+    lows: FloatArray,
+    highs: FloatArray,
+    boxes: IntArray,
+    bounds: IntArray,
+    levels: IntArray,
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    first_query: int,
+) -> int:
+    """Write the pieces of the queries from `first_query` on, as many as find room.
+
+    Returns the first query that did not, or the number of queries.
+    """
+    axes = lows.shape[1]
+    buckets = boxes.shape[0]
+    top_level = levels.size - 1
+    stack = np.empty((_FAN_OUT * levels.size + 1, 2), dtype=np.int64)
+    used = pointers[first_query]
+    for query in range(first_query, lows.shape[0]):
+        begin = used
+        stack[0, 0], stack[0, 1] = top_level, 0
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            level, node = stack[depth, 0], stack[depth, 1]
+            share = 1.0
+            for axis in range(axes):
+                if level == 0:
+                    low, high = boxes[node, 0, axis], boxes[node, 1, axis]
+                else:
+                    low = bounds[levels[level] + node, 0, axis]
+                    high = bounds[levels[level] + node, 1, axis]
+                inside = min(highs[query, axis], high) - max(lows[query, axis], low)
+                share *= max(inside, 0.0) / (high - low)
+            if share == 0.0:
+                continue
+            if share < 1.0 and level > 0:
+                # The last child first, so that the first is looked at first.
+                reach = buckets
+                if level > 1:
+                    reach = levels[level] - levels[level - 1]
+                last = min((node + 1) * _FAN_OUT, reach)
+                for child in range(last - 1, node * _FAN_OUT - 1, -1):
+                    stack[depth, 0], stack[depth, 1] = level - 1, child
+                    depth += 1
+                continue
+            width = 1
+            for _ in range(level):
+                width *= _FAN_OUT
+            start, end = node * width, min((node + 1) * width, buckets)
+            if used > begin and ends[used - 1] == start and values[used - 1] == share:
+                ends[used - 1] = end
+                continue
+            if used == starts.size:
+                return query
+            starts[used], ends[used], values[used] = start, end, share
+            used += 1
+        pointers[query + 1] = used
+    return int(lows.shape[0])
+
+
+def boxes_to_pieces(
+    lows: FloatArray, highs: FloatArray, boxes: IntArray
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Cut boxes [low, high) into runs of buckets with one covered share each.
+
+    Parameters
+    ----------
+    lows, highs : (queries, d) float64
+        Corners of the queries; they may cut cells.
+    boxes : (buckets, 2, d) int64
+        Disjoint boxes, from `bucket_boxes`.
+
+    Returns
+    -------
+    pointers : (queries + 1,) int64
+        Query i owns the pieces ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts, ends : (pieces,) int64
+        Half-open runs of bucket numbers, sorted and as long as they can be.
+    values : (pieces,) float64
+        Part of the volume of each bucket of the run that the query covers; never 0.
+
+    Examples
+    --------
+    >>> boxes = np.array([[[0, 0], [2, 2]], [[0, 2], [2, 3]]])
+    >>> query = np.array([[0.0, 1.0]]), np.array([[2.0, 3.0]])
+    >>> boxes_to_pieces(*query, boxes)[1:]
+    (array([0, 1]), array([1, 2]), array([0.5, 1. ]))
+    """
+    lows = np.ascontiguousarray(lows, dtype=np.float64)
+    highs = np.ascontiguousarray(highs, dtype=np.float64)
+    boxes = np.ascontiguousarray(boxes, dtype=np.int64)
+    if boxes.ndim != 3 or boxes.shape[1] != 2 or 0 in boxes.shape:
+        raise InputError(
+            "boxes have a low and a high corner each, (buckets, 2, axes); they have "
+            f"shape {boxes.shape}"
+        )
+    if lows.ndim != 2 or lows.shape != highs.shape or lows.shape[1] != boxes.shape[2]:
+        raise InputError(
+            f"corners must have shape (queries, {boxes.shape[2]}); they have "
+            f"{lows.shape} and {highs.shape}"
+        )
+    bounds, levels = _bounds(boxes)
+    pointers = np.zeros(len(lows) + 1, dtype=np.int64)
+    room = 64 * (len(lows) + 1)
+    starts, ends = np.empty((2, room), dtype=np.int64)
+    values = np.empty(room)
+    done = 0
+    while True:
+        done = _cover(
+            lows, highs, boxes, bounds, levels, pointers, starts, ends, values, done
+        )
+        used = int(pointers[done])
+        if done == len(lows):
+            return pointers, starts[:used], ends[:used], values[:used]
+        # At least as much again, and enough for any one query.
+        room = 2 * starts.size + len(boxes)
+        grown = [np.empty(room, dtype=np.int64) for _ in range(2)]
+        grown[0][:used], grown[1][:used] = starts[:used], ends[:used]
+        starts, ends = grown
+        values = np.concatenate([values[:used], np.empty(room - used)])

@@ -1,0 +1,264 @@
+"""A walk through every cell of a grid that keeps neighbours together.
+
+Serves DAWA and the partitions on grids, which work along a line: the walk turns a
+grid into a line on which a short interval is a compact patch of cells.
+
+In the plane the walk crosses a block from one corner to the next corner along the
+block's length. A block is cut into three that are crossed the same way, or, when it
+is long, into two; on sides that are powers of two this is Hilbert's curve.
+
+    +-----------------+        +--------+--------+
+    | >>>    2    >>> |        |        |        |
+    +--------+--------+        | >> 1 >>| >> 2 >>|
+    | ^  1   |   3  v |        |        |        |
+    S--------+--------E        S--------+--------E
+
+A walk of single steps from corner to corner exists if the length is even or both
+sides are odd. All cuts fall at even distances, so the parts inherit this and no step
+is ever diagonal. When the longer side is odd and the shorter even, the walk ends at
+the opposite corner instead: blocks of even length, then the same for what is left.
+
+In three dimensions and more the walk is Hilbert's curve on the enclosing cube, from
+which the parts without a cell of the grid are left out; a grid longer than that cube
+is a row of such cubes, each of which ends where the next begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import helper, kernel
+
+# A part has at most two thirds of the cells of its block, so 2^62 cells nest at most
+# 106 deep, with at most two parts waiting at each depth.
+_DEEPEST_STACK = 256
+
+
+@helper
+def _even_half(cells: int) -> int:
+    """Return the even number nearest to half of `cells`."""
+    return 2 * ((cells + 2) // 4)
+
+
+@kernel
+def _cross_block(
+    order: IntArray,
+    step: int,
+    first_cell: int,
+    forth: int,
+    aside: int,
+    length: int,
+    width: int,
+) -> int:
+    """Write the walk across one block into `order` from `step` on; return its end.
+
+    The block holds the cells ``first_cell + i * forth + j * aside`` for i < length and
+    j < width; the walk starts at (0, 0) and ends at (length - 1, 0).
+    """
+    stack = np.empty((_DEEPEST_STACK, 5), dtype=np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = first_cell, forth, aside
+    stack[0, 3], stack[0, 4] = length, width
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        start, along, across = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+        long, wide = stack[waiting, 3], stack[waiting, 4]
+        if wide == 1:
+            for i in range(long):
+                order[step + i] = start + i * along
+            step += long
+        elif wide == 2:
+            for i in range(0, long, 2):
+                cell = start + i * along
+                order[step] = cell
+                order[step + 1] = cell + across
+                order[step + 2] = cell + across + along
+                order[step + 3] = cell + along
+                step += 4
+        elif 2 * long > 3 * wide:
+            cut = _even_half(long)
+            far = start + cut * along
+            # The stack is read backwards: what comes last on the walk goes in first.
+            stack[waiting, 0] = far
+            stack[waiting, 3] = long - cut
+            stack[waiting + 1, 0] = start
+            stack[waiting + 1, 1], stack[waiting + 1, 2] = along, across
+            stack[waiting + 1, 3], stack[waiting + 1, 4] = cut, wide
+            waiting += 2
+        else:
+            cut, half = _even_half(wide), long // 2
+            return_cell = start + (long - 1) * along + (cut - 1) * across
+            stack[waiting, 0] = return_cell
+            stack[waiting, 1], stack[waiting, 2] = -across, -along
+            stack[waiting, 3], stack[waiting, 4] = cut, long - half
+            stack[waiting + 1, 0] = start + cut * across
+            stack[waiting + 1, 1], stack[waiting + 1, 2] = along, across
+            stack[waiting + 1, 3], stack[waiting + 1, 4] = long, wide - cut
+            stack[waiting + 2, 0] = start
+            stack[waiting + 2, 1], stack[waiting + 2, 2] = across, along
+            stack[waiting + 2, 3], stack[waiting + 2, 4] = cut, half
+            waiting += 3
+    return step
+
+
+@kernel
+def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
+    """Walk through a grid whose length, with stride `forth`, is its longer side."""
+    order = np.empty(length * width, dtype=np.int64)
+    # No literals, for each of which the crossing would be compiled once more.
+    step, start, one = int(0), int(0), int(1)  # noqa: RUF046, UP018
+    if length % 2 == 0 or width % 2 == 1:
+        _cross_block(order, step, start, forth, aside, length, width)
+        return order
+    if 2 * length <= 3 * width:
+        _cross_block(order, step, start, aside, forth, width, length)
+        return order
+    while length > 1:
+        if length > width:
+            cut = _even_half(length)
+            step = _cross_block(order, step, start, forth, aside, cut, width)
+            start += cut * forth
+            length -= cut
+        else:
+            cut = _even_half(width)
+            step = _cross_block(order, step, start, aside, forth, cut, length)
+            start += cut * aside
+            width -= cut
+    _cross_block(order, step, start, aside, forth, width, one)
+    return order
+
+
+@helper
+def _rotated(word: int, turns: int, bits: int) -> int:
+    """Return `word` with its `bits` bits rotated left by `turns`, 0 to `bits`."""
+    return ((word << turns) | (word >> (bits - turns))) & ((1 << bits) - 1)
+
+
+@kernel
+def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
+    """Walk through a grid along the Hilbert curves of a row of cubes.
+
+    The cubes have 2^levels cells to a side and follow one another along the axis
+    `longest`. A cube is entered at a corner (one bit per axis) and left at the next
+    corner along an axis. Its 2^d parts follow the Gray code, turned to that corner
+    and axis.
+    """
+    axes = sides.size
+    parts = 1 << axes
+    part_corner = np.zeros(parts, dtype=np.int64)
+    part_entry = np.zeros(parts, dtype=np.int64)
+    part_axis = np.zeros(parts, dtype=np.int64)
+    for part in range(parts):
+        part_corner[part] = part ^ (part >> 1)
+        if part > 0:
+            before = (part - 1) // 2 * 2
+            part_entry[part] = before ^ (before >> 1)
+            # Trailing ones of the odd number among part and its predecessor.
+            ones = (part - 1) | 1 if part % 2 == 0 else part
+            while ones & 1:
+                part_axis[part] += 1
+                ones >>= 1
+            part_axis[part] %= axes
+
+    strides = np.ones(axes, dtype=np.int64)
+    for axis in range(axes - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * sides[axis + 1]
+    order = np.empty(strides[0] * sides[0], dtype=np.int64)
+    next_part = np.zeros(levels + 1, dtype=np.int64)
+    entry = np.zeros(levels + 1, dtype=np.int64)
+    exit_axis = np.zeros(levels + 1, dtype=np.int64)
+    corner = np.zeros((levels + 1, axes), dtype=np.int64)
+    exit_axis[0] = longest
+    step, depth = 0, 0
+    while step < order.size:
+        part = next_part[depth]
+        if part == parts and depth == 0:
+            corner[0, longest] += 1 << levels
+            next_part[0] = 0
+            continue
+        if part == parts:
+            depth -= 1
+            continue
+        next_part[depth] = part + 1
+        turns = exit_axis[depth] + 1
+        place = _rotated(part_corner[part], turns, axes) ^ entry[depth]
+        shift = levels - 1 - depth
+        cell, outside = 0, False
+        for axis in range(axes):
+            coordinate = corner[depth, axis] + (((place >> axis) & 1) << shift)
+            outside |= coordinate >= sides[axis]
+            corner[depth + 1, axis] = coordinate
+            cell += coordinate * strides[axis]
+        if outside:
+            continue
+        if shift == 0:
+            order[step] = cell
+            step += 1
+        else:
+            depth += 1
+            next_part[depth] = 0
+            entry[depth] = entry[depth - 1] ^ _rotated(part_entry[part], turns, axes)
+            exit_axis[depth] = (exit_axis[depth - 1] + part_axis[part] + 1) % axes
+    return order
+
+
+def hilbert_order(shape: Sequence[int]) -> IntArray:
+    """Return the cells of a grid in the order of a space-filling walk.
+
+    Axes of a single cell change nothing and are left out of what follows. One axis
+    is walked from end to end. Two axes of any sizes are walked in steps to one of the
+    four adjoining cells; equal powers of two give Hilbert's curve. From three axes on
+    it is Hilbert's curve on cubes, in a row along the longest axis, that just enclose
+    the other axes, restricted to the cells that exist: steps are to adjoining cells
+    where the cubes are full and jumps occur elsewhere.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Number of cells along each axis, 0 or more.
+
+    Returns
+    -------
+    order : (cells,) int64
+        C-order index of the cell visited at each step, each cell once. The walk
+        starts at cell 0.
+
+    Raises
+    ------
+    InputError
+        If a side is negative.
+
+    Notes
+    -----
+    Nothing is sorted. Time is O(cells) in one and two dimensions; in d >= 3 it is
+    O(d cells) on cubes and at most O(d (4/3)^d cells), with 3 cells along each axis.
+    Memory is the result and, from d = 3 on, three arrays of 2^d <= cells words.
+
+    Examples
+    --------
+    >>> hilbert_order((2, 3))
+    array([0, 1, 2, 5, 4, 3])
+    """
+    sides = [int(side) for side in shape]
+    if any(side < 0 for side in sides):
+        raise InputError(
+            f"a grid has 0 or more cells along each axis; received {tuple(sides)}"
+        )
+    if 0 in sides:
+        return np.empty(0, dtype=np.int64)
+    wide = [side for side in sides if side > 1]
+    if len(wide) < 2:
+        return np.arange(wide[0] if wide else 1, dtype=np.int64)
+    if len(wide) == 2:
+        rows, columns = wide
+        if rows >= columns:
+            return _plane_walk(columns, 1, rows, columns)
+        return _plane_walk(1, columns, columns, rows)
+    longest = wide.index(max(wide))
+    second = max(wide[:longest] + wide[longest + 1 :])
+    levels = (second - 1).bit_length()
+    return _cube_walk(np.array(wide, dtype=np.int64), longest, levels)

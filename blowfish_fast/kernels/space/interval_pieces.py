@@ -1,0 +1,345 @@
+"""Queries as sorted intervals, and their projection onto buckets.
+
+Serves every workload along a line or a space-filling curve. A query is a list of
+disjoint cell intervals, each with one value; all queries lie in one compressed array,
+query `i` owning the intervals ``pointers[i]`` up to ``pointers[i + 1]``. Buckets are
+runs of cells between consecutive edges, uniform inside, so a query takes from a
+bucket the covered part of it:
+
+    cells     0 1 2 3 4 5 6 7 8           edges   0 2 5 9
+    buckets   [0] [ 1 ] [  2  ]
+    query       1 1 1 1 1                 pieces  [0, 1) 1/2   [1, 2) 1   [2, 3) 1/4
+
+A covered part is a ratio of whole numbers, added up before it is divided: intervals
+that meet inside a bucket fill it to exactly the value they share.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+
+@kernel
+def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) -> bool:
+    for row in range(pointers.size - 1):
+        previous = starts[0] if starts.size else 0
+        for piece in range(pointers[row], pointers[row + 1]):
+            if piece > pointers[row] and starts[piece] < previous:
+                return False
+            if ends[piece] < starts[piece]:
+                return False
+            previous = ends[piece]
+    return True
+
+
+def checked_pieces(
+    pointers: IntArray, starts: IntArray, ends: IntArray, limit: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return compressed intervals as contiguous int64 after checking their form.
+
+    Parameters
+    ----------
+    pointers : (rows + 1,) int64
+        Row `i` owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts, ends : (intervals,) int64
+        Half-open, within ``[0, limit]``, sorted and disjoint within a row.
+    limit : int
+        Number of positions.
+
+    Returns
+    -------
+    pointers, starts, ends : int64
+    """
+    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
+    starts = np.ascontiguousarray(starts, dtype=np.int64)
+    ends = np.ascontiguousarray(ends, dtype=np.int64)
+    if starts.ndim != 1 or starts.shape != ends.shape:
+        raise InputError(
+            "starts and ends hold one number per interval, got shapes "
+            f"{starts.shape} and {ends.shape}"
+        )
+    if (
+        pointers.ndim != 1
+        or pointers.size == 0
+        or pointers[0] != 0
+        or pointers[-1] != starts.size
+        or (np.diff(pointers) < 0).any()
+    ):
+        raise InputError(
+            f"pointers climb from 0 to the number of intervals, here {starts.size}; "
+            "give one more pointer than there are queries"
+        )
+    if starts.size and (starts.min() < 0 or ends.max() > limit):
+        raise InputError(
+            f"intervals lie within [0, {limit}), got positions from {starts.min()} to "
+            f"{ends.max()}"
+        )
+    if not _sorted_within_rows(pointers, starts, ends):
+        raise InputError(
+            "the intervals of a query are sorted and disjoint; sort them by their "
+            "starts and merge those that overlap"
+        )
+    return pointers, starts, ends
+
+
+def _checked_edges(edges: IntArray) -> IntArray:
+    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or np.diff(edges).min() < 1:
+        raise InputError(
+            "bucket edges are whole numbers that rise from 0 to the number of cells, "
+            f"each bucket holding at least one; got an array of shape {edges.shape}"
+        )
+    return edges
+
+
+def _checked_values(values: FloatArray, intervals: int) -> FloatArray:
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if values.shape != (intervals,):
+        raise InputError(
+            f"each of the {intervals} intervals has one value, got an array of shape "
+            f"{values.shape}"
+        )
+    return values
+
+
+@kernel
+def _landmarks(edges: IntArray) -> tuple[IntArray, int]:
+    """Return the bucket at every 2**shift-th cell, and the shift.
+
+    About as many landmarks as buckets, so that few edges lie between two of them.
+    """
+    buckets = edges.size - 1
+    cells = edges[buckets]
+    shift = 0
+    while cells >> shift > 2 * buckets:
+        shift += 1
+    marks = np.empty((cells >> shift) + 1, dtype=np.int64)
+    bucket = 0
+    for mark in range(marks.size):
+        while bucket + 1 < buckets and edges[bucket + 1] <= mark << shift:
+            bucket += 1
+        marks[mark] = bucket
+    return marks, shift
+
+
+@kernel
+def _bucket_of(edges: IntArray, marks: IntArray, shift: int, cell: int) -> int:
+    """Return the bucket that holds `cell`; the last one for the end of all cells.
+
+    From the landmark on in doubling steps, then halving: a few steps as a rule, and
+    never more than twice those of a search through all edges.
+    """
+    bucket = int(marks[cell >> shift])
+    last = edges.size - 1
+    step = 1
+    while bucket + step < last and edges[bucket + step] <= cell:
+        bucket += step
+        step *= 2
+    beyond = min(bucket + step, last)
+    while beyond - bucket > 1:
+        middle = (bucket + beyond) // 2
+        if edges[middle] <= cell:
+            bucket = middle
+        else:
+            beyond = middle
+    return bucket
+
+
+@kernel
+def _end_buckets(
+    starts: IntArray, ends: IntArray, edges: IntArray
+) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    marks, shift = _landmarks(edges)
+    first = np.empty(starts.size, dtype=np.int64)
+    last = np.empty(starts.size, dtype=np.int64)
+    first_fraction = np.empty(starts.size)
+    last_fraction = np.empty(starts.size)
+    for query in range(starts.size):
+        start = starts[query]
+        end = ends[query]
+        left = _bucket_of(edges, marks, shift, start)
+        right = left
+        if end > edges[left + 1]:
+            right = _bucket_of(edges, marks, shift, end - 1)
+        first[query] = left
+        last[query] = right
+        covered = min(end, edges[left + 1]) - start
+        first_fraction[query] = covered / (edges[left + 1] - edges[left])
+        covered = end - max(start, edges[right])
+        last_fraction[query] = covered / (edges[right + 1] - edges[right])
+    return first, first_fraction, last, last_fraction
+
+
+@kernel
+def _project(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    edges: IntArray,
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    marks, shift = _landmarks(edges)
+    piece_start = np.empty(3 * starts.size, dtype=np.int64)
+    piece_end = np.empty(3 * starts.size, dtype=np.int64)
+    piece_value = np.empty(3 * starts.size)
+    piece_pointers = np.zeros(pointers.size, dtype=np.int64)
+    most = 0
+    for row in range(pointers.size - 1):
+        most = max(most, pointers[row + 1] - pointers[row])
+    # An interval adds at most a first bucket, a run of whole ones and a last bucket.
+    # Of its cells, `part_cells` share `part_value`; those of other values are in
+    # `part_sum` already.
+    part_start = np.empty(3 * most, dtype=np.int64)
+    part_end = np.empty(3 * most, dtype=np.int64)
+    part_cells = np.empty(3 * most, dtype=np.int64)
+    part_value = np.empty(3 * most)
+    part_sum = np.empty(3 * most)
+    count = 0
+    for row in range(pointers.size - 1):
+        parts = 0
+        for interval in range(pointers[row], pointers[row + 1]):
+            start = starts[interval]
+            end = ends[interval]
+            value = values[interval]
+            if start == end:
+                continue
+            bucket = _bucket_of(edges, marks, shift, start)
+            edge = edges[bucket + 1]
+            if parts == 0 or part_start[parts - 1] != bucket:
+                part_start[parts] = bucket
+                part_end[parts] = bucket + 1
+                part_cells[parts] = 0
+                part_value[parts] = value
+                part_sum[parts] = 0.0
+                parts += 1
+            last = parts - 1
+            if part_value[last] != value:
+                part_sum[last] += part_value[last] * part_cells[last]
+                part_value[last] = value
+                part_cells[last] = 0
+            part_cells[last] += min(end, edge) - start
+            if end <= edge:
+                continue
+            right = _bucket_of(edges, marks, shift, end - 1)
+            if right > bucket + 1:
+                part_start[parts] = bucket + 1
+                part_end[parts] = right
+                part_cells[parts] = edges[right] - edge
+                part_value[parts] = value
+                part_sum[parts] = 0.0
+                parts += 1
+            part_start[parts] = right
+            part_end[parts] = right + 1
+            part_cells[parts] = end - edges[right]
+            part_value[parts] = value
+            part_sum[parts] = 0.0
+            parts += 1
+        row_begin = count
+        for part in range(parts):
+            start = part_start[part]
+            end = part_end[part]
+            value = part_value[part]
+            size = edges[end] - edges[start]
+            if part_cells[part] < size:
+                value = (part_sum[part] + value * part_cells[part]) / size
+            if value == 0.0:
+                continue
+            if (
+                count > row_begin
+                and piece_end[count - 1] == start
+                and piece_value[count - 1] == value
+            ):
+                piece_end[count - 1] = end
+            else:
+                piece_start[count] = start
+                piece_end[count] = end
+                piece_value[count] = value
+                count += 1
+        piece_pointers[row + 1] = count
+    return (
+        piece_pointers,
+        piece_start[:count].copy(),
+        piece_end[:count].copy(),
+        piece_value[:count].copy(),
+    )
+
+
+def intervals_to_pieces(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    edges: IntArray,
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Project queries over cells onto buckets, in O(buckets + intervals) as a rule.
+
+    Where bucket sizes are very uneven an interval may cost O(log buckets).
+
+    Parameters
+    ----------
+    pointers : (queries + 1,) int64
+        Query `i` owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
+    starts, ends : (intervals,) int64
+        Half-open cell intervals, sorted and disjoint within a query.
+    values : (intervals,) float64
+        Coefficient of the query on each cell of the interval.
+    edges : (buckets + 1,) int64
+        Cell edges of the buckets, rising from 0.
+
+    Returns
+    -------
+    pointers, starts, ends, values
+        The same queries over bucket numbers: on a bucket, the average coefficient
+        over its cells. Pieces are as long as they can be, and those of value 0 are
+        left out.
+
+    Examples
+    --------
+    >>> edges = np.array([0, 2, 5, 9])
+    >>> query = np.array([0, 1]), np.array([1]), np.array([6]), np.array([1.0])
+    >>> intervals_to_pieces(*query, edges)[1:]
+    (array([0, 1, 2]), array([1, 2, 3]), array([0.5 , 1.  , 0.25]))
+    """
+    edges = _checked_edges(edges)
+    pointers, starts, ends = checked_pieces(pointers, starts, ends, int(edges[-1]))
+    values = _checked_values(values, starts.size)
+    return _project(pointers, starts, ends, values, edges)
+
+
+def ranges_to_fractions(
+    starts: IntArray, ends: IntArray, edges: IntArray
+) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Project plain ranges of cells onto buckets; costs as `intervals_to_pieces`.
+
+    Parameters
+    ----------
+    starts, ends : (queries,) int64
+        Half-open cell ranges.
+    edges : (buckets + 1,) int64
+        Cell edges of the buckets, rising from 0.
+
+    Returns
+    -------
+    first : (queries,) int64
+        The bucket that holds the first cell.
+    first_fraction : (queries,) float64
+        The covered fraction of that bucket; 0 for an empty range.
+    last : (queries,) int64
+        The bucket that holds the last cell.
+    last_fraction : (queries,) float64
+        The covered fraction of that bucket; equal to the first if both are one.
+
+    Examples
+    --------
+    >>> ranges_to_fractions(np.array([1]), np.array([6]), np.array([0, 2, 5, 9]))
+    (array([0]), array([0.5]), array([2]), array([0.25]))
+    """
+    edges = _checked_edges(edges)
+    starts = np.asarray(starts, dtype=np.int64)
+    one_each = np.arange(starts.size + 1)
+    _, starts, ends = checked_pieces(one_each, starts, ends, int(edges[-1]))
+    return _end_buckets(starts, ends, edges)

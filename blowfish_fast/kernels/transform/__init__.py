@@ -1,0 +1,1 @@
+"""Haar and Fourier transforms."""

@@ -1,0 +1,250 @@
+"""The exact spread of the noise in queries answered from noisy Haar rows.
+
+Serves predicted errors and intervals of Privelet. Rows are those of `haar_transform`.
+The part of a node that a query covers is the mean of the parts of its children, and the
+row of the node enters the answer with half the difference of the two:
+
+             3/8              the range [1, 4) of 8 cells: the children of nodes 1, 2
+         3/4     0            and 4 are covered unevenly, so these rows take part, and
+       1/2 1    0  0          the sum with 3/8; no others do
+      0 1 1 1  0 0 0 0
+
+Only nodes above the two ends of a range are covered unevenly, so a range takes at most
+two rows per level and the sum. A box of a grid takes the products of the rows of its
+axes; several boxes are added up, row by row, before they are squared.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .haar_transform import deepest_leaves
+
+
+@kernel
+def _range_rows(
+    low: int,
+    high: int,
+    side: IntArray,
+    rows: IntArray,
+    parts: FloatArray,
+) -> int:
+    """Write the rows of one axis that [low, high) takes; return how many.
+
+    A range is the cells before `high` without those before `low`. Either way up starts
+    at the first cell not counted, of which nothing is covered; `side` holds the number
+    of cells, the first of the deepest leaves and their number.
+    """
+    cells, first, deepest = side
+    left = 1
+    left_part = 1.0 if low == cells else 0.0
+    if 0 < low < cells:
+        left = first + low if low < deepest else cells + low - deepest
+    right = 1
+    right_part = 1.0 if high == cells else 0.0
+    if 0 < high < cells:
+        right = first + high if high < deepest else cells + high - deepest
+    count = 0
+    while left > 1 or right > 1:
+        # Parents have smaller numbers: the way that lags behind goes up first.
+        node = max(left, right) >> 1
+        part = 0.0
+        if right >> 1 == node:
+            whole = right & 1
+            part += 0.5 * (1.0 - right_part if whole else right_part)
+            right_part = 0.5 * (right_part + whole)
+            right = node
+        if left >> 1 == node:
+            whole = left & 1
+            part -= 0.5 * (1.0 - left_part if whole else left_part)
+            left_part = 0.5 * (left_part + whole)
+            left = node
+        if part != 0.0:
+            rows[count] = node
+            parts[count] = part
+            count += 1
+    if right_part != left_part:
+        rows[count] = 0
+        parts[count] = right_part - left_part
+        count += 1
+    return count
+
+
+@kernel
+def _box_rows(
+    low: IntArray,
+    high: IntArray,
+    sides: IntArray,
+    rows: IntArray,
+    parts: FloatArray,
+    axis_rows: IntArray,
+    axis_parts: FloatArray,
+) -> int:
+    """Write the rows that a box of value 1 takes; return how many."""
+    rows[0] = 0
+    parts[0] = 1.0
+    count = 1
+    for axis in range(sides.shape[0]):
+        found = _range_rows(low[axis], high[axis], sides[axis], axis_rows, axis_parts)
+        # Each entry makes room for its multiples; from behind, none is lost.
+        for entry in range(count - 1, -1, -1):
+            row = rows[entry] * sides[axis, 0]
+            part = parts[entry]
+            for other in range(found):
+                rows[entry * found + other] = row + axis_rows[other]
+                parts[entry * found + other] = part * axis_parts[other]
+        count *= found
+    return count
+
+
+@kernel
+def _box_spreads(
+    variances: FloatArray,
+    scales: FloatArray,
+    sides: IntArray,
+    most: int,
+    pointers: IntArray,
+    lows: IntArray,
+    highs: IntArray,
+    values: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    queries = pointers.size - 1
+    variance = np.zeros(queries)
+    square = np.zeros(queries)
+    largest = np.zeros(queries)
+    rows = np.empty(most, dtype=np.int64)
+    parts = np.empty(most)
+    axis_rows = np.empty(most, dtype=np.int64)
+    axis_parts = np.empty(most)
+    several = False
+    for query in range(queries):
+        several |= pointers[query + 1] - pointers[query] > 1
+    sums = np.zeros(variances.size if several else 0)
+    for query in range(queries):
+        begin, end = pointers[query], pointers[query + 1]
+        alone = end - begin == 1
+        if not alone:
+            for box in range(begin, end):
+                count = _box_rows(
+                    lows[box], highs[box], sides, rows, parts, axis_rows, axis_parts
+                )
+                for entry in range(count):
+                    sums[rows[entry]] += values[box] * parts[entry]
+        for box in range(begin, end):
+            count = _box_rows(
+                lows[box], highs[box], sides, rows, parts, axis_rows, axis_parts
+            )
+            for entry in range(count):
+                row = rows[entry]
+                part = values[box] * parts[entry]
+                if not alone:
+                    # Cleared where it is read, a sum counts once.
+                    part = sums[row]
+                    sums[row] = 0.0
+                if part != 0.0:
+                    reach = abs(part) * scales[row]
+                    variance[query] += part * part * variances[row]
+                    square[query] += reach * reach
+                    largest[query] = max(largest[query], reach)
+    return variance, square, largest
+
+
+def most_rows(shape: tuple[int, ...]) -> int:
+    """Return how many rows a box takes at most.
+
+    Examples
+    --------
+    >>> most_rows((1024, 1024))
+    441
+    """
+    most = 1
+    for cells in shape:
+        most *= min(2 * (int(cells) - 1).bit_length() + 1, int(cells))
+    return most
+
+
+def haar_spread_boxes(
+    variances: FloatArray,
+    scales: FloatArray,
+    shape: tuple[int, ...],
+    pointers: IntArray,
+    lows: IntArray,
+    highs: IntArray,
+    values: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the noise profile of queries that are sums of boxes.
+
+    Costs the product over the axes of 2 log2(cells) + 1 per box.
+
+    Parameters
+    ----------
+    variances, scales : (rows,) float64
+        Variance and Laplace scale of each row, in C order of the axes' rows; 0 where
+        exact.
+    shape : tuple of int
+        Cells of each axis.
+    pointers : (queries + 1,) int64
+        Query `i` owns the boxes ``pointers[i]`` up to ``pointers[i + 1]``.
+    lows, highs : (boxes, d) int64
+        Corners of each box [low, high).
+    values : (boxes,) float64
+        Coefficient of the query on each cell of the box; boxes that overlap add up.
+
+    Returns
+    -------
+    variance : (queries,) float64
+        Sum of squared coefficients times variances: the exact variance.
+    square : (queries,) float64
+        Sum of (coefficient times scale) squared.
+    largest : (queries,) float64
+        Largest absolute coefficient times scale.
+
+    Examples
+    --------
+    The first of two cells is half the sum and half the difference:
+
+    >>> one = np.array([0, 1]), np.array([[0]]), np.array([[1]]), np.ones(1)
+    >>> haar_spread_boxes(np.array([8.0, 4.0]), np.array([2.0, 1.0]), (2,), *one)
+    (array([3.]), array([1.25]), array([1.]))
+    """
+    cells = math.prod(shape) if shape else 0
+    variances = np.ascontiguousarray(variances, dtype=np.float64)
+    scales = np.ascontiguousarray(scales, dtype=np.float64)
+    if cells < 1 or variances.shape != (cells,) or scales.shape != (cells,):
+        raise InputError(
+            f"a grid of shape {shape} has {cells} rows, each with a variance and a "
+            f"scale; got arrays of shape {variances.shape} and {scales.shape}"
+        )
+    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
+    lows = np.ascontiguousarray(lows, dtype=np.int64)
+    highs = np.ascontiguousarray(highs, dtype=np.int64)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    boxes = (values.size, len(shape))
+    if (
+        lows.shape != boxes
+        or highs.shape != boxes
+        or values.ndim != 1
+        or pointers.ndim != 1
+        or pointers.size == 0
+        or pointers[0] != 0
+        or pointers[-1] != values.size
+        or (np.diff(pointers) < 0).any()
+        or (lows < 0).any()
+        or (lows > highs).any()
+        or (highs > np.array(shape)).any()
+    ):
+        raise InputError(
+            f"boxes have two corners in a grid of shape {shape} and one value each, "
+            f"and pointers climb from 0 to their number; got {values.size} values, "
+            f"corners of shape {lows.shape} and {highs.shape}"
+        )
+    sides = np.array([(side, *deepest_leaves(side)) for side in shape], np.int64)
+    return _box_spreads(
+        variances, scales, sides, most_rows(shape), pointers, lows, highs, values
+    )

@@ -1,0 +1,221 @@
+"""Sums and differences along a binary tree: the Haar transform, for any length.
+
+Serves Privelet. The n cells of an axis are the leaves of a heap: node v has the
+children 2v and 2v + 1, inner nodes are 1 .. n - 1, leaves n .. 2n - 1. Leaves differ in
+depth by one at most, the deeper ones to the left; if n is a power of two, not at all.
+
+              1                row 0    sum of all cells
+          2       3            row v    sum below 2v less the sum below 2v + 1
+        4   5   6   7
+       8 9                     5 cells: the leaves 8 9 5 6 7, in this order
+
+There are as many rows as cells, with whole coefficients, and
+
+    sum below 2v      =  (sum below v + row v) / 2
+    sum below 2v + 1  =  (sum below v - row v) / 2
+
+undoes them for any rows, so this inverse is the least-squares estimate whatever noise
+each row carries. On a grid the rows of the axes are multiplied: functions here go along
+all axes of an array, one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+
+def deepest_leaves(cells: int) -> tuple[int, int]:
+    """Return the first node number of the deepest leaves, and how many there are.
+
+    They hold the first cells; the others sit in the nodes from `cells` on.
+
+    Examples
+    --------
+    >>> deepest_leaves(5)
+    (8, 2)
+    """
+    first = 1 << (int(cells) - 1).bit_length()
+    return first, 2 * int(cells) - first
+
+
+@kernel
+def _leaf(cell: int, cells: int, first: int, deepest: int) -> int:
+    """Return the node that holds a cell."""
+    return first + cell if cell < deepest else cells + cell - deepest
+
+
+@kernel
+def _combine(values: AnyArray, first: int, deepest: int, factor: Any) -> AnyArray:
+    """Go up the trees: each node takes `factor` times the sum of its children."""
+    before, cells, after = values.shape
+    rows = np.empty_like(values)
+    sums = np.empty((2 * cells, after), dtype=values.dtype)
+    for block in range(before):
+        for cell in range(cells):
+            node = _leaf(cell, cells, first, deepest)
+            for place in range(after):
+                sums[node, place] = values[block, cell, place]
+        for node in range(cells - 1, 0, -1):
+            for place in range(after):
+                left = sums[2 * node, place]
+                right = sums[2 * node + 1, place]
+                sums[node, place] = factor * (left + right)
+                rows[block, node, place] = factor * (left - right)
+        for place in range(after):
+            rows[block, 0, place] = sums[1, place]
+    return rows
+
+
+@kernel
+def _divide(
+    rows: AnyArray, first: int, deepest: int, factor: Any, sign: Any
+) -> AnyArray:
+    """Go down the trees: children take `factor` times node plus and `sign` row."""
+    before, cells, after = rows.shape
+    values = np.empty_like(rows)
+    sums = np.empty((2 * cells, after), dtype=rows.dtype)
+    for block in range(before):
+        for place in range(after):
+            sums[1, place] = rows[block, 0, place]
+        for node in range(1, cells):
+            for place in range(after):
+                total = sums[node, place]
+                row = rows[block, node, place]
+                sums[2 * node, place] = factor * (total + row)
+                sums[2 * node + 1, place] = factor * (total + sign * row)
+        for cell in range(cells):
+            node = _leaf(cell, cells, first, deepest)
+            for place in range(after):
+                values[block, cell, place] = sums[node, place]
+    return values
+
+
+@kernel
+def _worst_move(rates: IntArray) -> int:
+    """Return the heaviest move; leaves weigh nothing, a meeting node counts twice."""
+    cells = rates.size
+    heaviest = np.zeros(2 * cells, dtype=np.int64)
+    worst = 0
+    for node in range(cells - 1, 0, -1):
+        left, right = heaviest[2 * node], heaviest[2 * node + 1]
+        worst = max(worst, 2 * rates[node] + left + right)
+        heaviest[node] = rates[node] + max(left, right)
+    return worst
+
+
+def _along_axes(step: Callable[..., AnyArray], array: AnyArray, *how: Any) -> AnyArray:
+    """Apply `step` to every axis in turn, each seen as the middle one of three."""
+    if array.ndim == 0 or array.size == 0:
+        raise InputError(
+            f"every axis needs at least one cell; received shape {array.shape}"
+        )
+    shape = array.shape
+    for axis, cells in enumerate(shape):
+        before = int(np.prod(shape[:axis], dtype=np.int64))
+        flat = np.ascontiguousarray(array).reshape(before, cells, -1)
+        array = step(flat, *deepest_leaves(cells), *how)
+    return array.reshape(shape)
+
+
+def haar_rows(counts: IntArray) -> IntArray:
+    """Return the sums and differences of whole counts, exactly. O(cells) per axis.
+
+    Parameters
+    ----------
+    counts : int64, one axis or several
+        Cells; their sum must fit int64.
+
+    Returns
+    -------
+    int64 of the same shape
+        Row v of an axis is that of node v, row 0 the sum.
+
+    Examples
+    --------
+    >>> haar_rows(np.array([5, 1, 2, 0]))
+    array([8, 4, 4, 2])
+    """
+    return _along_axes(_combine, np.asarray(counts, dtype=np.int64), 1)
+
+
+def haar_cells(rows: AnyArray) -> FloatArray:
+    """Return the cells that have these rows: the inverse of `haar_rows`.
+
+    Examples
+    --------
+    >>> haar_cells(np.array([8.0, 4.0, 4.0, 2.0]))
+    array([5., 1., 2., 0.])
+    """
+    return _along_axes(_divide, np.asarray(rows, dtype=np.float64), 0.5, -1.0)
+
+
+def haar_coefficients(query: FloatArray) -> FloatArray:
+    """Return how much of each row enters a query answered from `haar_cells`.
+
+    Parameters
+    ----------
+    query : float64
+        Coefficient of each cell.
+
+    Returns
+    -------
+    float64 of the same shape
+        Coefficient of each row: the transposed inverse, applied to `query`.
+
+    Examples
+    --------
+    >>> haar_coefficients(np.array([1.0, 1.0, 0.0, 0.0]))
+    array([0.5, 0.5, 0. , 0. ])
+    """
+    return _along_axes(_combine, np.asarray(query, dtype=np.float64), 0.5)
+
+
+def haar_cell_variances(variances: FloatArray) -> FloatArray:
+    """Return the variance of every cell of `haar_cells`, given that of every row.
+
+    Examples
+    --------
+    >>> haar_cell_variances(np.ones(4))
+    array([0.375, 0.375, 0.375, 0.375])
+    """
+    return _along_axes(_divide, np.asarray(variances, dtype=np.float64), 0.25, 1.0)
+
+
+def haar_path_sums(rates: IntArray) -> IntArray:
+    """Return, for every cell, the sum of rates over the rows that count it.
+
+    Examples
+    --------
+    >>> haar_path_sums(np.array([1, 10, 100, 1000]))
+    array([ 111,  111, 1011, 1011])
+    """
+    return _along_axes(_divide, np.asarray(rates, dtype=np.int64), 1, 1)
+
+
+def haar_worst_move(rates: IntArray) -> int:
+    """Return the largest sum of rates that a record pays for a change of its cell.
+
+    The node where the ways of the two cells meet changes by two, the nodes below it on
+    either way by one, and nothing above.
+
+    Parameters
+    ----------
+    rates : (cells,) int64
+        Rate of each row of one axis, not negative.
+
+    Examples
+    --------
+    >>> haar_worst_move(np.array([1, 10, 100, 1000]))
+    2000
+    """
+    flat = np.ascontiguousarray(rates, dtype=np.int64)
+    if flat.ndim != 1 or flat.size == 0:
+        raise InputError(f"rates of one axis are a list; received shape {flat.shape}")
+    return int(_worst_move(flat))

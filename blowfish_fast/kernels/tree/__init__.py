@@ -1,0 +1,1 @@
+"""Trees of totals: shape, least squares, variances."""

@@ -1,0 +1,265 @@
+"""The summed variance of a whole implicit workload on an irregular tree.
+
+Serves the predicted total error of all ranges, all prefixes and all cells where the
+tree is given by parents. As in `tree_moments` the variance of a query splits into one
+term per parent and child, V(child) (coverage(child) - coverage(parent))^2, and over all
+cuts between cells the difference is one curve per child:
+
+    cuts       |---------|---left sibling---|---child---|---right sibling---|------|
+    value      0         0  ->   -before    ->     +after       ->          0      0
+
+known by the count, mean and scatter of its stretches. Inner nodes that no measurement
+fixes say nothing: their children are first hung below the next node above that is
+fixed, which changes no estimate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .parent_fit import known_variances, values_of_nodes
+from .parent_spread import surplus_shares
+from .parent_tree import ParentTree, tree_of_parents
+
+KINDS = ("all_ranges", "prefixes", "identity", "total")
+
+# Count, mean and sum of squared deviations of a group of values.
+Group = tuple[float, float, float]
+
+
+@kernel
+def _merged(one: Group, two: Group) -> Group:
+    """Return count, mean and scatter of two groups together."""
+    both = one[0] + two[0]
+    if both == 0.0:
+        return 0.0, 0.0, 0.0
+    step = two[1] - one[1]
+    scatter = one[2] + two[2] + step * step * (one[0] * (two[0] / both))
+    return both, one[1] + step * (two[0] / both), scatter
+
+
+@kernel
+def _fixed_above(known: FloatArray, parents: IntArray) -> IntArray:
+    """Return the nearest node above each node that is fixed, or the root."""
+    above = parents.copy()
+    for node in range(parents.size - 2, -1, -1):
+        parent = parents[node]
+        if known[parent] < 0.0 and parent < parents.size - 1:
+            above[node] = above[parent]
+    return above
+
+
+@kernel
+def _total_over_cuts(
+    known: FloatArray,
+    shares: FloatArray,
+    pointers: IntArray,
+    children: IntArray,
+    sizes: IntArray,
+    most: int,
+    pairs: bool,
+) -> float:
+    """Sum over all ranges (`pairs`), or over all prefixes: one cut instead of two."""
+    nodes = known.size
+    cuts = sizes[nodes - 1] + 1.0
+    mean = np.full(nodes, 0.5)
+    scatter = np.empty(nodes)
+    left = np.empty((most, 3))
+    before = np.empty(most)
+    total = 0.0
+    for node in range(nodes):
+        size = float(sizes[node])
+        begin, end = pointers[node], pointers[node + 1]
+        if begin == end:
+            scatter[node] = (size - 1.0) * (size - 2.0) / (12.0 * size)
+            continue
+        run = (0.0, 0.0, 0.0)
+        passed = 0.0
+        for place in range(begin, end):
+            child = children[place]
+            i = place - begin
+            before[i] = passed
+            left[i, 0], left[i, 1], left[i, 2] = run
+            part = shares[child]
+            inner = passed + part * mean[child]
+            bend = part * part * scatter[child]
+            run = _merged(run, (sizes[child] - 1.0, inner, bend))
+            passed += part
+            if place + 1 < end:
+                run = _merged(run, (1.0, passed, 0.0))
+        mean[node] = run[1]
+        scatter[node] = run[2]
+        # A root without a total of its own covers nothing: its shares are 0, and a
+        # child's value does not come back to 0 on the right.
+        closing = 1.0 - passed
+        outside = cuts + 1.0 - size
+        run = (0.0, 0.0, 0.0)
+        after = closing
+        for place in range(end - 1, begin - 1, -1):
+            child = children[place]
+            i = place - begin
+            part = shares[child]
+            inner_cuts = sizes[child] - 1.0
+            if known[child] > 0.0:
+                others = before[i] + after
+                curve = (outside - 1.0, 0.0, 0.0)
+                curve = _merged(curve, (1.0, closing, 0.0))
+                curve = _merged(curve, (left[i, 0], -left[i, 1], left[i, 2]))
+                middle = others * mean[child] - before[i]
+                bend = others * others * scatter[child]
+                curve = _merged(curve, (inner_cuts, middle, bend))
+                curve = _merged(curve, run)
+                if pairs:
+                    total += known[child] * cuts * curve[2]
+                else:
+                    square = curve[2] + cuts * curve[1] * curve[1]
+                    total += known[child] * square
+            inner = after + part * (1.0 - mean[child])
+            run = _merged(run, (inner_cuts, inner, part * part * scatter[child]))
+            after += part
+            if place > begin:
+                run = _merged(run, (1.0, after, 0.0))
+    root = nodes - 1
+    if known[root] > 0.0:
+        run = _merged((1.0, 0.0, 0.0), (cuts - 2.0, mean[root], scatter[root]))
+        run = _merged(run, (1.0, 1.0, 0.0))
+        if pairs:
+            total += known[root] * cuts * run[2]
+        else:
+            total += known[root] * (run[2] + cuts * run[1] * run[1])
+    return total
+
+
+@kernel
+def _total_over_cells(
+    known: FloatArray,
+    shares: FloatArray,
+    pointers: IntArray,
+    children: IntArray,
+    sizes: IntArray,
+    most: int,
+) -> float:
+    """Sum over all single cells; a leaf's estimate is uniform over its cells."""
+    square = np.empty(known.size)
+    share_before = np.empty(most)
+    variance_before = np.empty(most)
+    total = 0.0
+    for node in range(known.size):
+        begin, end = pointers[node], pointers[node + 1]
+        if begin == end:
+            square[node] = 1.0 / sizes[node]
+            continue
+        shared = 0.0
+        variances = 0.0
+        squares = 0.0
+        for place in range(begin, end):
+            child = children[place]
+            share_before[place - begin] = shared
+            variance_before[place - begin] = variances
+            shared += shares[child]
+            variances += max(known[child], 0.0)
+            squares += shares[child] * shares[child] * square[child]
+        square[node] = squares
+        # A root without a total of its own has no shares; its children cover fully.
+        shared = 1.0 - shared if shared == 0.0 else 0.0
+        variances = 0.0
+        for place in range(end - 1, begin - 1, -1):
+            child = children[place]
+            # A cell inside a child covers it beyond its parent, and covers the others
+            # less than their parent. Both sides are added, never subtracted.
+            beyond = share_before[place - begin] + shared
+            elsewhere = variance_before[place - begin] + variances
+            variance = max(known[child], 0.0)
+            part = shares[child]
+            total += square[child] * (
+                variance * beyond * beyond + part * part * elsewhere
+            )
+            shared += part
+            variances += variance
+    root = known.size - 1
+    total += max(known[root], 0.0) * square[root]
+    return float(total)
+
+
+def _without_free_nodes(
+    known: FloatArray, tree: ParentTree
+) -> tuple[BoolArray, IntArray]:
+    """Mark the nodes that stay, and return their parents in new numbers."""
+    above = _fixed_above(known, tree.parents)
+    kept = (known >= 0.0) | (np.arange(tree.nodes) < tree.leaves)
+    kept[-1] = True
+    numbers = np.cumsum(kept) - 1
+    parents = np.where(above < 0, -1, numbers[above])
+    return kept, parents[kept]
+
+
+def parent_tree_total_variance(
+    variances: FloatArray, tree: ParentTree, kind: str, edges: IntArray
+) -> float:
+    """Return the sum of the variances of all queries of an implicit workload.
+
+    Parameters
+    ----------
+    variances : (nodes,) float64
+        Variance of each measurement; infinity: not measured, 0: exact.
+    tree : ParentTree
+    kind : {"all_ranges", "prefixes", "identity", "total"}
+        The queries: every range of cells, every range from the first cell on, every
+        cell, or the sum of everything.
+    edges : (leaves + 1,) int64
+        Cell edges of the leaves, rising from 0; the estimate is uniform inside a leaf.
+
+    Returns
+    -------
+    float
+        The total variance of the noise, in O(nodes). What the uniform leaves distort is
+        no noise and does not count.
+
+    Examples
+    --------
+    Three cells measured alone, each with variance 1, have six ranges, of lengths
+    1, 1, 1, 2, 2 and 3:
+
+    >>> tree = tree_of_parents(np.array([3, 3, 3, -1]))
+    >>> variances = np.array([1.0, 1.0, 1.0, np.inf])
+    >>> cells = np.arange(4)
+    >>> round(parent_tree_total_variance(variances, tree, "all_ranges", cells), 9)
+    10.0
+    """
+    if kind not in KINDS:
+        raise InputError(
+            f"an implicit workload is one of {', '.join(KINDS)}; got {kind!r}. List "
+            "other queries and sum their spreads"
+        )
+    variances = values_of_nodes(variances, tree, "variances")
+    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    leaves = tree.leaves
+    if edges.shape != (leaves + 1,) or edges[0] != 0 or np.diff(edges).min() < 1:
+        raise InputError(
+            f"edges holds {leaves + 1} rising whole numbers from 0 on for {leaves} "
+            f"leaves, got an array of shape {edges.shape}"
+        )
+    known = known_variances(variances, tree.parents, leaves)
+    if known.min() < 0.0:
+        kept, parents = _without_free_nodes(known, tree)
+        known, tree = known[kept], tree_of_parents(parents)
+    shares = surplus_shares(
+        known, tree.pointers, tree.children, tree.ends - tree.starts
+    )
+    if known[-1] < 0.0:
+        shares[tree.children[tree.pointers[-2] :]] = 0.0
+    if kind == "total":
+        if known[-1] >= 0.0:
+            return float(known[-1])
+        below = known[tree.children[tree.pointers[-2] :]]
+        return float(np.maximum(below, 0.0).sum())
+    sizes = edges[tree.ends] - edges[tree.starts]
+    most = int(np.diff(tree.pointers).max())
+    shape = (known, shares, tree.pointers, tree.children, sizes, most)
+    if kind == "identity":
+        return float(_total_over_cells(*shape))
+    return float(_total_over_cuts(*shape, kind == "all_ranges"))

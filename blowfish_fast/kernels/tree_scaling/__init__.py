@@ -1,0 +1,1 @@
+"""How the budget is divided over the nodes of a tree."""

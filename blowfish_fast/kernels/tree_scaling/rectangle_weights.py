@@ -1,0 +1,246 @@
+"""The public numbers behind the sampled rectangles, in fixed point.
+
+Serves `kernels.rectangle_partition`. A node of the lattice is a rectangle of 2**i rows
+and 2**j columns; what it may become, and with which prior weight, depends on (i, j)
+alone:
+
+    one bucket   halves, one below     halves, side     quarters    equal windows of
+                 the other             by side                      2**(i-r) x 2**(j-r)
+    +-----+      +-----+               +--+--+          +--+--+     +-+-+-+-+
+    |     |      +-----+               |  |  |          +--+--+     +-+-+-+-+
+    +-----+      +-----+               +--+--+          +--+--+     +-+-+-+-+
+
+Log-weights are int64 multiples of 2**-f, relative to single cells, the partition that
+is always there. Nothing here may depend on counts.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.sampling.exponential_choice import total_error
+
+Number: TypeAlias = int | float | Fraction
+Shape: TypeAlias = tuple[int, int]
+
+BUCKET, ROWS, COLUMNS, QUARTERS, WINDOWS = range(5)
+"""Kinds of choices; a kind of WINDOWS + r means windows r halvings down."""
+
+_MOST_BITS = 48
+_LARGEST = 1 << 10  # nats for a unit of cost, or for a bucket; more would be no use
+_DECIMAL = Context(prec=60)
+
+
+class Base(NamedTuple):
+    """Prior weight of each kind of choice; divided by the sum of those offered."""
+
+    bucket: float = 0.5
+    halves: float = 0.43
+    quarters: float = 0.04
+    windows: float = 0.03
+
+
+BASE = Base()
+"""The default prior; no cells, epsilon or data enter it."""
+
+
+class Choices(NamedTuple):
+    """What a node may become: one column per choice."""
+
+    kinds: tuple[int, ...]
+    logarithms: IntArray
+    """Log prior weights, in units of ``2**-fraction_bits``."""
+
+
+class RectangleWeights(NamedTuple):
+    """The public numbers of the lattice, in units of ``2**-fraction_bits`` nats."""
+
+    fraction_bits: int
+    coefficients: list[list[int]]
+    """By levels: what a unit of integer cost takes from a bucket's log-weight."""
+    penalty: int
+    """What a bucket costs."""
+    floor: int
+    """Log-weights of a bucket or of equal windows go no lower (negative)."""
+    choices: dict[tuple[int, int], Choices]
+    """By levels (i, j) of a node with more than one cell."""
+
+
+def lattice_levels(shape: Shape) -> tuple[int, int]:
+    """Return how often rows and columns double until one node covers the grid."""
+    rows, columns = shape
+    return (rows - 1).bit_length(), (columns - 1).bit_length()
+
+
+def fixed_point_weights(
+    shape: Shape,
+    *,
+    rate: Number,
+    penalty: Number,
+    quantile: tuple[int, int] = (3, 4),
+    base: Base = BASE,
+    level_weights: list[list[float]] | None = None,
+) -> RectangleWeights:
+    """Return the fixed-point constants for a grid of `shape`.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    rate : number
+        Log-weight lost per unit of pinball cost; rounded down, never up.
+    penalty : number
+        Public cost of a bucket, in the unit of counts.
+    quantile : (int, int)
+        Numerator and denominator of the pinball cost's quantile.
+    base : Base
+        Prior weights.
+    level_weights : list of lists, optional
+        Item [i][j]: public factor on the cost of buckets of 2**i by 2**j cells, cut to
+        [0, 1].
+    """
+    if min(rate, penalty) < 0 or min(base) <= 0:
+        raise InputError(
+            "rate and penalty may not be negative and base weights must be positive, "
+            f"but they are {rate}, {penalty} and {base}"
+        )
+    tall, wide = lattice_levels(shape)
+    factors = [[Fraction(1)] * (wide + 1) for _ in range(tall + 1)]
+    if level_weights is not None:
+        factors = [
+            [max(min(Fraction(one), Fraction(1)), Fraction(0)) for one in row]
+            for row in level_weights
+        ]
+        if len(factors) != tall + 1 or {len(row) for row in factors} != {wide + 1}:
+            raise InputError(
+                f"level weights: {tall + 1} lists of {wide + 1} numbers for a grid of "
+                f"shape {shape}"
+            )
+    cost = Fraction(penalty)
+    speed = min(Fraction(rate), Fraction(_LARGEST) / max(cost, Fraction(1)))
+    floor = _floor(tall, wide, base)
+    # Every sum formed in the lattice stays below this many nats in size.
+    bound = ceil((speed * cost * (1 << (tall + wide))) + speed) + 8 * floor
+    bits = min(_MOST_BITS, 62 - bound.bit_length())
+    scaled = speed * (1 << bits)
+    return RectangleWeights(
+        bits,
+        [[int(scaled * one / quantile[1]) for one in row] for row in factors],
+        round(scaled * cost),
+        -(floor << bits),
+        _choices(tall, wide, base, bits),
+    )
+
+
+def rectangle_slack(
+    shape: Shape,
+    *,
+    rate: Number | None = None,
+    penalty: Number | None = None,
+    base: Base = BASE,
+) -> Fraction:
+    """Return what the rounding of totals can add to the privacy loss.
+
+    The output of `sample_rectangles` on two histograms that differ by one record has
+    log-likelihood ratio at most ``rate * range + rectangle_slack(...)``, where the
+    range is 1 if a record is added or removed and 2 if it moves.
+
+    Parameters
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    rate, penalty : number, optional
+        Upper bounds of what the sampler will be given; both make the answer sharper,
+        one alone does not.
+    base
+        As for `fixed_point_weights`.
+
+    Returns
+    -------
+    Fraction
+        ``8 * levels * total_error``, the levels of both axes added up: 4e-8 for 1024 x
+        1024 cells.
+    """
+    tall, wide = lattice_levels(shape)
+    if rate is None or penalty is None:
+        rate, penalty = _LARGEST, 1  # no other pair leaves fewer fraction bits
+    bits = fixed_point_weights(
+        shape, rate=rate, penalty=penalty, base=base
+    ).fraction_bits
+    return 8 * (tall + wide) * total_error(max(tall, wide) + 4, bits)
+
+
+@lru_cache(maxsize=64)
+def _floor(tall: int, wide: int, base: Base) -> int:
+    """Return how many nats below single cells a candidate is beyond hope.
+
+    To isolate one bad window among equal ones, the sampler quarters (or halves) at
+    most max(tall, wide) times and chooses once more at each sibling; 64 nats below the
+    price of that nothing is ever drawn.
+    """
+    steps = max(tall, wide)
+    bucket, halves, quarters, windows = (Fraction(one) for one in base)
+    rarest = min(bucket, halves / 2, quarters, windows / (1 << steps))
+    dearest = -_log(rarest / sum(map(Fraction, base)))
+    return 64 + ceil((4 * steps + 1) * dearest)
+
+
+def _shares(tall: int, wide: int, base: Base) -> dict[int, Fraction]:
+    """Return the prior weight of each choice of a node, summing to 1.
+
+    Windows r halvings down share in proportion to 2**r: the finest are the heaviest.
+    Choices that mean the same are one choice: halves of a pair and its cells, quarters
+    of 2 x 2 cells and its cells.
+    """
+    shares = {BUCKET: Fraction(base.bucket)}
+    halves, quarters, windows = (Fraction(one) for one in base[1:])
+    steps = max(tall, wide)
+    if tall and wide:
+        shares[ROWS] = shares[COLUMNS] = halves / 2
+        shares[QUARTERS] = quarters
+    elif steps:
+        shares[ROWS if tall else COLUMNS] = halves + quarters
+    if steps == 1:
+        last = max(shares)
+        shares[last] += windows
+    else:
+        whole = (1 << steps) - 1
+        for halvings in range(1, steps + 1):
+            shares[WINDOWS + halvings] = windows * (1 << (halvings - 1)) / whole
+    total = sum(shares.values())
+    return {kind: share / total for kind, share in shares.items()}
+
+
+@lru_cache(maxsize=256)
+def _log(value: Fraction) -> Fraction:
+    """Return a logarithm to 60 digits, the same on every machine."""
+    quotient = _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Fraction(_DECIMAL.ln(quotient))
+
+
+@lru_cache(maxsize=16)
+def _choices(
+    tall: int, wide: int, base: Base, bits: int
+) -> dict[tuple[int, int], Choices]:
+    """Return the choices of every kind of node with more than one cell."""
+    found = {}
+    for row in range(tall + 1):
+        for column in range(wide + 1):
+            if row + column == 0:
+                continue
+            shares = _shares(row, column, base)
+            logarithms = np.array(
+                [round(_log(share) * (1 << bits)) for share in shares.values()],
+                dtype=np.int64,
+            )
+            logarithms.flags.writeable = False
+            found[row, column] = Choices(tuple(shares), logarithms)
+    return found

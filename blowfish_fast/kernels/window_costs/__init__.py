@@ -1,0 +1,1 @@
+"""How uneven the counts of every candidate bucket are."""

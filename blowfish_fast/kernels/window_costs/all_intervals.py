@@ -1,0 +1,400 @@
+"""Least-cost partition into intervals of any length, for up to 4096 cells.
+
+Serves DAWA's first stage on small domains. For each end the interval grows to the
+left, one cell at a time; a pointer over the ranks follows its mean (or its order
+statistic) as in `moving_pointer`, with the Fenwick tree for the worst case. So all
+intervals with one end are costed in one sweep, and the dynamic programme can take
+them at once.
+
+    cells      2   3   8   1   0          end 5
+    grows                     [0]         deviation 0
+                         [1   0]          1
+                     [8   1   0]          10
+                     ...
+
+Without noise O(n) memory serves. With noise, each length has its own scale: blocks of
+ends are costed, turned so that a length lies in a row, and turned back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.partition.cheapest_partition import IMPOSSIBLE
+from blowfish_fast.kernels.partition.count_grid import fixed_point, grid_units
+
+from .fenwick_window import above_value, add_cell, around_statistic, plant_tree
+from .moving_pointer import STEPS_PER_VALUE, STEPS_PER_WINDOW
+from .sliding_ranks import dense_ranks
+from .window_pinball import check_quantile
+
+WordSource: TypeAlias = Callable[[int, int], WordArray]
+
+MOST_CELLS = 4096
+NOISY_BLOCK = 1024
+
+# The noise of an interval of some length that ends at e uses word
+# (length << LENGTH_BITS) + e.
+LENGTH_BITS = 40
+
+
+@kernel
+def deviations_to_end(
+    values: IntArray,
+    ranks: AnyArray,
+    table: IntArray,
+    exponent: int,
+    tally: AnyArray,
+    tree: IntArray,
+    costs: IntArray,
+) -> int:
+    """Cost the intervals that end with the last of the `values`.
+
+    Parameters
+    ----------
+    values, ranks : (end,) and (>= end,) int64, int32
+    table : (distinct + 2,) int64
+        Value of each rank, between sentinels.
+    exponent : int
+        Costs are rounded down to multiples of 2^exponent.
+    tally, tree : (distinct + 2,) int32, (2 distinct + 4,) int64
+        Scratch.
+    costs : (>= end,) int64
+        ``costs[length - 1]`` receives the cost of the last `length` cells.
+
+    Returns
+    -------
+    int
+        The length up to which the pointer walked; the tree did the rest.
+    """
+    up = max(1 - exponent, 0)
+    down = max(exponent - 1, 0)
+    end = values.size
+    tally[: table.size] = 0
+    total = np.int64(0)
+    count = np.int64(0)
+    high = np.int64(0)
+    pointer = np.int64(ranks[end - 1]) + 1
+    steps = np.int64(0)
+    walked = end
+    for length in range(1, end + 1):
+        value = values[end - length]
+        rank = np.int64(ranks[end - length])
+        total += value
+        mean = total // length
+        if length <= walked:
+            tally[rank] += 1
+            is_above = np.int64(rank >= pointer)
+            count += is_above
+            high += (-is_above) & value
+            begun = pointer
+            while table[np.uintp(pointer)] <= mean:
+                copies = np.int64(tally[np.uintp(pointer)])
+                count -= copies
+                high -= copies * table[np.uintp(pointer)]
+                pointer += 1
+            while table[np.uintp(pointer - 1)] > mean:
+                pointer -= 1
+                copies = np.int64(tally[np.uintp(pointer)])
+                count += copies
+                high += copies * table[np.uintp(pointer)]
+            steps += abs(pointer - begun)
+            if steps > STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * length:
+                walked = length
+                plant_tree(tally, table, tree)
+        else:
+            add_cell(tree, table.size - 2, rank, 1, value)
+            count, high = above_value(tree, table, length, total, mean)
+        # deviation / 2^exponent = (whole - part / length) * 2^(1 - exponent)
+        part = count * (total - mean * length)
+        low = np.int64(np.uint64((part << up) + length - 1) // np.uint64(length))
+        costs[length - 1] = (((high - count * mean) << up) - low) >> down
+    return walked
+
+
+@kernel
+def pinball_to_end(
+    values: IntArray,
+    ranks: AnyArray,
+    table: IntArray,
+    exponent: int,
+    numerator: int,
+    denominator: int,
+    tally: AnyArray,
+    tree: IntArray,
+    costs: IntArray,
+) -> int:
+    """Like `deviations_to_end`, for the pinball cost."""
+    up = max(-exponent, 0)
+    down = max(exponent, 0)
+    weight = denominator - numerator
+    end = values.size
+    tally[: table.size] = 0
+    total = np.int64(0)
+    count = np.int64(0)
+    high = np.int64(0)
+    pointer = np.int64(ranks[end - 1]) + 1
+    steps = np.int64(0)
+    walked = end
+    for length in range(1, end + 1):
+        value = values[end - length]
+        rank = np.int64(ranks[end - length])
+        total += value
+        above = min(weight * length // denominator, length - 1)
+        if length <= walked:
+            tally[rank] += 1
+            is_above = np.int64(rank >= pointer)
+            count += is_above
+            high += (-is_above) & value
+            begun = pointer
+            while count > above:
+                copies = np.int64(tally[np.uintp(pointer)])
+                count -= copies
+                high -= copies * table[np.uintp(pointer)]
+                pointer += 1
+            while count + np.int64(tally[np.uintp(pointer - 1)]) <= above:
+                pointer -= 1
+                copies = np.int64(tally[np.uintp(pointer)])
+                count += copies
+                high += copies * table[np.uintp(pointer)]
+            centre = table[np.uintp(pointer - 1)]
+            steps += abs(pointer - begun)
+            if steps > STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * length:
+                walked = length
+                plant_tree(tally, table, tree)
+        else:
+            add_cell(tree, table.size - 2, rank, 1, value)
+            centre, count, high = around_statistic(tree, table, length, total, above)
+        # cost / 2^exponent = (whole - weight * part / denominator) * 2^-exponent
+        part = total - centre * length
+        quotient = part // denominator
+        remainder = part - quotient * denominator
+        low = ((weight * remainder << up) + denominator - 1) // denominator
+        whole = high - count * centre - weight * quotient
+        costs[length - 1] = ((whole << up) - low) >> down
+    return walked
+
+
+@kernel
+def _costs_of_ends(
+    values: IntArray,
+    ranks: AnyArray,
+    table: IntArray,
+    exponent: int,
+    numerator: int,
+    denominator: int,
+    begin: int,
+    costs: IntArray,
+) -> None:
+    """Fill ``costs[i, length - 1]`` for the ends ``begin + 1 + i``.
+
+    A negative numerator asks for deviations. Entries of impossible lengths are zero.
+    """
+    tally = np.empty(table.size, dtype=np.int32)
+    tree = np.empty(2 * table.size, dtype=np.int64)
+    for i in range(costs.shape[0]):
+        end = begin + 1 + i
+        costs[i, end:] = 0
+        if numerator < 0:
+            deviations_to_end(
+                values[:end], ranks, table, exponent, tally, tree, costs[i]
+            )
+        else:
+            pinball_to_end(
+                values[:end], ranks, table, exponent, numerator, denominator, tally,
+                tree, costs[i],
+            )  # fmt: skip
+
+
+@kernel
+def _extend_intervals(
+    costs: IntArray, penalties: IntArray, begin: int, least: IntArray, chosen: IntArray
+) -> None:
+    """Find the cheapest partition before each end ``begin + 1 + i``.
+
+    ``chosen[end]`` is where its last interval starts; ties go to the longest.
+    """
+    for i in range(costs.shape[0]):
+        end = begin + 1 + i
+        row = costs[i]
+        best = np.int64(IMPOSSIBLE)
+        start_of_best = 0
+        for start in range(end):
+            length = end - start
+            candidate = least[start] + row[length - 1] + penalties[length - 1]
+            if candidate < best:
+                best = candidate
+                start_of_best = start
+        least[end] = best
+        chosen[end] = start_of_best
+
+
+def _prepared(
+    x: AnyArray,
+    penalties: FloatArray,
+    scales: FloatArray | None,
+    step: float,
+    quantile: tuple[int, int] | None,
+) -> tuple[IntArray, int, IntArray, FloatArray | None, tuple[int, int]]:
+    """Check the arguments; return values, grid exponent, penalties, scales, level."""
+    if x.ndim != 1 or x.size == 0:
+        raise InputError(
+            "a partition needs one axis of at least one cell: "
+            f"got shape {x.shape}. Flatten the cells in some order."
+        )
+    if x.size > MOST_CELLS:
+        raise SizeError(
+            f"all intervals of at most {MOST_CELLS} cells are compared: got {x.size} "
+            "cells. Use least_cost_partition, with power-of-two lengths."
+        )
+    if quantile is not None:
+        check_quantile(*quantile)
+    values, exponent = fixed_point(x, x.size)
+    if scales is not None and exponent != 0:
+        raise InputError(
+            "a noisy partition needs whole counts within the cap of partition_grid: "
+            "got fractions or larger values. Round and clip the cells."
+        )
+    grid, prices, noise = grid_units(values, exponent, penalties, scales, step)
+    if x.size**2 * 2.0 ** (1 - grid) > 2.0**62:
+        raise InputError(
+            f"a grid of {step!r} is too fine for {x.size} cells. Take the step from "
+            "partition_grid(cells, scale)."
+        )
+    return values, grid, prices, noise, quantile or (-1, 1)
+
+
+def _by_length(given: FloatArray | float, cells: int, name: str) -> FloatArray:
+    """Return one entry for each length 1 .. cells."""
+    array = np.asarray(given, dtype=np.float64)
+    if array.ndim == 0:
+        return np.full(cells, float(array))
+    if array.shape == (cells + 1,):
+        return array[1:]
+    if array.shape != (cells,):
+        raise InputError(
+            f"{name} are one number, or one for each length 1 .. {cells} (a further "
+            f"one in front, for length 0, is ignored): got shape {array.shape}."
+        )
+    return array
+
+
+def interval_costs(
+    x: AnyArray, *, step: float, quantile: tuple[int, int] | None = None
+) -> IntArray:
+    """Return the cost of every interval, rounded down to whole steps.
+
+    Parameters
+    ----------
+    x : (n,) integers or floats, n at most 4096
+    step : float
+        The grid, a power of two.
+    quantile : (numerator, denominator), optional
+        Use the pinball cost of this level in place of the deviation.
+
+    Returns
+    -------
+    (n, n) int64
+        ``costs[end - 1, length - 1]`` for the interval [end - length, end); zero where
+        the length exceeds the end. O(n^2 log n) time at worst.
+
+    Examples
+    --------
+    >>> interval_costs(np.array([2, 3, 8]), step=0.5)
+    array([[ 0,  0,  0],
+           [ 0,  2,  0],
+           [ 0, 10, 14]])
+    """
+    x = np.asarray(x)
+    values, grid, _, _, level = _prepared(x, np.zeros(1), None, step, quantile)
+    ranks, table = dense_ranks(values)
+    costs = np.empty((x.size, x.size), dtype=np.int64)
+    _costs_of_ends(values, ranks, table, grid, *level, 0, costs)
+    return costs
+
+
+def least_cost_partition_all(
+    x: AnyArray,
+    penalty: FloatArray | float,
+    scales: FloatArray | None = None,
+    words: WordSource | None = None,
+    *,
+    step: float,
+    quantile: tuple[int, int] | None = None,
+) -> IntArray:
+    """Return the boundaries of the cheapest partition into intervals of any length.
+
+    Costs, noise, exactness and ties are those of
+    `interval_partition.least_cost_partition`; every interval is a candidate.
+
+    Parameters
+    ----------
+    x : (n,) int64, or floats, n at most 4096
+    penalty : float, or (n,) float64 for the lengths 1 .. n
+        Price of an interval, in counts. With n + 1 entries the first is ignored.
+    scales : (n,) float64, optional
+        Noise scale by length, in counts, shaped like `penalty`.
+    words : callable ``words(position, count)``, with `scales`
+        The interval of some length that ends at e takes the word at
+        ``(length << 40) + e``.
+    step : float
+        The public grid, a power of two.
+    quantile : (numerator, denominator), optional
+        Use the pinball cost of this level in place of the deviation.
+
+    Returns
+    -------
+    (intervals + 1,) int64
+        From 0 to n. O(n^2 log n) time at worst; O(n) memory, times 2^10 with noise.
+
+    Examples
+    --------
+    >>> cells = np.array([2, 3, 8, 1, 0, 2, 0, 4, 2, 4])
+    >>> least_cost_partition_all(cells, 2.0, step=2.0**-8)
+    array([ 0,  2,  3,  7, 10])
+    """
+    x = np.asarray(x)
+    cells = x.size
+    if scales is not None:
+        if words is None:
+            raise InputError(
+                "noise needs a source of words: got scales and no words. Pass both."
+            )
+        scales = _by_length(scales, cells, "scales")
+    prices = _by_length(penalty, cells, "penalties")
+    values, grid, penalties, noise, level = _prepared(x, prices, scales, step, quantile)
+    ranks, table = dense_ranks(values)
+    least = np.zeros(cells + 1, dtype=np.int64)
+    chosen = np.zeros(cells + 1, dtype=np.int64)
+    size = 32 if noise is None else NOISY_BLOCK
+    for begin in range(0, cells, size):
+        end = min(begin + size, cells)
+        costs = np.empty((end - begin, end), dtype=np.int64)
+        _costs_of_ends(values, ranks, table, grid, *level, begin, costs)
+        if noise is not None and words is not None:
+            costs = _with_noise(costs, begin, noise, words)
+        _extend_intervals(costs, penalties, begin, least, chosen)
+    boundaries = [cells]
+    while boundaries[-1] > 0:
+        boundaries.append(int(chosen[boundaries[-1]]))
+    return np.array(boundaries[::-1], dtype=np.int64)
+
+
+def _with_noise(
+    costs: IntArray, begin: int, scales: FloatArray, words: WordSource
+) -> IntArray:
+    from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
+
+    by_length = np.ascontiguousarray(costs.T)
+    for length in range(1, by_length.shape[0] + 1):
+        first = max(begin + 1, length)
+        row = by_length[length - 1, first - begin - 1 :]
+        start = (length << LENGTH_BITS) + first
+        subtract_geometric(row, words, start, float(scales[length - 1]))
+    return np.ascontiguousarray(by_length.T)

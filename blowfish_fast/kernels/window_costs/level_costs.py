@@ -1,0 +1,261 @@
+"""Costs of all buckets of power-of-two length, block of ends by block of ends.
+
+Serves DAWA's first stage (`interval_partition`). A bucket is named by its level k and
+its end e: [e - 2^k, e). Ends come in blocks of 2^15, so that a table of all n log n
+costs never exists; the levels of a block are independent jobs.
+
+    level       how                         ranks, for the block of ends |=====|
+      0 ..  5   cell by cell                none
+      6 ..  9   tiles of 512 ends           [-|-]
+     10 .. 12   tiles of 4096 ends          [--|--]
+     13 .. 15   one tile                    [-----|-----]
+     16 ..      tiles of many blocks        a state is carried from block to block
+    6 or more   if the whole array has at most 16 distinct values per cell of the
+                shortest bucket of its line: ranks of the whole array, state carried
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, IntArray, WordArray
+
+from .moving_pointer import CLOSED, MEAN, MODE, STATE_SIZE
+from .sliding_ranks import dense_ranks, rank_stretch
+from .window_deviation import SHORT, SHORT_LEVELS, short_deviations
+from .window_pinball import short_pinball
+from .window_slide import ABOVE, CHUNK, VALUES_PER_CELL, slide_tiles, slide_windows
+
+BLOCK = 1 << 15
+
+# First level, last level, ends per tile. A tile is as long as its longest bucket, so
+# a frame of two tiles holds every bucket that ends in the second.
+TILES = (
+    (6, 9, 1 << 9),
+    (10, 12, 1 << 12),
+    (13, 15, 1 << 15),
+    (16, 18, 1 << 18),
+    (19, 21, 1 << 21),
+    (22, 24, 1 << 24),
+    (25, 27, 1 << 27),
+    (28, 30, 1 << 30),
+)
+
+
+class Room(NamedTuple):
+    """Scratch of one thread."""
+
+    scratch: IntArray
+    bitmap: WordArray
+    marks_before: AnyArray
+    block_ranks: AnyArray
+    block_table: IntArray
+    ranks: AnyArray
+    table: IntArray
+    tally: AnyArray
+    tree: IntArray
+
+
+class LevelJob(NamedTuple):
+    """Fill ``rows[level]`` for some levels and the ends ``begin + 1 .. end``.
+
+    ``fill(begin, end, rows, room)`` is called block by block, in order.
+    """
+
+    levels: range
+    fill: Callable[[int, int, IntArray, Room], None]
+
+
+@dataclass
+class _Slide:
+    """A window length whose state is carried from block to block."""
+
+    recipe: IntArray
+    tally: AnyArray
+    state: IntArray = field(default_factory=lambda: np.zeros(STATE_SIZE, np.int64))
+    tree: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def fill(
+        self,
+        values: IntArray,
+        ranks: AnyArray,
+        table: IntArray,
+        first: int,
+        scratch: IntArray,
+        row: IntArray,
+    ) -> None:
+        done = 0
+        while done < row.size:
+            done += slide_windows(
+                values, ranks, table, first + done, self.recipe, self.state,
+                self.tally, self.tree, scratch, row[done:],
+            )  # fmt: skip
+            if done < row.size:
+                self.tree = np.empty(2 * table.size, dtype=np.int64)
+
+
+def _short_job(values: IntArray, recipes: IntArray) -> LevelJob:
+    levels = range(min(SHORT_LEVELS, len(recipes)))
+    recipes = recipes[: len(levels)]
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        if recipes[0, ABOVE] == MEAN:
+            short_deviations(
+                values, begin + 1, end - begin, recipes, room.scratch, rows
+            )
+            return
+        for level in levels:
+            first = max(begin + 1, 1 << level)
+            if first <= end:
+                row = rows[level, first - begin - 1 : end - begin]
+                short_pinball(values, first, recipes[level], room.scratch, row)
+
+    return LevelJob(levels, fill)
+
+
+def _tiled_job(
+    values: IntArray,
+    ranks: AnyArray,
+    distinct: int,
+    recipes: IntArray,
+    levels: range,
+    tile: int,
+) -> LevelJob:
+    """Levels on ranks of tiles, each no longer than a block."""
+    some = slice(levels.start, levels.stop)
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        origin = max(begin - BLOCK, 0)
+        cells = values[origin:end]
+        parent = ranks[origin:end]
+        parent_distinct = distinct
+        if distinct > 2 * BLOCK and tile < BLOCK:
+            # Ranking the block first keeps the bitmaps of its tiles small.
+            parent_distinct = rank_stretch(
+                parent, distinct, cells, room.bitmap, room.marks_before,
+                room.block_ranks, room.block_table,
+            )  # fmt: skip
+            parent = room.block_ranks
+        slide_tiles(
+            cells, parent, parent_distinct, begin + 1 - origin, end - begin, tile,
+            recipes[some], room.bitmap, room.marks_before, room.ranks, room.table,
+            room.tally, room.tree, room.scratch, rows[some],
+        )  # fmt: skip
+
+    return LevelJob(levels, fill)
+
+
+def _global_job(
+    values: IntArray, ranks: AnyArray, table: IntArray, recipe: IntArray, level: int
+) -> LevelJob:
+    """One level on the ranks of the whole array."""
+    slide = _Slide(recipe, np.empty(table.size, dtype=np.int32))
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        first = max(begin + 1, 1 << level)
+        if first <= end:
+            row = rows[level, first - begin - 1 : end - begin]
+            slide.fill(values, ranks, table, first, room.scratch, row)
+
+    return LevelJob(range(level, level + 1), fill)
+
+
+def _framed_job(
+    values: IntArray,
+    ranks: AnyArray,
+    distinct: int,
+    recipes: IntArray,
+    levels: range,
+    tile: int,
+) -> LevelJob:
+    """Levels on ranks of a frame of two tiles, each of many blocks."""
+    frame_ranks = np.empty(2 * tile, dtype=np.int32)
+    frame_table = np.empty(2 * tile + 2, dtype=np.int64)
+    size = 2 * tile + 2
+    slides = [_Slide(recipes[level], np.empty(size, np.int32)) for level in levels]
+    frame_distinct = 0
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        nonlocal frame_distinct
+        origin = max(begin - begin % tile - tile, 0)
+        frame = slice(origin, begin - begin % tile + tile)
+        if begin % tile == 0:
+            frame_distinct = rank_stretch(
+                ranks[frame], distinct, values[frame], room.bitmap, room.marks_before,
+                frame_ranks, frame_table,
+            )  # fmt: skip
+            for slide in slides:
+                slide.state[MODE] = CLOSED
+        table = frame_table[: frame_distinct + 2]
+        for level, slide in zip(levels, slides, strict=True):
+            first = max(begin + 1, 1 << level)
+            if first <= end:
+                row = rows[level, first - begin - 1 : end - begin]
+                slide.fill(
+                    values[frame], frame_ranks, table, first - origin, room.scratch, row
+                )
+
+    return LevelJob(levels, fill)
+
+
+def level_jobs(
+    values: IntArray, recipes: IntArray
+) -> tuple[list[LevelJob], Callable[[], Room]]:
+    """Plan the jobs that cost every bucket, and the room a thread needs for them.
+
+    Parameters
+    ----------
+    values : (cells,) int64, in 0 .. 2^51
+    recipes : (levels, 8) int64
+        How to finish each power of two up to the number of cells; see
+        `window_slide.window_recipe`.
+
+    Returns
+    -------
+    jobs : list of LevelJob
+        Together they cover all levels. A row of costs is filled for the ends that
+        leave room for the bucket; short rows are filled throughout.
+    make_room : callable
+        Makes the scratch of one thread.
+    """
+    count = len(recipes)
+    jobs = [_short_job(values, recipes)]
+    longest_tile = 0
+    distinct = 0
+    if count > SHORT_LEVELS:
+        ranks, table = dense_ranks(values)
+        distinct = table.size - 2
+        for lowest, highest, tile in TILES:
+            levels = range(lowest, min(highest + 1, count))
+            few_values = distinct <= VALUES_PER_CELL << lowest
+            if few_values or 2 * tile >= values.size:
+                jobs += [
+                    _global_job(values, ranks, table, recipes[level], level)
+                    for level in levels
+                ]
+            else:
+                make_job = _tiled_job if tile <= BLOCK else _framed_job
+                jobs.append(make_job(values, ranks, distinct, recipes, levels, tile))
+                longest_tile = max(longest_tile, min(tile, BLOCK))
+
+    def make_room() -> Room:
+        tiles = longest_tile
+        words = (distinct >> 6) + 1 if tiles else 0
+        block = 2 * BLOCK if tiles and distinct > 2 * BLOCK else 0
+        return Room(
+            scratch=np.empty((4, CHUNK + SHORT), dtype=np.int64),
+            bitmap=np.empty(words, dtype=np.uint64),
+            marks_before=np.empty(words, dtype=np.int32),
+            block_ranks=np.empty(block, dtype=np.int32),
+            block_table=np.empty(block + 2, dtype=np.int64),
+            ranks=np.empty(2 * tiles, dtype=np.int32),
+            table=np.empty(2 * tiles + 2, dtype=np.int64),
+            tally=np.empty(2 * tiles + 2, dtype=np.int32),
+            tree=np.empty(4 * tiles + 4, dtype=np.int64),
+        )
+
+    return jobs, make_room

@@ -1,0 +1,231 @@
+"""Pinball cost of every dyadic rectangle of a grid, in exact integers.
+
+Serves the sampled rectangles (`kernels.rectangle_partition`). The pinball cost of a
+rectangle is that of the window of its counts, as in `kernels.dyadic_costs`: what they
+deviate from their p/q-quantile, p times above and q - p times below. A merge sort that
+doubles heights first and widths then sorts all rectangles of one shape at a time:
+
+    height, width      1        2        4
+        1           counts -> pairs -> rows of 4
+        2           pairs  -> 2 x 2 -> 2 x 4         each row from the one above it,
+        4           fours  -> 4 x 2 -> 4 x 4         then along itself
+
+Rectangles lie on the next powers of two; one cut by the end of the grid has the cells
+it has, and one beyond the end does not exist. The sorted cells of a rectangle stand
+together, band after band of rows:
+
+    band of 2 rows     | 2 x w | 2 x w | 2 x rest |
+
+O(n log(rows) log(columns)) time; the costs are 4n numbers.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import helper, kernel
+
+from .dyadic_costs import count_cap
+
+
+@helper
+def _merge_runs(
+    source: IntArray,
+    left: int,
+    left_size: int,
+    right: int,
+    right_size: int,
+    target: IntArray,
+    place: int,
+) -> None:
+    """Merge two sorted runs of `source` into `target`, from `place` on."""
+    one = np.uintp(1)
+    first, second = np.uintp(left), np.uintp(right)
+    low = np.uintp(place)
+    if left_size == right_size:
+        # From both ends at once: each end writes half of the cells, so no pointer can
+        # run out of its run, and nothing depends on a predicted branch.
+        first_end = first + np.uintp(left_size)
+        second_end = second + np.uintp(right_size)
+        high = low + np.uintp(2 * left_size)
+        for _ in range(left_size):
+            from_first, from_second = source[first], source[second]
+            takes_first = from_first <= from_second
+            target[low] = from_first if takes_first else from_second
+            move = np.uintp(takes_first)
+            first += move
+            second += one - move
+            low += one
+            from_first, from_second = source[first_end - one], source[second_end - one]
+            takes_second = from_first <= from_second
+            high -= one
+            target[high] = from_second if takes_second else from_first
+            move = np.uintp(takes_second)
+            second_end -= move
+            first_end -= one - move
+    else:
+        first_end = first + np.uintp(left_size)
+        second_end = second + np.uintp(right_size)
+        for _ in range(left_size + right_size):
+            if second >= second_end or (
+                first < first_end and source[first] <= source[second]
+            ):
+                target[low] = source[first]
+                first += one
+            else:
+                target[low] = source[second]
+                second += one
+            low += one
+
+
+@helper
+def _sorted_cost(
+    ordered: IntArray, start: int, size: int, numerator: int, denominator: int
+) -> int:
+    """Return the cost of the sorted cells [start, start + size)."""
+    rank = (numerator * size + denominator - 1) // denominator
+    below = np.int64(0)
+    for place in range(np.uintp(start), np.uintp(start + rank)):
+        below += ordered[place]
+    above = np.int64(0)
+    for place in range(np.uintp(start + rank), np.uintp(start + size)):
+        above += ordered[place]
+    centre = ordered[np.uintp(start + rank - 1)]
+    excess = above - (size - rank) * centre
+    lack = rank * centre - below
+    return int(numerator * excess + (denominator - numerator) * lack)
+
+
+@kernel
+def _double_heights(
+    source: IntArray,
+    target: IntArray,
+    shape: tuple[int, int],
+    height: int,
+    quantile: tuple[int, int],
+) -> IntArray:
+    """Merge columns of `height` cells in pairs, one below the other; return costs."""
+    rows, columns = shape
+    bands = (rows + 2 * height - 1) // (2 * height)
+    costs = np.empty((bands, columns), dtype=np.int64)
+    for band in range(bands):
+        top = 2 * height * band
+        upper = min(height, rows - top)
+        lower = min(height, rows - top - upper)
+        for column in range(columns):
+            place = top * columns + (upper + lower) * column
+            _merge_runs(
+                source,
+                top * columns + upper * column,
+                upper,
+                (top + upper) * columns + lower * column,
+                lower,
+                target,
+                place,
+            )
+            costs[band, column] = _sorted_cost(
+                target, place, upper + lower, quantile[0], quantile[1]
+            )
+    return costs
+
+
+@kernel
+def _double_widths(
+    source: IntArray,
+    target: IntArray,
+    shape: tuple[int, int],
+    height: int,
+    width: int,
+    quantile: tuple[int, int],
+) -> IntArray:
+    """Merge rectangles of `height` by `width` cells side by side; return costs."""
+    rows, columns = shape
+    bands = (rows + height - 1) // height
+    blocks = (columns + 2 * width - 1) // (2 * width)
+    costs = np.empty((bands, blocks), dtype=np.int64)
+    for band in range(bands):
+        top = height * band
+        tall = min(height, rows - top)
+        for block in range(blocks):
+            start = 2 * width * block
+            left = tall * min(width, columns - start)
+            both = tall * min(2 * width, columns - start)
+            place = top * columns + tall * start
+            _merge_runs(source, place, left, place + left, both - left, target, place)
+            costs[band, block] = _sorted_cost(
+                target, place, both, quantile[0], quantile[1]
+            )
+    return costs
+
+
+def _all_widths(
+    tall: IntArray, shape: tuple[int, int], height: int, quantile: tuple[int, int]
+) -> list[IntArray]:
+    """Return the costs of rectangles of `height` rows and 2, 4 .. columns."""
+    found = []
+    source = tall
+    target, spare = np.empty_like(tall), np.empty_like(tall)
+    for power in range((shape[1] - 1).bit_length()):
+        found.append(
+            _double_widths(source, target, shape, height, 1 << power, quantile)
+        )
+        source, target, spare = target, spare, target
+    return found
+
+
+def dyadic_rectangle_costs(
+    counts: IntArray, numerator: int, denominator: int, *, threads: int = 1
+) -> list[list[IntArray]]:
+    """Return the integer pinball cost of every dyadic rectangle.
+
+    Parameters
+    ----------
+    counts : (rows, columns) int64
+        Counts; below 0 and above ``count_cap(cells, denominator)`` they are cut.
+    numerator, denominator : int
+        The quantile, strictly between 0 and 1.
+    threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    list of lists of int64 arrays
+        Item [i][j] holds `denominator` times the pinball cost of each rectangle of 2**i
+        rows and 2**j columns that has a cell: ``ceil(rows / 2**i)`` by ``ceil(columns /
+        2**j)`` numbers. The last item of the last list has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> costs = dyadic_rectangle_costs(np.array([[3, 0], [2, 2]]), 3, 4)
+    >>> costs[1][0].tolist(), costs[0][1].tolist(), costs[1][1].tolist()
+    ([[1, 2]], [[3], [0]], [[5]])
+    """
+    if counts.ndim != 2 or counts.size == 0:
+        raise InputError(f"a grid has rows and columns, but counts are {counts.shape}")
+    if not 0 < numerator < denominator:
+        raise InputError(
+            f"a quantile lies strictly between 0 and 1, not {numerator}/{denominator}"
+        )
+    shape = (int(counts.shape[0]), int(counts.shape[1]))
+    quantile = (int(numerator), int(denominator))
+    cut = np.clip(counts.reshape(-1), 0, count_cap(counts.size, denominator))
+    tall = np.ascontiguousarray(cut, dtype=np.int64)
+    firsts = [np.zeros(shape, dtype=np.int64)]
+    tasks: list[Future[list[IntArray]]] = []
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        for level in range((shape[0] - 1).bit_length() + 1):
+            if level:
+                merged = np.empty_like(tall)
+                half = 1 << (level - 1)
+                firsts.append(_double_heights(tall, merged, shape, half, quantile))
+                tall = merged
+            if level >= threads:
+                # No more sorted copies at a time than there are threads, and one.
+                tasks[level - threads].result()
+            tasks.append(pool.submit(_all_widths, tall, shape, 1 << level, quantile))
+    return [[first, *task.result()] for first, task in zip(firsts, tasks, strict=True)]

@@ -1,0 +1,360 @@
+"""Costs of all windows of one length, or of several, over stretches of cells.
+
+Serves DAWA's first stage. Windows are named by their end: [end - length, end).
+Each window runs through `moving_pointer`, or `fenwick_window` when its steps are
+spent, a thousand windows at a time; what they emit is finished into costs at once,
+while it is still near.
+
+    ends        tile 0        tile 1        tile 2
+              |-------------|-------------|----
+    ranks of    [------- frame of tile 1 ------]     one tile before, for the starts
+
+Ranks may be those of the whole array, with a state carried from block to block, or
+local to a tile when the array has many more distinct values than a window has cells:
+then the pointer walks over the values at hand only.
+
+A *recipe* (small int64 array) says how a window is finished:
+
+    FORM        GRID_DEVIATION, FLOAT_DEVIATION, GRID_PINBALL, EXACT_PINBALL
+    LENGTH      cells of the window
+    SHIFT       its binary logarithm, or -1
+    ABOVE       cells above the centre, or MEAN
+    EXPONENT    costs are rounded down to multiples of 2^EXPONENT
+    NUMERATOR, DENOMINATOR      the pinball level
+    PENALTY     added to every cost
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, IntArray, WordArray
+from blowfish_fast.kernels._jit import kernel
+
+from .fenwick_window import plant_tree, slide_tree
+from .moving_pointer import (
+    CLOSED,
+    EXHAUSTED,
+    MEAN,
+    MODE,
+    STATE_SIZE,
+    TREE,
+    WALKING,
+    open_window,
+    walk_mean,
+    walk_statistic,
+)
+from .sliding_ranks import dense_ranks, rank_stretch
+
+FORM, LENGTH, SHIFT, ABOVE, EXPONENT, NUMERATOR, DENOMINATOR, PENALTY = range(8)
+GRID_DEVIATION, FLOAT_DEVIATION, GRID_PINBALL, EXACT_PINBALL = range(4)
+
+CHUNK = 1024
+
+# Ranks of the whole array serve a window while it has at most this many distinct
+# values per cell of the window; with more, the pointer would walk over strangers.
+VALUES_PER_CELL = 16
+SMALLEST_TILE = 512
+
+
+def window_recipe(
+    form: int,
+    length: int,
+    *,
+    exponent: int = 0,
+    penalty: int = 0,
+    quantile: tuple[int, int] | None = None,
+) -> IntArray:
+    """Return the recipe for windows of one length.
+
+    With `quantile` (a, b) the centre is the order statistic that minimises the
+    pinball cost of level a / b: the smallest with at least a / b of the cells at or
+    below it.
+    """
+    shift = length.bit_length() - 1 if length & (length - 1) == 0 else -1
+    above = MEAN
+    numerator, denominator = quantile or (0, 1)
+    if quantile is not None:
+        above = min((denominator - numerator) * length // denominator, length - 1)
+    return np.array(
+        [form, length, shift, above, exponent, numerator, denominator, penalty],
+        dtype=np.int64,
+    )
+
+
+@kernel
+def _finish_deviations(
+    whole: IntArray, part: IntArray, recipe: IntArray, row: IntArray
+) -> None:
+    # deviation / 2^exponent = (whole - part / 2^shift) * 2^(1 - exponent)
+    up = max(1 - recipe[EXPONENT], 0)
+    down = max(recipe[EXPONENT] - 1, 0)
+    left = max(up - recipe[SHIFT], 0)
+    right = max(recipe[SHIFT] - up, 0)
+    ceiling = (np.int64(1) << right) - 1
+    penalty = recipe[PENALTY]
+    for i in range(row.size):
+        low = ((part[i] << left) + ceiling) >> right
+        row[i] = (((whole[i] << up) - low) >> down) + penalty
+
+
+@kernel
+def _finish_floats(
+    whole: IntArray, part: IntArray, recipe: IntArray, row: IntArray
+) -> None:
+    # Taking the whole quotient off first leaves nothing to cancel in the floats.
+    length = recipe[LENGTH]
+    floats = row.view(np.float64)
+    for i in range(row.size):
+        twice = 2 * part[i]
+        quotient = twice // length
+        remainder = twice - quotient * length
+        floats[i] = np.float64(2 * whole[i] - quotient) - np.float64(
+            remainder
+        ) / np.float64(length)
+
+
+@kernel
+def _finish_pinball(
+    whole: IntArray, part: IntArray, recipe: IntArray, row: IntArray
+) -> None:
+    # cost / 2^exponent = (whole - weight * part / denominator) * 2^-exponent; `part`
+    # is divided before it is multiplied, so nothing outgrows the cost itself.
+    up = max(-recipe[EXPONENT], 0)
+    down = max(recipe[EXPONENT], 0)
+    denominator = recipe[DENOMINATOR]
+    weight = denominator - recipe[NUMERATOR]
+    penalty = recipe[PENALTY]
+    if denominator & (denominator - 1) == 0:
+        mask = denominator - 1
+        bits = np.int64(0)
+        while (np.int64(1) << bits) < denominator:
+            bits += 1
+        for i in range(row.size):
+            low = ((weight * (part[i] & mask) << up) + mask) >> bits
+            high = whole[i] - weight * (part[i] >> bits)
+            row[i] = (((high << up) - low) >> down) + penalty
+    else:
+        for i in range(row.size):
+            quotient = part[i] // denominator
+            remainder = part[i] - quotient * denominator
+            low = ((weight * remainder << up) + denominator - 1) // denominator
+            high = whole[i] - weight * quotient
+            row[i] = (((high << up) - low) >> down) + penalty
+
+
+@kernel
+def _finish_exact_pinball(
+    whole: IntArray, part: IntArray, recipe: IntArray, row: IntArray
+) -> None:
+    denominator = recipe[DENOMINATOR]
+    weight = denominator - recipe[NUMERATOR]
+    for i in range(row.size):
+        row[i] = denominator * whole[i] - weight * part[i]
+
+
+@kernel
+def finish_windows(
+    whole: IntArray, part: IntArray, recipe: IntArray, row: IntArray
+) -> None:
+    """Turn what the windows emitted into costs; floats are stored by their bits."""
+    if recipe[FORM] == GRID_DEVIATION:
+        _finish_deviations(whole, part, recipe, row)
+    elif recipe[FORM] == FLOAT_DEVIATION:
+        _finish_floats(whole, part, recipe, row)
+    elif recipe[FORM] == GRID_PINBALL:
+        _finish_pinball(whole, part, recipe, row)
+    else:
+        _finish_exact_pinball(whole, part, recipe, row)
+
+
+@kernel
+def slide_windows(
+    values: IntArray,
+    ranks: AnyArray,
+    table: IntArray,
+    first: int,
+    recipe: IntArray,
+    state: IntArray,
+    tally: AnyArray,
+    tree: IntArray,
+    scratch: IntArray,
+    row: IntArray,
+) -> int:
+    """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
+
+    Parameters
+    ----------
+    values, ranks : (cells,) int64, int32
+        A frame of cells and their ranks; ends count from the frame's first cell.
+    table : (distinct + 2,) int64
+        Value of each rank, between sentinels.
+    first : int
+        End of the first window, at least its length.
+    state : (STATE_SIZE,) int64
+        Of this length; with mode CLOSED the window is opened anew, otherwise it
+        stands at the window that ends at ``first - 1``.
+    tally : (>= distinct + 2,) int32
+        Of this length, carried along with the state.
+    tree : (0,) or (>= 2 distinct + 4,) int64
+        Room for the Fenwick tree.
+    scratch : (2, CHUNK) int64
+    row : (ends,) int64
+        Receives the costs.
+
+    Returns
+    -------
+    int
+        Number of windows done: fewer than ``row.size`` when the steps are spent
+        and there is no room for a tree.
+    """
+    length = recipe[LENGTH]
+    shift = recipe[SHIFT]
+    above = recipe[ABOVE]
+    for begun in range(0, row.size, CHUNK):
+        size = min(CHUNK, row.size - begun)
+        whole = scratch[0, :size]
+        part = scratch[1, :size]
+        start = first + begun - length
+        done = 0
+        if state[MODE] == CLOSED:
+            open_window(
+                values[start:], ranks[start:], length, shift, above, table, tally,
+                state, whole, part,
+            )  # fmt: skip
+            done = 1
+        before = start + done - 1
+        if state[MODE] == WALKING and done < size:
+            if above < 0:
+                done += walk_mean(
+                    values[before:], values[before + length :], ranks[before:],
+                    ranks[before + length :], length, shift, table, tally, state,
+                    whole[done:], part[done:],
+                )  # fmt: skip
+            else:
+                done += walk_statistic(
+                    values[before:], values[before + length :], ranks[before:],
+                    ranks[before + length :], length, above, table, tally, state,
+                    whole[done:], part[done:],
+                )  # fmt: skip
+        if state[MODE] == EXHAUSTED:
+            if tree.size < 2 * table.size:
+                finish_windows(
+                    whole[:done], part[:done], recipe, row[begun : begun + done]
+                )
+                return begun + done
+            plant_tree(tally, table, tree)
+            state[MODE] = TREE
+        if state[MODE] == TREE and done < size:
+            before = start + done - 1
+            slide_tree(
+                values[before:], values[before + length :], ranks[before:],
+                ranks[before + length :], length, shift, above, table, tree, state,
+                whole[done:], part[done:],
+            )  # fmt: skip
+        finish_windows(whole, part, recipe, row[begun : begun + size])
+    return row.size
+
+
+@kernel
+def slide_tiles(
+    values: IntArray,
+    parent: AnyArray,
+    parent_distinct: int,
+    first: int,
+    ends: int,
+    tile: int,
+    recipes: IntArray,
+    bitmap: WordArray,
+    marks_before: AnyArray,
+    ranks: AnyArray,
+    table: IntArray,
+    tally: AnyArray,
+    tree: IntArray,
+    scratch: IntArray,
+    rows: IntArray,
+) -> int:
+    """Cost several lengths with ranks local to tiles of `tile` ends.
+
+    Parameters
+    ----------
+    values, parent : (cells,) int64, int32
+        A frame of cells and their ranks in it; `first` - 1 is the cell that the first
+        end includes, so the frame reaches back at least `tile` cells before it, or
+        to the beginning of the array.
+    recipes : (lengths, 8) int64
+        Lengths up to `tile`.
+    rows : (lengths, >= ends) int64
+        Receives length by length the costs for `ends` ends from `first` on; an end
+        before which a window has no room is left alone.
+    bitmap, marks_before, ranks, table, tally, tree, scratch
+        Room for ``2 tile`` cells.
+
+    Returns
+    -------
+    int
+        How many times a Fenwick tree was needed.
+    """
+    state = np.zeros(STATE_SIZE, dtype=np.int64)
+    trees = 0
+    for offset in range(0, ends, tile):
+        begin = max(first - 1 + offset - tile, 0)
+        end = first - 1 + min(offset + tile, ends)
+        distinct = rank_stretch(
+            parent[begin:end], parent_distinct, values[begin:end], bitmap,
+            marks_before, ranks, table,
+        )  # fmt: skip
+        for index in range(recipes.shape[0]):
+            recipe = recipes[index]
+            skipped = max(recipe[LENGTH] - (first + offset), 0)
+            if skipped >= end - (first - 1 + offset):
+                continue
+            state[MODE] = CLOSED
+            slide_windows(
+                values[begin:end], ranks, table[: distinct + 2],
+                first + offset + skipped - begin, recipe, state, tally, tree, scratch,
+                rows[index, offset + skipped : min(offset + tile, ends)],
+            )  # fmt: skip
+            trees += state[MODE] == TREE
+    return trees
+
+
+def all_windows(values: IntArray, recipe: IntArray) -> IntArray:
+    """Return the cost of every window of one length, from left to right."""
+    length = int(recipe[LENGTH])
+    row = np.empty(values.size - length + 1, dtype=np.int64)
+    scratch = np.empty((2, CHUNK), dtype=np.int64)
+    ranks, table = dense_ranks(values)
+    distinct = table.size - 2
+    tile = max(SMALLEST_TILE, 2 << (length - 1).bit_length())
+    if distinct > VALUES_PER_CELL * length and 2 * tile < values.size:
+        words = (distinct >> 6) + 1
+        slide_tiles(
+            values,
+            ranks,
+            distinct,
+            length,
+            row.size,
+            tile,
+            recipe[np.newaxis],
+            np.empty(words, dtype=np.uint64),
+            np.empty(words, dtype=np.int32),
+            np.empty(2 * tile, dtype=np.int32),
+            np.empty(2 * tile + 2, dtype=np.int64),
+            np.empty(2 * tile + 2, dtype=np.int32),
+            np.empty(4 * tile + 4, dtype=np.int64),
+            scratch,
+            row[np.newaxis],
+        )
+        return row
+    state = np.zeros(STATE_SIZE, dtype=np.int64)
+    tally = np.empty(table.size, dtype=np.int32)
+    tree = np.empty(0, dtype=np.int64)
+    done = 0
+    while done < row.size:
+        done += slide_windows(
+            values, ranks, table, length + done, recipe, state, tally, tree, scratch,
+            row[done:],
+        )  # fmt: skip
+        tree = np.empty(2 * table.size, dtype=np.int64)
+    return row

@@ -1,0 +1,1 @@
+"""The private border: the only room that sees true counts and draws noise."""

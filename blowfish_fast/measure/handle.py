@@ -1,0 +1,278 @@
+"""The only way to true counts.
+
+A mechanism never holds counts. It receives a `Handle`, asks it to select something
+public or to measure a strategy, and gets back public values only. The handle charges
+one account before it looks, draws all noise itself, in one place, after checking the
+exact cost of what was asked, and records every call for audits.
+
+    handle = counts + policy + account
+    handle.select(selector, epsilon)   -> a public choice
+    handle.measure(strategy, epsilon)  -> noisy rows
+    handle.on(buckets)                 -> the same account on bucket totals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import (
+    BudgetError,
+    DataDependentError,
+    EpsilonError,
+    PrivacyError,
+)
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form
+
+from .noise import Scales, Spread, measured_rows
+
+if TYPE_CHECKING:
+    from .randomness import Randomness
+
+Chosen = TypeVar("Chosen", covariant=True)
+Progress = Callable[[str], None]
+
+
+class Selector(Protocol[Chosen]):
+    """Chooses something public from true counts, privately.
+
+    It calibrates itself to the policy it is given; nobody outside it halves epsilon.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the record of calls."""
+        ...
+
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Chosen:
+        """Return a choice that is epsilon-private under `policy`."""
+        ...
+
+
+class Strategy(Protocol):
+    """Says what is measured, with which noise, and what follows from it.
+
+    Nothing but `rows` touches counts, so the error is known before a cent is spent.
+    """
+
+    kind: ClassVar[str]
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the exact values that are measured."""
+        ...
+
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return noise scales whose worst policy edge costs at most epsilon."""
+        ...
+
+    def cost(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the exact cost of the worst policy edge (or a bound above it)."""
+        ...
+
+    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
+        """Return what leaves the handle: rows with one independent draw per scale."""
+        ...
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the best linear estimate of the cells."""
+        ...
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise, for explicit forms."""
+        ...
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Return how far answers may lie off, but for a probability of `miss`."""
+        ...
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        ...
+
+    def pack(self) -> dict[str, Any]:
+        """Return arrays and plain values from which the strategy is rebuilt."""
+        ...
+
+
+class Measurement(NamedTuple):
+    """Noisy rows of a strategy on buckets of the domain's cells; public."""
+
+    strategy: Strategy
+    scales: Scales
+    noisy: IntArray
+    buckets: Buckets
+
+    def estimate(self) -> FloatArray:
+        """Return the linear estimate of every cell, in C order."""
+        return self.buckets.expand(self.strategy.infer(self.noisy, self.scales))
+
+
+class Call(NamedTuple):
+    """One entry of the record: what was drawn, at which price."""
+
+    kind: str
+    name: str
+    epsilon: Fraction
+    scales: Scales | None
+
+
+@dataclass
+class Account:
+    """Epsilon of one release: what was granted, what was spent, on which calls."""
+
+    granted: Fraction
+    spent: Fraction = Fraction(0)
+    calls: list[Call] = field(default_factory=list)
+
+    def charge(self, call: Call) -> None:
+        """Charge before anything is drawn; refuse what the grant does not cover."""
+        if call.epsilon <= 0:
+            raise EpsilonError(f"a step must cost more than 0; received {call.epsilon}")
+        spent = self.spent + call.epsilon
+        if spent > self.granted:
+            raise BudgetError(
+                f"{call.name} asks for {float(call.epsilon):g} and only "
+                f"{float(self.granted - self.spent):g} of {float(self.granted):g} is "
+                "left; give the last step private.remaining"
+            )
+        self.spent = spent
+        self.calls.append(call)
+
+
+class Handle:
+    """Access to counts under one policy and one account.
+
+    `policy` is the one without constraints, which is all that strategies and selectors
+    see. Constraints make several records move together, so what is drawn may cost only
+    the epsilon that was charged divided by their factor; this division happens here.
+    """
+
+    def __init__(
+        self,
+        counts: IntArray | None,
+        policy: Policy,
+        account: Account,
+        rng: Randomness | None,
+        *,
+        buckets: Buckets | None = None,
+        progress: Progress | None = None,
+        factor: int | None = None,
+    ) -> None:
+        self._counts = counts
+        self._account = account
+        self._rng = rng
+        self._progress = progress
+        self._factor = policy.factor if factor is None else factor
+        self.policy = policy.unconstrained
+        self.buckets = buckets or Buckets.single_cells(policy.domain.size)
+
+    @property
+    def remaining(self) -> Fraction:
+        """Epsilon that is left."""
+        return self._account.granted - self._account.spent
+
+    @property
+    def rehearsing(self) -> bool:
+        """Whether there are no counts: a dry run that predicts the error."""
+        return self._counts is None
+
+    @property
+    def public_totals(self) -> IntArray:
+        """Number of records of each component; refused where it is private."""
+        components = self.policy.components()
+        if components.private.any():
+            raise PrivacyError(
+                "the number of records is private under this policy "
+                f"({self.policy.neighbours}); measure it instead of reading it"
+            )
+        if self._counts is None:
+            return np.zeros(components.count, dtype=np.int64)
+        if components.labels is None:
+            return np.array([self._counts.sum()])
+        totals = np.zeros(components.count, dtype=np.int64)
+        np.add.at(totals, components.labels, self._counts)
+        return totals
+
+    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
+        """Charge, then let `selector` choose from the counts."""
+        if self._counts is None or self._rng is None:
+            raise DataDependentError(
+                f"{selector.name} chooses from the data, so the error of this "
+                "mechanism cannot be predicted before it is released"
+            )
+        self._report(f"choosing: {selector.name}")
+        self._account.charge(Call("select", selector.name, epsilon, None))
+        drawn_at = epsilon / self._factor
+        return selector.select(
+            self._counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
+        )
+
+    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+        """Charge, then add noise to the strategy's rows."""
+        scales = strategy.scales(self.policy, epsilon / self._factor)
+        cost = strategy.cost(self.policy, scales) * self._factor
+        if cost > epsilon:
+            raise PrivacyError(
+                f"{strategy.kind} would cost {float(cost):g} on the worst edge and was "
+                f"granted {float(epsilon):g}; its scales are wrong, nothing was drawn"
+            )
+        self._report(f"measuring: {strategy.kind}")
+        self._account.charge(Call("measure", strategy.kind, epsilon, scales))
+        if self._counts is None or self._rng is None:
+            counts = np.zeros(self.policy.domain.size, dtype=np.int64)
+            noise = np.zeros(scales.rates.size, dtype=np.int64)
+        else:
+            counts = self._counts
+            noise = _draw(scales, self._rng)
+        noisy = strategy.published(strategy.rows(counts), noise, scales)
+        return Measurement(strategy, scales, noisy, self.buckets)
+
+    def on(self, buckets: Buckets) -> Handle:
+        """Return the same account on bucket totals, under the quotient policy."""
+        return Handle(
+            None if self._counts is None else buckets.sum(self._counts),
+            self.policy.project(buckets),
+            self._account,
+            self._rng,
+            buckets=self.buckets.then(buckets),
+            progress=self._progress,
+            factor=self._factor,
+        )
+
+    def _report(self, step: str) -> None:
+        if self._progress is not None and not self.rehearsing:
+            self._progress(step)
+
+
+def _draw(scales: Scales, rng: Randomness) -> IntArray:
+    """Return one exact discrete Laplace draw per measured scale, 0 elsewhere."""
+    measured = measured_rows(scales)
+    rates = scales.rates[measured]
+    if rates.size == 0:
+        return np.zeros(scales.rates.size, dtype=np.int64)
+    # One shared scale is the faster path of the sampler.
+    shared = bool((rates == rates[0]).all())
+    draws = (
+        rng.laplace(scales.unit, int(rates[0]), size=rates.size)
+        if shared
+        else rng.laplace(scales.unit, rates)
+    )
+    if draws.size == scales.rates.size:
+        return draws
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    noise[measured] = draws
+    return noise

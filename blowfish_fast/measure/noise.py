@@ -1,0 +1,358 @@
+"""Scales of discrete Laplace noise, its law, and bounds on sums of it.
+
+All noise is P(Z = z) proportional to exp(-|z| / b) on the integers. A measurement
+has one scale per row, held as integers so that its cost is an exact fraction:
+
+    row      0     1     2     3
+    rate     5     5     0     0       scale of row i = unit / rate[i]
+    exact    no    no    no    yes     row 2 is not measured, row 3 needs no noise
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+
+# Integer weights before they are scaled to rates, and the budget in units; their
+# product must stay below 2^63.
+WEIGHT_BITS = 30
+BUDGET_BITS = 32
+# Rows noisier than this tell nothing; they are not measured at all.
+LARGEST_SCALE_BITS = 40
+
+
+class Scales(NamedTuple):
+    """Noise scales of the rows of one measurement, as exact rationals.
+
+    Row i carries noise of scale ``unit / rates[i]``; rate 0 means that it is not
+    measured, unless `exact` marks it as a row that no edge of the policy moves, which
+    is published as it is.
+    """
+
+    rates: IntArray
+    unit: int
+    exact: BoolArray
+
+    @property
+    def measured(self) -> BoolArray:
+        """Rows that carry noise."""
+        return (self.rates > 0) & ~self.exact
+
+    @property
+    def widths(self) -> FloatArray:
+        """Scale b of each row; 0 where there is no noise (exact or unmeasured)."""
+        widths = np.zeros(self.rates.size)
+        noisy = self.measured
+        widths[noisy] = self.unit / self.rates[noisy]
+        return widths
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each row: 0 where exact, infinite where not measured."""
+        variances = np.full(self.rates.size, np.inf)
+        noisy = self.measured
+        variances[noisy] = laplace_variance(self.unit / self.rates[noisy])
+        variances[self.exact] = 0.0
+        return variances
+
+
+def measured_rows(scales: Scales) -> slice | BoolArray:
+    """Return an index of the rows that carry noise: a slice where they lie together.
+
+    A slice reads and writes without copies, which at many rows is most of the work.
+
+    Examples
+    --------
+    >>> none = np.zeros(3, dtype=np.bool_)
+    >>> measured_rows(Scales(np.array([5, 5, 0]), 8, none))
+    slice(0, 2, None)
+    >>> measured_rows(Scales(np.array([5, 0, 5]), 8, none))
+    array([ True, False,  True])
+    """
+    measured = scales.measured
+    count = int(np.count_nonzero(measured))
+    first = int(measured.argmax()) if count else 0
+    together = slice(first, first + count)
+    return together if measured[together].all() else measured
+
+
+def integer_weights(weights: FloatArray) -> IntArray:
+    """Round weights in [0, 1] to integers, the form in which the worst edge is found.
+
+    A positive weight too small to matter becomes 0: its row is not measured.
+    """
+    return np.floor(weights * float(2**WEIGHT_BITS)).astype(np.int64)
+
+
+def scales_within(
+    weights: IntArray, worst: int, epsilon: Fraction, exact: BoolArray
+) -> Scales:
+    """Give each row a rate in proportion to its weight, the worst edge costing epsilon.
+
+    `worst` is the largest sum of `weights` over the rows that one edge moves (each
+    counted as often as the edge moves it). Flooring each rate keeps the sum of rates
+    on every edge at most ``epsilon * unit``.
+    """
+    unit = budget_unit(epsilon)
+    budget = math.floor(epsilon * unit)
+    if worst == 0:
+        rates = np.zeros(weights.size, dtype=np.int64)
+    else:
+        # floor(w * budget / worst) exactly: weights < 2^31, budget < 2^32.
+        rates = weights * np.int64(budget)
+        rates //= np.int64(worst)
+    if unit >> LARGEST_SCALE_BITS:
+        rates[rates < unit >> LARGEST_SCALE_BITS] = 0
+    rates[exact] = 0
+    return Scales(rates, unit, exact)
+
+
+def budget_unit(epsilon: Fraction) -> int:
+    """Return the power of two that gives `epsilon` about 32 bits, below 2^52."""
+    bits = BUDGET_BITS - 1 - math.ceil(math.log2(epsilon))
+    return int(2 ** min(max(bits, 0), 52))
+
+
+def laplace_variance(width: FloatArray | float) -> FloatArray:
+    """Return the variance 2 q / (1 - q)^2 of discrete Laplace noise, q = exp(-1/b).
+
+    Written as 1 / (2 sinh(1 / 2b)^2), which keeps its accuracy for large b.
+    """
+    half = 0.5 / np.asarray(width, dtype=np.float64)
+    # Beyond 350 the variance is below the smallest double.
+    variance: FloatArray = 0.5 / np.sinh(np.minimum(half, 350.0)) ** 2
+    return variance
+
+
+def laplace_mean_size(width: float) -> float:
+    """Return E|Z| = 1 / sinh(1/b) of discrete Laplace noise; about b for large b.
+
+    Width 0 stands for no noise.
+    """
+    return 1.0 / math.sinh(min(1.0 / width, 700.0)) if width else 0.0
+
+
+class Spread(NamedTuple):
+    """What is known of the noise in each query's answer, before anything is drawn.
+
+    The answer is off by a sum of a_i Z_i with Z_i of scale b_i: `variance` is its
+    exact variance, `square` the sum of (a_i b_i)^2 and `largest` the largest
+    |a_i b_i|.
+    """
+
+    variance: FloatArray
+    square: FloatArray
+    largest: FloatArray
+
+
+def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
+    """Bound P(|sum a_i Z_i| > distance) for each query.
+
+    The moment function of discrete Laplace noise is at most the continuous one,
+    1 / (1 - s^2 b^2), because cosh(ut) - 1 <= u^2 (cosh t - 1) for |u| <= 1; and
+    -ln(1 - y) / y increases, so the sum over rows is at most
+    -(square / largest^2) ln(1 - s^2 largest^2). The best s has a closed form.
+    """
+    square, largest = spread.square, spread.largest
+    noisy = (largest > 0) & (square > 0)
+    safe = np.where(noisy, largest, 1.0)
+    total = np.where(noisy, square, 1.0)
+    exponent, _ = _best_exponent(distance, total, safe)
+    bound: FloatArray = np.minimum(1.0, 2.0 * np.exp(np.minimum(exponent, 0.0)))
+    return np.where(noisy, bound, 0.0)
+
+
+def _best_exponent(
+    distance: FloatArray, total: FloatArray, safe: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least exponent over all s, and s in units of 1 / `safe`."""
+    reach = distance * safe
+    root = np.hypot(total, reach)
+    both = total + root
+    slope = reach / both
+    # 1 - slope without cancellation: the noise may be tiny beside the distance.
+    rest = total * (1.0 + total / (root + reach)) / both
+    exponent = -(total / safe**2) * _log_rest(slope, rest) - slope * distance / safe
+    return exponent, slope
+
+
+def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return ln(1 - slope^2), exact to rounding at both ends; rest = 1 - slope."""
+    near_one = np.log(rest) + np.log1p(slope)
+    near_zero = np.log1p(-(np.minimum(slope, 0.5) ** 2))
+    return np.where(slope > 0.5, near_one, near_zero)
+
+
+def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
+    """Return the smallest distance whose Chernoff bound is at most `miss`.
+
+    Bisection from above; the upper end is returned, so the bound holds for the number
+    returned, not for one next to it. Queries of one spread share a half-width, and
+    often all have one spread, which comes back with every release.
+    """
+    pairs = np.stack([spread.square, spread.largest], axis=-1)
+    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
+    if len(distinct) == 1:
+        (square, largest) = distinct[0].tolist()
+        return np.full(len(pairs), _shared_half_width(square, largest, miss))
+    square, largest = np.ascontiguousarray(distinct.T)
+    half: FloatArray = _bisected(square, largest, miss)[place.reshape(-1)]
+    return half
+
+
+@lru_cache(maxsize=1024)
+def _shared_half_width(square: float, largest: float, miss: float) -> float:
+    return float(_bisected(np.array([square]), np.array([largest]), miss)[0])
+
+
+def _bisected(square: FloatArray, largest: FloatArray, miss: float) -> FloatArray:
+    spread = Spread(square, square, largest)
+    low = np.zeros(square.size)
+    high = np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    short, far = _around_root(spread, high, miss)
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        open_ends = (low < middle) & (middle < high)
+        if not open_ends.any():
+            break
+        # The bound falls with the distance: only near its root has it to be asked.
+        enough = middle >= far
+        unclear = open_ends & (middle > short) & ~enough
+        if unclear.any():
+            enough |= unclear & (chernoff_tail(middle, spread) <= miss)
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle)
+    # Rounding in the bound is far below this margin.
+    return high * (1.0 + 2.0**-30)
+
+
+def _around_root(
+    spread: Spread, start: FloatArray, miss: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return distances whose bound is above `miss`, and at most `miss`, close by.
+
+    Newton's steps on the exponent, whose derivative is -s; it is concave, so they come
+    down to the root from above. Both ends are tried; where one fails, 0 or infinity.
+    """
+    noisy = (spread.largest > 0) & (spread.square > 0)
+    safe = np.where(noisy, spread.largest, 1.0)
+    total = np.where(noisy, spread.square, 1.0)
+    distance, goal = np.where(noisy, start, 1.0), math.log(miss / 2.0)
+    with np.errstate(all="ignore"):
+        for _ in range(20):
+            exponent, slope = _best_exponent(distance, total, safe)
+            step = (exponent - goal) * safe / slope
+            distance = distance + step
+            if (np.abs(step) <= 2.0**-48 * distance).all():
+                break
+        short, far = distance * (1.0 - 2.0**-42), distance * (1.0 + 2.0**-42)
+        below = chernoff_tail(short, spread) > miss
+        beyond = chernoff_tail(far, spread) <= miss
+    return np.where(below, short, 0.0), np.where(beyond, far, np.inf)
+
+
+def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray:
+    """Return half-widths where one draw outweighs all others together.
+
+    With L = `largest` of scale `width` and R the sum of the rest, P(|L-part + R| > d)
+    is at most 2 / (1 + q) exp(-d / L) E exp(|R| / L), and with u = square / L^2 - 1
+    that mean is at most 1 / (1 - u) + sqrt((1 / (1 - 4 u) - 1) / 2). Infinite where
+    u is 1/5 or more. `largest` must be exact.
+    """
+    safe = np.where(spread.largest > 0, spread.largest, 1.0)
+    rest = np.maximum(spread.square / safe**2 - 1.0, 0.0) + 1e-12
+    few = rest < 0.2
+    rest = np.where(few, rest, 0.0)
+    mean = 1.0 / (1.0 - rest) + np.sqrt(2.0 * rest / (1.0 - 4.0 * rest))
+    start = 2.0 / (1.0 + math.exp(-1.0 / width))
+    half = spread.largest * np.maximum(np.log(start * mean / miss), 0.0)
+    return np.where(few, half * (1.0 + 2.0**-30), np.inf)
+
+
+ROUNDED = 2.0**-10
+"""Noise below this is none, or the rounding of none."""
+
+
+def without_rounding(
+    answers: FloatArray, noise: FloatArray, estimate: FloatArray
+) -> FloatArray:
+    """Return answers, those without noise as the whole numbers that they are.
+
+    An answer without noise adds up exact counts; least squares and sums in floating
+    point leave it next to a whole number, within 2^-50 per cell of all that is added
+    up, and never further than 2^-10 here. `noise` is a half-width or a deviation.
+
+    Examples
+    --------
+    >>> without_rounding(
+    ...     np.array([7.000000001, 2.25, 3.0001]), np.array([0, 0, 9]), np.full(99, 1e6)
+    ... )
+    array([7.    , 2.25  , 3.0001])
+    """
+    size = float(np.abs(estimate).sum()) * estimate.size
+    whole = np.rint(answers)
+    near = np.abs(answers - whole) <= min(size * 2.0**-50, ROUNDED)
+    return np.where((noise < ROUNDED) & near, whole, answers)
+
+
+FFT_ERROR = 1e-11
+"""Added to every tail computed by a transform: wrapped mass and rounding."""
+LONGEST_TRANSFORM = 2**18
+MOST_TRANSFORMED = 2**24
+
+
+def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatArray:
+    """Return half-widths for sums of independent draws of one scale, from their law.
+
+    The law of a sum of m draws is the transform of the m-th power of the
+    characteristic function (1 - q)^2 / (1 - 2 q cos t + q^2). Many different m are
+    rounded up to a grid of ratio 1.02: draws are symmetric and unimodal, so a longer
+    sum is less likely to stay near 0, and the bound holds for the shorter one. Infinite
+    where the transform would be too long, or the miss probability too small for it.
+    """
+    grid = np.where(
+        terms <= 64,
+        terms,
+        np.ceil(1.02 ** np.ceil(np.log(np.maximum(terms, 1)) / math.log(1.02))),
+    )
+    found: dict[float, float] = {0.0: 0.0}
+    spent = 0
+    for count in np.unique(grid):
+        if count == 0:
+            continue
+        size = _transform_size(width, float(count))
+        spent += size
+        found[float(count)] = (
+            _transformed(width, float(count), size, miss)
+            if size <= LONGEST_TRANSFORM and spent <= MOST_TRANSFORMED
+            else math.inf
+        )
+    return np.array([found[float(count)] for count in grid])
+
+
+@lru_cache(maxsize=2**14)
+def _transform_size(width: float, count: float) -> int:
+    """Return a length beyond which the sum lies with a negligible probability."""
+    one = Spread(np.ones(1), np.array([count * width**2]), np.array([width]))
+    reach = float(chernoff_half_width(one, FFT_ERROR / 8)[0])
+    return int(2 ** math.ceil(math.log2(2 * reach + 4)))
+
+
+@lru_cache(maxsize=2**14)
+def _transformed(width: float, count: float, size: int, miss: float) -> float:
+    decay = math.exp(-1.0 / width)
+    angle = 2.0 * math.pi * np.arange(size // 2 + 1) / size
+    # 1 - 2 q cos t + q^2 without cancellation near t = 0.
+    base = 1.0 + 4.0 * decay * np.sin(angle / 2.0) ** 2 / (1.0 - decay) ** 2
+    law = np.maximum(np.fft.irfft(base**-count, n=size), 0.0)
+    # P(|S| > h), largest distances first so that small numbers are added up exactly.
+    beyond = np.cumsum(law[1 : size // 2][::-1])[::-1]
+    tails = 2.0 * np.append(beyond, 0.0) + FFT_ERROR
+    enough = np.flatnonzero(tails <= miss)
+    return float(enough[0]) if enough.size else math.inf

@@ -1,0 +1,299 @@
+"""Random words and exact noise: secret by default, repeatable when seeded.
+
+Serves ``handle``, which draws all noise. One key belongs to one release; each call
+opens a stream with a key of its own, in which every word has a place:
+
+    system or seed --> key --+-- stream 0:  word 0  word 1  word 2 ...
+                             +-- stream 1:  word 0  word 1 ...
+
+A word is found from its place alone (AES-256 in counter mode), so threads share
+nothing and the result does not depend on their number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray, WordArray
+from blowfish_fast.errors import InputError, RandomnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cryptography.hazmat.primitives.ciphers import CipherContext
+
+KEY_BYTES = 32
+WORD_BYTES = 8
+WORDS_PER_CIPHER_BLOCK = 2
+# The cipher turns zeros into its key stream; longer requests take several turns.
+_ZEROS = memoryview(bytes(WORD_BYTES << 16))
+# Below this many draws a second thread costs more than it saves.
+_DRAWS_PER_THREAD = 1 << 16
+_MOST_THREADS = 8
+
+
+class WordStream:
+    """An endless sequence of random words, each found from its place alone.
+
+    Obtained from `Randomness.stream`. Calls keep no state, so threads may share a
+    stream; a secure stream works only in the process that opened it.
+    """
+
+    __slots__ = ("_encryptor_at", "_process")
+
+    def __init__(self, key: bytes, *, secure: bool) -> None:
+        self._encryptor_at = _counter_mode(key)
+        self._process = os.getpid() if secure else None
+
+    def __call__(self, position: int, count: int) -> WordArray:
+        """Return `count` words, the first of them at `position`."""
+        _check_process(self._process)
+        if position < 0 or count < 0:
+            raise InputError(
+                "position and count of words are not negative; "
+                f"received {position} and {count}"
+            )
+        if count == 0:
+            return np.empty(0, dtype=np.uint64)
+        block, skipped = divmod(position, WORDS_PER_CIPHER_BLOCK)
+        encryptor = self._encryptor_at(block)
+        words = np.empty(count + skipped, dtype="<u8")
+        target = words.data.cast("B")
+        for start in range(0, len(target), len(_ZEROS)):
+            piece = target[start : start + len(_ZEROS)]
+            encryptor.update_into(_ZEROS[: len(piece)], piece)
+        return words[skipped:].astype(np.uint64, copy=False)
+
+    def __repr__(self) -> str:
+        return f"WordStream(secure={self._process is not None})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse_copy(self)
+
+
+class Randomness:
+    """The source of all noise of one release.
+
+    Parameters
+    ----------
+    seed
+        None takes a key from the operating system: the noise is secret and cannot be
+        repeated. An integer of any size, or a numpy Generator, makes it repeatable,
+        for experiments: whoever knows the seed can remove the noise.
+
+    Attributes
+    ----------
+    secure : bool
+        Whether the key came from the operating system.
+
+    Notes
+    -----
+    A copy would draw the same noise twice, and the difference of two such releases
+    is free of noise. So copying, pickling and (when secure) use in a forked process
+    are refused.
+
+    Examples
+    --------
+    >>> noise = Randomness(seed=7).laplace(5, 2, size=4)   # scale 5/2
+    >>> bool((noise == Randomness(seed=7).laplace(5, 2, size=4)).all())
+    True
+    """
+
+    __slots__ = ("_key", "_lock", "_opened", "_process", "secure")
+
+    def __init__(self, seed: int | np.random.Generator | None = None) -> None:
+        self.secure = seed is None
+        self._key = _key_from(seed)
+        self._process = os.getpid() if self.secure else None
+        self._opened = 0
+        self._lock = threading.Lock()
+
+    def stream(self) -> WordStream:
+        """Open the next stream of words; no two are alike."""
+        _check_process(self._process)
+        with self._lock:
+            number = self._opened
+            self._opened += 1
+        key = hashlib.blake2b(
+            number.to_bytes(16, "little"),
+            digest_size=KEY_BYTES,
+            key=self._key,
+            person=b"blowfish stream",
+        ).digest()
+        return WordStream(key, secure=self.secure)
+
+    def laplace(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale).
+
+        Parameters
+        ----------
+        numerators, denominators : int or (n,) int64
+            The scale ``numerator / denominator``: shared, or one for each draw.
+        size
+            Number of draws, if the scale is shared; 1 if left out.
+        threads
+            How many may work at a time; the draws do not depend on it.
+
+        Returns
+        -------
+        (n,) int64
+        """
+        from blowfish_fast.kernels.sampling.discrete_laplace import laplace
+
+        return self._draw(laplace, numerators, denominators, size, threads)
+
+    def geometric(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Draw exact geometric noise, P(G >= k) = exp(-k / scale).
+
+        Parameters and result are those of `laplace`; no draw is negative.
+        """
+        from blowfish_fast.kernels.sampling.discrete_laplace import geometric
+
+        return self._draw(geometric, numerators, denominators, size, threads)
+
+    def _draw(
+        self,
+        kind: Callable[..., IntArray],
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None,
+        threads: int | None,
+    ) -> IntArray:
+        """Fill one array from one new stream, a contiguous part per thread."""
+        if threads is not None and threads < 1:
+            raise InputError(f"at least one thread has to work; received {threads}")
+        if size is None:
+            size = max(np.size(numerators), np.size(denominators))
+        for scales in (numerators, denominators):
+            if not isinstance(scales, int) and np.shape(scales) not in ((), (size,)):
+                raise InputError(
+                    f"{size} draws need one scale or {size}; "
+                    f"received an array of shape {np.shape(scales)}"
+                )
+        words = self.stream()
+        workers = size // _DRAWS_PER_THREAD
+        if workers >= 2:
+            workers = min(threads or _usable_cores(), workers)
+        if workers < 2:
+            return kind(words, 0, numerators, denominators, size)
+        out = np.empty(size, dtype=np.int64)
+        bounds = [size * worker // workers for worker in range(workers + 1)]
+
+        def draw_part(worker: int) -> None:
+            start, end = bounds[worker], bounds[worker + 1]
+            kind(
+                words,
+                start,
+                _part(numerators, start, end),
+                _part(denominators, start, end),
+                out=out[start:end],
+            )
+
+        with ThreadPoolExecutor(workers) as pool:
+            for _ in pool.map(draw_part, range(workers)):
+                pass
+        return out
+
+    def __repr__(self) -> str:
+        return f"Randomness(secure={self.secure}, streams_opened={self._opened})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse_copy(self)
+
+
+def _key_from(seed: int | np.random.Generator | None) -> bytes:
+    """Return 32 bytes from the operating system, a generator or an integer."""
+    if seed is None:
+        return os.urandom(KEY_BYTES)
+    if isinstance(seed, np.random.Generator):
+        return seed.bytes(KEY_BYTES)
+    try:
+        number = -1 if isinstance(seed, bool | np.bool_) else operator.index(seed)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise InputError(
+            "a seed must be a non-negative integer, a numpy Generator, or None for "
+            f"secure noise; received {seed!r}"
+        )
+    digits = number.to_bytes(number.bit_length() // 8 + 1, "little")
+    return hashlib.blake2b(
+        digits, digest_size=KEY_BYTES, person=b"blowfish seed"
+    ).digest()
+
+
+def _counter_mode(key: bytes) -> Callable[[int], CipherContext]:
+    """Return a function that starts AES-256 in counter mode at a given block."""
+    cipher, cipher_of_key, counter = _cipher_parts()
+    cipher_key = cipher_of_key(key)
+
+    def encryptor_at(block: int) -> CipherContext:
+        start = counter(block.to_bytes(16, "big"))
+        context: CipherContext = cipher(cipher_key, start).encryptor()
+        return context
+
+    return encryptor_at
+
+
+@cache
+def _cipher_parts() -> tuple[Any, Any, Any]:
+    """Load the cipher when it is first needed, and look for it only then."""
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+    return Cipher, AES, CTR
+
+
+def _check_process(process: int | None) -> None:
+    """Refuse a secure key that a fork has put into two processes."""
+    if process is not None and process != os.getpid():
+        raise RandomnessError(
+            "secure randomness works only in the process that made it, because a fork "
+            f"would repeat its noise: made in process {process}, used in "
+            f"{os.getpid()}. Make a new Randomness() in each process"
+        )
+
+
+def _refuse_copy(secret: object) -> NoReturn:
+    """Refuse to copy or pickle an object that holds a key."""
+    raise RandomnessError(
+        f"a {type(secret).__name__} cannot be copied or pickled, because a copy would "
+        "repeat its noise. Make a new Randomness() instead"
+    )
+
+
+def _usable_cores() -> int:
+    """Return how many threads are worth starting here."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return min(cores, _MOST_THREADS)
+
+
+def _part(values: int | IntArray, start: int, end: int) -> int | IntArray:
+    """Return the values of draws `start` to `end`; a shared one serves them all."""
+    return (
+        values if isinstance(values, int) or np.ndim(values) == 0 else values[start:end]
+    )

@@ -1,0 +1,1 @@
+"""Private choices: partitions of the cells, and other selections."""

@@ -1,0 +1,92 @@
+"""What partitions share: a private choice of buckets, calibrated to the policy."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.policies import Policy
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.randomness import Randomness
+
+
+class Partition(ABC):
+    """Chooses, privately, which neighbouring cells share a bucket.
+
+    The recipe that uses a partition tells it what one more bucket will cost
+    (`priced`); the partition weighs that against the error of taking its cells as
+    equal.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> partition = bf.partitions.LeastCost()
+    >>> float(partition.default_share), partition.priced(3.0).bucket_cost
+    (0.25, 3.0)
+    """
+
+    name: ClassVar[str]
+    bucket_cost: float = 1.0
+
+    def priced(self, bucket_cost: float) -> Self:
+        """Return the same partition for buckets that cost `bucket_cost` each.
+
+        The cost is the mean absolute noise that one bucket will receive; it depends
+        on epsilon and the policy, never on data.
+        """
+        other = copy.copy(self)
+        other.bucket_cost = bucket_cost
+        return other
+
+    @property
+    @abstractmethod
+    def default_share(self) -> Fraction:
+        """Part of epsilon to spend here unless the caller says otherwise."""
+
+    @abstractmethod
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Buckets:
+        """Return contiguous buckets, epsilon-private under `policy`."""
+
+
+def record_distance(policy: Policy) -> int:
+    """Return how many additions and removals of one record an edge stands for.
+
+    A move is one removal and one addition, so what is private when a record is added
+    or removed costs twice under a policy with moves; nothing moves at no cost.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> record_distance(bf.policies.AddRemove(line))
+    1
+    >>> record_distance(bf.policies.Line(line))
+    2
+    """
+    if policy.has_moves:
+        return 2
+    return 1 if policy.has_bottom else 0
+
+
+def connected_parts(policy: Policy) -> IntArray:
+    """Return the connected part of the policy that each cell belongs to.
+
+    Buckets inside parts keep the number of records of each part exact where it is
+    public, and cells that no edge touches to themselves.
+    """
+    labels = policy.components().labels
+    return np.zeros(policy.domain.size, np.int64) if labels is None else labels

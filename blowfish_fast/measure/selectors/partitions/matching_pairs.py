@@ -1,0 +1,263 @@
+"""Matching: cells of similar counts in pairs, wherever they lie.
+
+Every candidate bucket, of one cell or of two, gets a noisy cost; the pairing of least
+total is kept. Pairs need not be neighbours, so a bucket may join distant cells.
+
+    counts   3  90  4  88  7        pairs {0, 2}, {1, 3}; cell 4 alone
+    cost     |x_i - x_j| + price - noise   of a pair,   price - noise   of a cell
+
+Pieces: any pairs by ``partitions.blossom``, pairs within a window by
+``kernels.window_matching``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import is_whole
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.policies import Policy
+
+from .base import Partition, connected_parts, record_distance
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.randomness import Randomness
+
+MOST_CELLS = 512
+WIDEST_PROGRAMME = 8
+MOST_ROUNDS = 8
+# For blossoms: fine enough that ties are rare, coarse enough for 128-bit integers.
+NOISE_BITS = 34
+FINEST_BITS = 48
+CAP_BITS = 44
+# Prices of all cells together, in steps, so that sums fit 64 bits; more is cut off.
+PRICE_BITS = 57
+
+
+class Matching(Partition):
+    """Choose the pairs of least noisy cost.
+
+    Parameters
+    ----------
+    window : int, optional
+        Cells may be paired if they lie at most so far apart, in C order; None allows
+        every pair. Offered up to 512 cells, windows up to 8 on any number. Cells of
+        different connected parts of the policy are never paired: the number of
+        records in each part may be public, and stays exact.
+    rounds : int
+        How often buckets are paired, each time with an equal part of epsilon: buckets
+        hold at most 2^rounds cells.
+    offset : float
+        Added to the price of a pair, in units of its noise scale. Noise lowers the
+        cost of every candidate, and there are more pairs than single cells; the
+        offset keeps pairs from winning by luck. It does not depend on data.
+
+    Notes
+    -----
+    Guarantee: epsilon-private choice of buckets under the policy it is given.
+    Neighbours: one record added or removed; under a policy with moves half of epsilon
+        is used, since a move is a removal and an addition.
+    Sensitivity: one record changes the cost of a pair by at most 1 and that of a single
+        cell not at all; geometric noise of scale 2 / epsilon goes on every pair and of
+        scale 1 / epsilon on every cell alone. Later rounds pair buckets of different
+        sizes, which one record changes by up to 2 a / (a + b) for a >= b cells. Costs
+        and noise are integers on a public grid and the minimum is exact, ties by a
+        fixed order; an approximate matching would void the proof.
+    Error: with probability 1 - delta the cost exceeds the least one by at most
+        n ln(candidates / delta) / epsilon, twice that under moves (one round, no
+        offset).
+    Complexity: O(n^3) time for all pairs; O(n w 2^w) for a window of w cells, with
+        n 2^(w - 1) bytes.
+    Source: [1]_, section 5.2, with noise on the integers, half of epsilon under moves
+        and no constant from the data; proof in ``docs/proofs/matching_pairs.md``.
+
+    References
+    ----------
+    .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(6)
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=60, partition=Matching())
+    >>> release = mechanism.release([7, 90, 40, 90, 7, 40], rng=1)
+    >>> release.details["buckets"]
+    4
+    """
+
+    name = "matching_pairs"
+
+    def __init__(
+        self, window: int | None = None, *, rounds: int = 1, offset: float = 0.0
+    ) -> None:
+        if window is not None and not (is_whole(window) and window >= 1):
+            raise InputError(
+                "window must be a whole number of cells, 1 or more, or None; received "
+                f"{window!r}"
+            )
+        if not (is_whole(rounds) and 1 <= rounds <= MOST_ROUNDS):
+            raise InputError(
+                f"rounds must be a whole number from 1 to 8; received {rounds!r}"
+            )
+        if not (math.isfinite(offset) and 0 <= offset <= 2**10):
+            raise InputError(f"offset must lie between 0 and 1024; received {offset!r}")
+        self.window = None if window is None else int(window)
+        self.rounds = int(rounds)
+        self.offset = float(offset)
+
+    @property
+    def default_share(self) -> Fraction:
+        """Part of epsilon that served best on the benchmark data."""
+        return Fraction(1, 3)
+
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> Buckets:
+        """Return the pairing of least noisy cost."""
+        cells = counts.size
+        if self._by_blossoms and cells > MOST_CELLS:
+            pairs = "every pair" if self.window is None else f"window={self.window}"
+            raise SizeError(
+                f"pairs of {cells:,} cells are too many to compare: {pairs} is offered "
+                f"up to {MOST_CELLS} cells. Use window=1 .. 8, or partitions.NoisySort"
+            )
+        distance = record_distance(policy)
+        if cells == 1 or distance == 0:
+            return Buckets.single_cells(cells)
+        parts = connected_parts(policy)
+        labels = np.arange(cells)
+        for _ in range(self.rounds):
+            sizes = np.bincount(labels)
+            noise = self.noise(cells, epsilon / distance / self.rounds, sizes)
+            totals = np.zeros(sizes.size, dtype=np.int64)
+            np.add.at(totals, labels, np.minimum(counts, noise.cap))
+            part = np.empty(sizes.size, dtype=np.int64)
+            part[labels] = parts
+            mates = self._mates(totals, sizes, part, noise, rng)
+            # Buckets are numbered by the first of their cells.
+            named = np.minimum(np.arange(sizes.size), mates)
+            labels = np.unique(named, return_inverse=True)[1][labels]
+        return Buckets.from_labels(labels)
+
+    @property
+    def _by_blossoms(self) -> bool:
+        return self.window is None or self.window > WIDEST_PROGRAMME
+
+    def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> Noise:
+        """Return the public grid and the noise of both kinds of candidates.
+
+        `epsilon` is the budget of one round when one record is added or removed,
+        `cells` the number of cells and `sizes` how many each bucket of the last round
+        holds. On a grid of 2^exponent counts a floored cost changes by at most the
+        sensitivity rounded up to it.
+        """
+        from blowfish_fast.kernels.partition.count_grid import (
+            partition_grid,
+            step_exponent,
+        )
+
+        large, small = int(sizes.max()), int(sizes.min())
+        change = Fraction(2 * large, large + small)
+        scale = float(change / epsilon)
+        if self._by_blossoms:
+            magnitude = math.frexp(scale)[1]
+            grid = min(0, max(magnitude - NOISE_BITS, -FINEST_BITS))
+            cap = 1 << CAP_BITS
+            dearest = 1 << (CAP_BITS + FINEST_BITS)
+        else:
+            coarse, cap = partition_grid(cells, scale)
+            grid = step_exponent(coarse)
+            # Later rounds multiply totals by sizes.
+            cap >>= self.rounds
+            dearest = (1 << PRICE_BITS) // cells
+        step = Fraction(2) ** grid
+        steps = math.ceil(change / step)
+        price = min(round(Fraction(self.bucket_cost) / step), dearest)
+        dearer = round(Fraction(self.offset) * 2 * steps / epsilon)
+        return Noise(
+            single=steps / epsilon,
+            pair=2 * steps / epsilon,
+            price=price,
+            pair_price=price + dearer,
+            grid=grid,
+            cap=cap,
+        )
+
+    def _mates(
+        self,
+        totals: IntArray,
+        sizes: IntArray,
+        parts: IntArray,
+        noise: Noise,
+        rng: Randomness,
+    ) -> IntArray:
+        if not self._by_blossoms and self.window is not None:
+            from blowfish_fast.kernels.window_costs.window_matching import window_mates
+
+            return window_mates(
+                totals,
+                sizes,
+                parts,
+                window=self.window,
+                grid=noise.grid,
+                price=noise.price,
+                pair_price=noise.pair_price,
+                scales=(noise.single, noise.pair),
+                words=rng.stream(),
+            )
+        from .blossom import cheapest_mates
+
+        first, second = np.triu_indices(totals.size, 1)
+        offered = parts[first] == parts[second]
+        if self.window is not None:
+            offered &= second - first <= self.window
+        first, second = first[offered], second[offered]
+        deviations = pair_deviations(totals, sizes, first, second, noise.grid)
+        alone = noise.price - _drawn(noise.single, totals.size, rng)
+        paired = deviations + noise.pair_price - _drawn(noise.pair, first.size, rng)
+        return cheapest_mates(alone, first, second, paired)
+
+
+class Noise(NamedTuple):
+    """Noise scales and prices of the candidates in steps, the grid, the largest count.
+
+    The step of the grid is 2^grid counts.
+    """
+
+    single: Fraction
+    pair: Fraction
+    price: int
+    pair_price: int
+    grid: int
+    cap: int
+
+
+def pair_deviations(
+    totals: IntArray, sizes: IntArray, first: IntArray, second: IntArray, grid: int
+) -> IntArray:
+    """Return how far pairs of buckets deviate from their common mean, in whole steps.
+
+    As integers of any size. A step is 2^grid counts, at most 1.
+    """
+    both = (sizes[first] + sizes[second]).astype(object)
+    gap = np.abs(sizes[second] * totals[first] - sizes[first] * totals[second])
+    deviations: IntArray = (gap.astype(object) * 2 ** (1 - grid)) // both
+    return deviations
+
+
+def _drawn(scale: Fraction, size: int, rng: Randomness) -> IntArray:
+    """Return geometric noise as integers of any size."""
+    noise = rng.geometric(scale.numerator, scale.denominator, size=size)
+    return noise.astype(object)

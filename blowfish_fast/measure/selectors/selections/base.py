@@ -1,0 +1,60 @@
+"""What choices by cost share: exact draws, weights that fall with whole costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.policies import Policy
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.randomness import Randomness
+
+
+class ByCost(ABC):
+    """Choose one of several candidates by the exponential mechanism.
+
+    A candidate is drawn with probability in proportion to exp(-rate * cost), exactly,
+    with rate = epsilon / (2 sensitivity). Proof: ``docs/proofs/exponential_choice.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> choice = bf.selections.NearestShape(np.array([[10, 0, 0], [4, 3, 3]]))
+    >>> choice.rate(bf.policies.Full(bf.Domain(3)), Fraction(1))
+    Fraction(1, 16)
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def costs(self, counts: IntArray) -> IntArray:
+        """Return the cost of each candidate: whole numbers."""
+
+    @abstractmethod
+    def sensitivity(self, policy: Policy) -> int:
+        """Return how far one edge moves a cost, at most; 0 without edges."""
+
+    def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
+        """Return how fast weights fall with costs."""
+        return epsilon / (2 * self.sensitivity(policy))
+
+    def select(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        rng: Randomness,
+    ) -> int:
+        """Return the number of a candidate; the cheapest if no edge moves a cost."""
+        from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
+
+        costs = self.costs(counts)
+        if self.sensitivity(policy) == 0:
+            return int(costs.argmin())
+        rate = self.rate(policy, epsilon)
+        return int(choose_by_cost(rng.stream(), 0, costs[None], rate)[0])

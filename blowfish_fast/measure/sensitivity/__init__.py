@@ -1,0 +1,1 @@
+"""How much one policy edge can change the answers to queries."""

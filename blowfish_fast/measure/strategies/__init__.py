@@ -1,0 +1,64 @@
+"""Strategies: what is measured on the buckets."""
+
+from __future__ import annotations
+
+from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
+from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.measure.strategies.edges.h_theta import HTheta
+from blowfish_fast.measure.strategies.edges.spanning_tree import SpanningTree
+from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
+from blowfish_fast.measure.strategies.transforms.fourier import Fourier
+from blowfish_fast.measure.strategies.transforms.haar import Haar
+from blowfish_fast.measure.strategies.trees.node_tree import NodeTree
+from blowfish_fast.measure.strategies.trees.weighted_tree import WeightedTree
+
+from .answers import Answers
+from .base import LinearStrategy
+from .cells import Cells
+from .explicit import Explicit
+from .stacked_buckets import StackedBuckets
+
+STRATEGIES: dict[str, type[LinearStrategy]] = {
+    strategy.kind: strategy
+    for strategy in (
+        Answers,
+        Cells,
+        EdgeLines,
+        EdgeNoise,
+        Explicit,
+        Fourier,
+        HTheta,
+        Haar,
+        NodeTree,
+        OrderedHierarchy,
+        PrefixSums,
+        SpanningTree,
+        StackedBuckets,
+        WeightedTree,
+    )
+}
+"""Every kind of strategy and its class, for reading release files."""
+
+__all__ = [
+    "STRATEGIES",
+    "Answers",
+    "Cells",
+    "EdgeLines",
+    "EdgeNoise",
+    "Explicit",
+    "Fourier",
+    "HTheta",
+    "Haar",
+    "LinearStrategy",
+    "NodeTree",
+    "OrderedHierarchy",
+    "PrefixSums",
+    "SpanningTree",
+    "StackedBuckets",
+    "WeightedTree",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,320 @@
+"""Measure the answers themselves: one noisy row per declared query.
+
+The histogram is the least-squares fit to the noisy answers, of least norm; only the
+declared queries have intervals. The fit moves the noisy answers to the nearest ones
+that some histogram has, and the noise with them:
+
+    queries         a    b    a + b        what is left of a draw on each
+    noise           1    0     0           2/3  -1/3   1/3        P, a projection
+
+Queries of which none is a combination of the others keep their noise: P is then 1.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, WorkloadError
+from blowfish_fast.measure.noise import (
+    LARGEST_SCALE_BITS,
+    WEIGHT_BITS,
+    Scales,
+    Spread,
+    budget_unit,
+    laplace_sum_half_width,
+    one_draw_half_width,
+)
+from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
+from blowfish_fast.workloads.base import form_matrix
+
+from .base import LinearStrategy
+
+MOST_COEFFICIENTS = 2**26
+
+MOST_FOLLOWED = 2**9
+"""Queries up to which the fit is followed draw by draw; beyond, noise is bounded."""
+
+UNCLEAR = (1e-13, 1e-5)
+"""Relative eigenvalues between which rounding hides whether queries are combined."""
+
+ROUNDING = 1e-8
+"""Above the error of the projection: 2^9 roundings of 2^-53 over a gap of 1e-5."""
+
+
+class Kept(NamedTuple):
+    """What the fit leaves of the draws in each answer, in units of one draw.
+
+    `shares` is the sum of squared coefficients and `largest` the largest of them in
+    size, or a little more; 1 and 1 where the fit was not followed, which bounds both.
+    `alone`: no query is a combination of others, and each keeps its own draw.
+    """
+
+    shares: FloatArray
+    largest: FloatArray
+    followed: bool
+    alone: bool
+
+
+class Answers(LinearStrategy):
+    """Independent noise of one scale on every query of a workload.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    matrix : sparse array of shape (queries, cells)
+        Whole-number coefficients: noise lives on the integers.
+    reach : int
+        How far one policy edge moves the answers in all, summed over queries.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 1], [4, 3])
+    >>> policy = bf.policies.Full(bf.Domain(4))
+    >>> mechanism = bf.Laplace(policy, asked, epsilon=1, on="queries")
+    >>> kept = mechanism.release([4, 0, 2, 1], rng=1).measurements[0]
+    >>> type(kept.strategy).__name__, kept.noisy.shape
+    ('Answers', (2,))
+    """
+
+    kind = "answers"
+
+    def __init__(self, cells: int, matrix: Any, reach: int) -> None:
+        self.cells = cells
+        self.matrix = matrix
+        self.reach = reach
+        self._made_for: Policy | None = None
+
+    @classmethod
+    def under(cls, policy: Policy, workload: Workload) -> Self:
+        """List the queries and find their sensitivity under `policy`."""
+        workload._refuse_too_many()
+        cells = policy.domain.size
+        form = workload.explicit_form(Buckets.single_cells(cells))
+        matrix = form_matrix(form, cells, most=MOST_COEFFICIENTS)
+        if matrix is None:
+            raise SizeError(
+                "the queries cover more than 2^26 cells in all; noise on each answer "
+                'is meant for few queries. Use on="cells"'
+            )
+        whole = np.rint(matrix.data) == matrix.data
+        if not (whole & (np.abs(matrix.data) < 2.0**53)).all():
+            raise WorkloadError(
+                "noise on each answer needs whole-number coefficients below 2^53, so "
+                "that the answers are integers; scale and round the queries, or use "
+                'on="cells"'
+            )
+        made = cls(cells, matrix, _whole(sensitivity(policy, workload)))
+        made._made_for = policy
+        return made
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the exact answers."""
+        return np.asarray(self.matrix.astype(np.int64) @ counts, dtype=np.int64)
+
+    def weights(self) -> IntArray:
+        """Give every answer the same weight."""
+        return np.full(self.matrix.shape[0], 2**WEIGHT_BITS, dtype=np.int64)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark all answers exact where no edge moves any."""
+        return np.full(self.matrix.shape[0], self._reach(policy) == 0)
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the heaviest answer times the sensitivity of all answers."""
+        return int(weights.max(initial=0)) * self._reach(policy)
+
+    def _reach(self, policy: Policy) -> int:
+        """Return the sensitivity under the policy at hand, whoever made this."""
+        if policy is self._made_for:
+            return self.reach
+        return _whole(sensitivity(policy, Linear(policy.domain, self.matrix)))
+
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return one scale for all answers; refuse an epsilon that leaves none.
+
+        Beyond a sensitivity of 2^24, as sums of large weights have, the unit grows with
+        it, so that a rate keeps its digits.
+        """
+        reach = self._reach(policy)
+        if reach < 2**24:
+            found = super().scales(policy, epsilon)
+        else:
+            unit = budget_unit(epsilon) << (reach.bit_length() - 20)
+            rate = math.floor(epsilon * unit / reach)
+            rate *= rate * 2**LARGEST_SCALE_BITS >= unit
+            rows = self.matrix.shape[0]
+            exact = np.zeros(rows, dtype=np.bool_)
+            found = Scales(np.full(rows, rate, dtype=np.int64), unit, exact)
+        if not (found.measured | found.exact).all():
+            raise EpsilonError(
+                f"one policy edge moves the answers by {reach:,}, and noise for that "
+                f"at epsilon {float(epsilon):.2g} would exceed 2^40; raise epsilon, or "
+                "ask in larger units"
+            )
+        return found
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the least-squares histogram of least norm."""
+        from scipy.sparse.linalg import lsqr
+
+        solution: FloatArray = lsqr(
+            self.matrix.astype(np.float64),
+            noisy.astype(np.float64),
+            atol=1e-12,
+            btol=1e-12,
+            iter_lim=10 * max(self.matrix.shape),
+        )[0]
+        return solution
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each declared query's noise after the fit.
+
+        Exact up to 512 queries; beyond, the noise of one draw is a bound above.
+        """
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        return self._spread(self._declared(form), scales)
+
+    def _spread(self, rows: IntArray, scales: Scales) -> Spread:
+        width, variance = _one_draw(scales)
+        shares, largest = self._kept.shares[rows], self._kept.largest[rows]
+        # Enough to leave `square` over `largest` squared above its exact value.
+        squares = shares if self._kept.alone else shares + 4.0 * ROUNDING
+        return Spread(variance * shares, width**2 * squares, width * largest)
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Use the law of one draw where the fit leaves one alone.
+
+        Answers and draws are whole numbers, so half a count more holds no more of the
+        law, and covers the rounding of the fit.
+        """
+        bound = super().half_widths(form, scales, miss)
+        if isinstance(form, Implicit) or not scales.measured.all():
+            return bound
+        rows = self._declared(form)
+        width, _ = _one_draw(scales)
+        if self._kept.followed:
+            few = one_draw_half_width(self._spread(rows, scales), width, miss)
+            bound = np.minimum(bound, few)
+        if not self._kept.alone:
+            return bound
+        exact = laplace_sum_half_width(width, np.ones_like(rows), miss) + 0.5
+        return np.minimum(bound, exact)
+
+    def _declared(self, form: Fractions | Pieces) -> IntArray:
+        """Return the place of each query among those declared; refuse others."""
+        asked = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
+        rows = asked.shape[0] if asked is not None else 0
+        found = [self._places.get(_key(asked, row), -1) for row in range(rows)]
+        if asked is None or -1 in found:
+            raise IntervalError(
+                "noise was put on the declared answers, so only those have intervals; "
+                'ask the declared workload, or release with on="cells"'
+            )
+        return np.array(found, dtype=np.int64)
+
+    @cached_property
+    def _places(self) -> dict[tuple[bytes, bytes], int]:
+        return {_key(self.matrix, row): row for row in range(self.matrix.shape[0])}
+
+    @cached_property
+    def _kept(self) -> Kept:
+        """Follow the fit: noise z of the answers becomes P z, P onto the row space."""
+        queries = self.matrix.shape[0]
+        bound = Kept(np.ones(queries), np.ones(queries), followed=False, alone=False)
+        if queries > MOST_FOLLOWED:
+            return bound
+        dense = self.matrix.toarray()
+        values, vectors = np.linalg.eigh(dense @ dense.T)
+        relative = values / max(float(values[-1]), 1e-300)
+        if ((relative > UNCLEAR[0]) & (relative < UNCLEAR[1])).any():
+            return bound
+        kept = vectors[:, relative >= UNCLEAR[1]]
+        if kept.shape[1] == queries:
+            return bound._replace(followed=True, alone=True)
+        projection = np.abs(kept @ kept.T)
+        largest = projection.max(axis=1, initial=0.0) + ROUNDING
+        return Kept(np.diagonal(projection), largest, followed=True, alone=False)
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over the declared queries."""
+        if isinstance(form, Implicit):
+            form = _listed(form)
+        return float(self.spread(form, scales).variance.sum())
+
+    def pack(self) -> dict[str, Any]:
+        """Return the matrix and its reach."""
+        return {
+            "cells": self.cells,
+            "reach": self.reach,
+            "queries": self.matrix.shape[0],
+            "pointers": self.matrix.indptr,
+            "columns": self.matrix.indices,
+            "values": self.matrix.data,
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        from scipy import sparse
+
+        shape = (int(data["queries"]), int(data["cells"]))
+        parts = (data["values"], data["columns"], data["pointers"])
+        matrix = sparse.csr_array(parts, shape=shape, dtype=np.float64)
+        matrix.check_format(full_check=True)
+        return cls(int(data["cells"]), matrix, int(data["reach"]))
+
+
+def _whole(moved: float) -> int:
+    """Return a sensitivity of whole-number queries as the whole number it is."""
+    return math.ceil(float(moved))
+
+
+def _one_draw(scales: Scales) -> tuple[float, float]:
+    """Return scale and variance of one draw; answers not measured tell nothing."""
+    if scales.exact.all():
+        return 0.0, 0.0
+    if not scales.measured.any():
+        return UNKNOWN_SCALE, UNKNOWN_SCALE**2
+    first = int(np.flatnonzero(scales.measured)[0])
+    return float(scales.widths[first]), float(scales.variances[first])
+
+
+def _listed(form: Implicit) -> Fractions:
+    """List all queries of one kind over single cells."""
+    cells = form.edges.size - 1
+    if int(form.edges[-1]) != cells or cells**2 > MOST_COEFFICIENTS:
+        raise SizeError(
+            f"the total over {form.kind} is known for single cells, up to 2^13 of "
+            "them; list the queries"
+        )
+    each = np.arange(cells)
+    first, last = {
+        "identity": (each, each),
+        "total": (each[:1], each[-1:]),
+        "prefixes": (0 * each, each),
+        "all_ranges": np.triu_indices(cells),
+    }[form.kind]
+    one = np.ones(first.size)
+    return Fractions(first.astype(np.int64), one, last.astype(np.int64), one)
+
+
+def _key(matrix: Any, row: int) -> tuple[bytes, bytes]:
+    """Return the columns and values of one row, as bytes that can be compared."""
+    start, end = matrix.indptr[row], matrix.indptr[row + 1]
+    return (
+        matrix.indices[start:end].astype(np.int64).tobytes(),
+        matrix.data[start:end].tobytes(),
+    )

@@ -1,0 +1,270 @@
+"""Measure every cell by itself, all with the same noise.
+
+    rows   x_0  x_1  ...  x_{k-1}  |  total of each connected part of the policy
+
+The total of a part is published exactly where the policy makes it public, and its
+cells are then shifted evenly to add up to it; otherwise it is not measured. A part of
+one cell is its own total.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_parts
+from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.measure.noise import (
+    WEIGHT_BITS,
+    Scales,
+    Spread,
+    laplace_sum_half_width,
+    one_draw_half_width,
+)
+from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+from blowfish_fast.workloads.base import form_matrix, row_moments
+
+from .base import LinearStrategy
+
+MOST_COEFFICIENTS = 2**26
+
+
+class Cells(LinearStrategy):
+    """Independent noise of one scale on each of `cells` cells.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    parts : (cells,) int64, optional
+        Connected part of the policy that each cell belongs to, numbered from 0; None
+        when there is just one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> Cells(3).rows(np.array([4, 0, 2]))
+    array([4, 0, 2, 6])
+    >>> parts = bf.policies.Blocks(bf.Domain(4), [0, 0, 1, 1])
+    >>> Cells.under(parts).rows(np.array([4, 0, 2, 5]))
+    array([4, 0, 2, 5, 4, 7])
+    """
+
+    kind = "cells"
+
+    def __init__(self, cells: int, parts: IntArray | None = None) -> None:
+        self.cells = cells
+        self.parts = parts
+        self.part_sizes = np.array([cells]) if parts is None else np.bincount(parts)
+
+    @classmethod
+    def under(cls, policy: Policy) -> Self:
+        """Return the strategy with the connected parts of `policy`."""
+        components = policy.components()
+        labels = components.labels if components.count > 1 else None
+        return cls(policy.domain.size, labels)
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the cells, then the total of each part."""
+        if self.parts is None:
+            return np.append(counts, counts.sum())
+        totals = np.zeros(self.part_sizes.size, dtype=np.int64)
+        np.add.at(totals, self.parts, counts)
+        return np.concatenate([counts, totals])
+
+    def weights(self) -> IntArray:
+        """Give every cell the same weight, the totals none."""
+        weights = np.zeros(self.cells + self.part_sizes.size, dtype=np.int64)
+        weights[: self.cells] = 2**WEIGHT_BITS
+        return weights
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark public totals, and cells that no edge touches."""
+        public = self._public_parts(policy)
+        alone = public & (self.part_sizes == 1)
+        if not (policy.has_bottom or policy.has_moves):
+            alone[:] = True
+        cells = (
+            np.full(self.cells, alone[0]) if self.parts is None else alone[self.parts]
+        )
+        return np.concatenate([cells, public])
+
+    def _public_parts(self, policy: Policy) -> BoolArray:
+        """Mark the parts whose total no edge of the policy changes.
+
+        Those that consist of whole connected parts of the policy, none with "absent":
+        asked of the policy at hand, which need not be the one of `under`.
+        """
+        components = policy.components()
+        if self.parts is None:
+            return np.array([not components.private.any()])
+        if self.parts is components.labels:
+            return ~components.private
+        if components.labels is None:
+            whole = (self.parts == self.parts[0]).all() and not components.private[0]
+            return np.full(self.part_sizes.size, bool(whole))
+        # A connected part that lies in several parts moves records between them.
+        owner = np.zeros(components.count, dtype=np.int64)
+        owner[components.labels] = self.parts
+        split = owner[components.labels] != self.parts
+        cut = np.zeros(components.count, dtype=np.bool_)
+        cut[components.labels[split]] = True
+        moved = (cut | components.private)[components.labels]
+        public = np.ones(self.part_sizes.size, dtype=np.bool_)
+        public[self.parts[moved]] = False
+        return public
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the heaviest cell with its total, or the two heaviest cells.
+
+        A record that moves changes two cells of one part and keeps its total. Over
+        all pairs the bound is exact; a sparser policy may reach less only if weights
+        differ.
+        """
+        cells, totals = weights[: self.cells], weights[self.cells :]
+        worst = int(cells.max()) + int(totals.max()) if policy.has_bottom else 0
+        if policy.has_moves:
+            heaviest = int(cells.argmax())
+            others = (cells[:heaviest], cells[heaviest + 1 :])
+            second = max(int(part.max()) for part in others if part.size)
+            worst = max(worst, int(cells[heaviest]) + second)
+        return worst
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the noisy cells, shifted to the totals that are known. O(cells)."""
+        cells = noisy[: self.cells].astype(np.float64)
+        known = scales.exact[self.cells :]
+        if not known.any():
+            return cells
+        if self.parts is None:
+            cells += (noisy[self.cells :] - noisy[: self.cells].sum()) / self.cells
+            return cells
+        sums = np.zeros(self.part_sizes.size, dtype=np.int64)
+        np.add.at(sums, self.parts, noisy[: self.cells])
+        gap = np.where(known, noisy[self.cells :] - sums, 0) / self.part_sizes
+        cells += gap[self.parts]
+        return cells
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise in closed form.
+
+        An exact total removes the mean coefficient of its part. `largest` is a bound
+        above where there are several parts.
+        """
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        noisy = scales.measured[: self.cells]
+        if scales.exact[: self.cells].all():
+            none = np.zeros(row_moments(form, self.cells).total.size)
+            return Spread(none, none, none)
+        # Cells that were not measured tell nothing.
+        width, variance = UNKNOWN_SCALE, UNKNOWN_SCALE**2
+        if noisy.any():
+            first = int(np.flatnonzero(noisy)[0])
+            width, variance = scales.widths[first], scales.variances[first]
+        moments = row_moments(form, self.cells)
+        squares, largest = moments.squares, np.maximum(moments.largest, -moments.least)
+        known = scales.exact[self.cells :]
+        if self.parts is None and known[0]:
+            mean = moments.total / self.cells
+            squares = np.maximum(squares - mean * moments.total, 0.0)
+            largest = np.maximum(moments.largest - mean, mean - moments.least)
+        elif self.parts is not None and known.any():
+            removed = self._explained(form, known)
+            squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
+            largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
+        return Spread(variance * squares, width**2 * squares, width * largest)
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Use the exact law of sums of cells where no total is known.
+
+        Where one total is known, a query of about one cell is about one draw. Queries
+        with other coefficients have the bound of their spread.
+        """
+        bound = super().half_widths(form, scales, miss)
+        noisy = scales.measured[: self.cells]
+        if isinstance(form, Implicit) or not noisy.any():
+            return bound
+        width = float(scales.widths[: self.cells][noisy][0])
+        if self.parts is None:
+            few = one_draw_half_width(self.spread(form, scales), width, miss)
+            bound = np.minimum(bound, few)
+        if scales.exact.any():
+            return bound
+        moments = row_moments(form, self.cells)
+        plain = (moments.squares == moments.total) & (moments.least >= 0)
+        plain &= moments.largest <= 1
+        terms = np.where(plain, moments.total, 0.0).astype(np.int64)
+        exact = laplace_sum_half_width(width, terms, miss)
+        return np.where(plain, np.minimum(bound, exact), bound)
+
+    def _explained(self, form: Fractions | Pieces, known: BoolArray) -> FloatArray:
+        """Return, per query, what exact totals explain: sum of (part sum)^2 / size."""
+        from scipy import sparse
+
+        assert self.parts is not None
+        queries = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
+        if queries is None:
+            raise SizeError(
+                "these queries cover more than 2^26 cells in all, too many to follow "
+                "through the parts of this policy; ask fewer at a time"
+            )
+        share = np.where(known, 1.0 / np.sqrt(self.part_sizes), 0.0)[self.parts]
+        parts = sparse.csr_array(
+            (share, (np.arange(self.cells), self.parts)),
+            shape=(self.cells, self.part_sizes.size),
+        )
+        sums = queries @ parts
+        explained: FloatArray = np.asarray(sums.multiply(sums).sum(axis=1)).reshape(-1)
+        return explained
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        if self.parts is not None:
+            return self._total_over_parts(form, scales)
+        from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
+
+        # Cells below one root: a tree whose root is exact or not measured.
+        variances = scales.variances[:1] if self.cells == 1 else scales.variances
+        return float(
+            tree_total_variance(
+                variances, self.cells, max(self.cells, 2), form.kind, form.edges
+            )
+        )
+
+    def _total_over_parts(self, form: Implicit, scales: Scales) -> float:
+        """Sum over single cells or everything; other kinds must be listed."""
+        if form.kind not in ("identity", "total"):
+            raise SizeError(
+                f"the total over {form.kind} has no closed form where the policy falls "
+                "into parts; list the queries, or ask for Identity"
+            )
+        known = scales.exact[self.cells :]
+        assert self.parts is not None
+        cells = np.diff(form.edges)
+        if form.kind == "total":
+            # A part with a public total contributes nothing.
+            free = ~known[self.parts] & scales.measured[: self.cells]
+            return float(scales.variances[: self.cells][free].sum())
+        kept = 1.0 - np.where(known, 1.0 / self.part_sizes, 0.0)[self.parts]
+        variance = np.where(
+            scales.measured[: self.cells], scales.variances[: self.cells], 0.0
+        )
+        return float((variance * kept / cells).sum())
+
+    def pack(self) -> dict[str, Any]:
+        """Return the number of cells and their parts."""
+        return {"cells": self.cells, "parts": self.parts}
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        cells = int(data["cells"])
+        return cls(cells, as_parts(data.get("parts"), cells))

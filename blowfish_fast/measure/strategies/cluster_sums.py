@@ -1,0 +1,400 @@
+"""Measure the size and the coordinate sums of every cluster of records.
+
+Serves private k-means. A record counts as the centre of its cell, written in whole
+public steps from the middle of the domain, so all rows are integers:
+
+    rows   sizes of the k clusters | sums along axis 0, axis 1, ... of cluster 0 | ...
+
+    one attribute, step 1/2      cell          0     1     2     3
+                                 coordinate   -3    -1     1     3     middle at 2
+
+A record that crosses a border leaves one sum and enters another, so what an edge moves
+is the distance of both ends from the middle, however short the edge is. Only records
+that must stay in their cluster move a sum by the length of the edge.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from contextlib import suppress
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_parts, as_share
+from blowfish_fast.data.domain import Attribute, Domain
+from blowfish_fast.errors import DomainError, IntervalError, SizeError
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.policies import ABSENT, Policy
+from blowfish_fast.workloads import Form
+
+from .base import LinearStrategy
+
+STEP_BITS = 20
+"""Steps of the public grid across the whole domain: 2^19 to 2^20."""
+
+FURTHEST = 1e150
+
+LISTED_EDGES = 2**16
+"""Policies with at most this many edges are walked edge by edge."""
+
+
+class CellGrid:
+    """Cells of a domain as points, in whole steps from the middle.
+
+    Parameters
+    ----------
+    domain : Domain
+        Numeric attributes: an attribute with edges spans them, one without spans 0 to
+        its number of cells.
+
+    Attributes
+    ----------
+    low, high, middle : (axes,) float64
+        Corners of the box, and the middle of the outermost cell centres.
+    edges : (cells + axes,) float64
+        The edges of axis 0, then of axis 1, ...
+    offsets : (axes + 1,) int64
+        Where the cells of each axis begin in `coordinates`.
+    coordinates : (cells,) int64
+        Centre of each cell along its axis, in steps from the middle.
+    step : float
+        A power of two; public.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        sides = [_side(one) for one in domain.attributes]
+        centres = [side[:-1] + (side[1:] - side[:-1]) / 2 for side in sides]
+        self.low = np.array([side[0] for side in sides])
+        self.high = np.array([side[-1] for side in sides])
+        self.middle = np.array([one[0] + (one[-1] - one[0]) / 2 for one in centres])
+        self.edges = np.concatenate(sides)
+        self.offsets = np.cumsum([0, *domain.shape])
+        span = sum(float(one[-1] - one[0]) for one in centres)
+        # Cells of width 1 have centres on halves: no rounding up to 2^19 of them.
+        self.step = 2.0 ** (math.frexp(span)[1] - STEP_BITS) if span > 0 else 1.0
+        self.coordinates = np.concatenate(
+            [
+                np.rint((one - middle) / self.step).astype(np.int64)
+                for one, middle in zip(centres, self.middle, strict=True)
+            ]
+        )
+        self._longest: tuple[Policy, int] | None = None
+
+    @property
+    def axes(self) -> int:
+        """Number of attributes."""
+        return self.offsets.size - 1
+
+    @cached_property
+    def radius(self) -> int:
+        """Largest L1 distance of a cell from the middle, in steps."""
+        return sum(int(np.abs(one).max()) for one in self._by_axis())
+
+    def _by_axis(self) -> list[IntArray]:
+        return np.split(self.coordinates, self.offsets[1:-1])
+
+    def places(self, cells: IntArray) -> AnyArray:
+        """Return the position of cells along each axis, (n, axes) int32."""
+        along = np.unravel_index(cells, self.domain.shape)
+        return np.stack(along, axis=-1).astype(np.int32)
+
+    def coordinates_of(self, places: AnyArray) -> IntArray:
+        """Return coordinates of positions, (n, axes), in steps from the middle."""
+        coordinates: IntArray = self.coordinates[places + self.offsets[:-1]]
+        return coordinates
+
+    def values(self) -> FloatArray:
+        """Return the value of each cell along its axis."""
+        middles = np.repeat(self.middle, np.diff(self.offsets))
+        return middles + self.step * self.coordinates
+
+    def squared_distances(self, centers: FloatArray) -> FloatArray:
+        """Return the squared distance along each axis, (cells, centres)."""
+        values = np.split(self.values(), self.offsets[1:-1])
+        return np.concatenate(
+            [
+                (one[:, None] - centers[None, :, axis]) ** 2
+                for axis, one in enumerate(values)
+            ]
+        )
+
+    def part_centers(self, labels: IntArray) -> FloatArray:
+        """Return the mean value of the cells of each part, (parts, axes). O(cells)."""
+        sizes = np.bincount(labels)
+        grid = labels.reshape(self.domain.shape)
+        means = np.empty((sizes.size, self.axes))
+        for axis, values in enumerate(np.split(self.values(), self.offsets[1:-1])):
+            shape = [-1 if axis == other else 1 for other in range(self.axes)]
+            spread = np.broadcast_to(values.reshape(shape), grid.shape).reshape(-1)
+            means[:, axis] = np.bincount(labels, weights=spread) / sizes
+        return means
+
+    def longest_move(self, policy: Policy) -> int:
+        """Return the longest edge between two cells in L1 steps, or a bound above it.
+
+        An L1 length is the largest of the signed sums of its coordinates, so each
+        choice of signs is one question to the policy.
+        """
+        if self._longest is not None and self._longest[0] is policy:
+            return self._longest[1]
+        longest = 2 * self.radius if policy.has_moves else 0
+        if longest:
+            # Where the policy cannot say, any two cells may be joined.
+            with suppress(SizeError):
+                longest = min(longest, self._longest_signed(policy))
+        self._longest = policy, longest
+        return longest
+
+    def _longest_signed(self, policy: Policy) -> int:
+        longest = 0
+        axes = self._by_axis()
+        for signs in itertools.product((1, -1), repeat=self.axes - 1):
+            line = np.zeros(self.domain.shape)
+            for axis, sign in enumerate((1, *signs)):
+                shape = [-1 if axis == other else 1 for other in range(self.axes)]
+                line += sign * axes[axis].reshape(shape)
+            change = policy._largest_change(line.reshape(1, -1))
+            longest = max(longest, math.ceil(change.value))
+        return longest
+
+
+class ClusterSums(LinearStrategy):
+    """Sizes and sums of the clusters around public centres.
+
+    Parameters
+    ----------
+    grid : CellGrid
+        The cells as points.
+    centers : (clusters, axes) float64
+        Public; a record belongs to the nearest.
+    parts : (cells,) int64, optional
+        Connected parts of the policy. If given, a whole part belongs to the centre
+        nearest to the mean of its cells, so no record can leave its cluster.
+    size_share : Fraction
+        The part of epsilon that goes to sizes where both are measured.
+    """
+
+    kind = "cluster_sums"
+
+    def __init__(
+        self,
+        grid: CellGrid,
+        centers: FloatArray,
+        parts: IntArray | None = None,
+        *,
+        size_share: Fraction = Fraction(1, 2),
+    ) -> None:
+        self.grid = grid
+        self.centers = centers
+        self.parts = parts
+        self.size_share = size_share
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.centers)
+
+    @cached_property
+    def _distances(self) -> FloatArray:
+        return self.grid.squared_distances(self.centers)
+
+    @cached_property
+    def _cluster_of_cell(self) -> IntArray:
+        """The cluster of every cell, where whole parts are assigned."""
+        assert self.parts is not None
+        means = self.grid.part_centers(self.parts)
+        square = ((means[:, None] - self.centers[None]) ** 2).sum(axis=-1)
+        cluster_of_cell: IntArray = np.argmin(square, axis=1)[self.parts]
+        return cluster_of_cell
+
+    def rows(self, counts: AnyArray) -> IntArray:
+        """Return sizes, then sums cluster by cluster.
+
+        `counts` are counts of all cells, or (n, axes) int32 positions of n records.
+        """
+        from blowfish_fast.kernels.fitting.lloyd import assigned_totals, cluster_totals
+
+        places, repeats = counts, np.zeros(0, dtype=np.int64)
+        if counts.ndim == 1:
+            occupied = np.flatnonzero(counts)
+            places, repeats = self.grid.places(occupied), counts[occupied]
+        tables = self.grid.coordinates, self.grid.offsets
+        if self.parts is None:
+            totals = cluster_totals(places, repeats, self._distances, *tables)
+        else:
+            clusters = self._cluster_of_cell
+            totals = assigned_totals(places, repeats, clusters, self.clusters, *tables)
+        return np.concatenate([totals[:, 0], totals[:, 1:].reshape(-1)])
+
+    def weights(self) -> IntArray:
+        """Share the price between sizes and sums, by what a move can change of each."""
+        sizes = float(self.size_share) / 2
+        sums = (1 - float(self.size_share)) / max(2 * self.grid.radius, 1)
+        scale = 2**WEIGHT_BITS / max(sizes, sums)
+        weights = np.empty(self.clusters * (1 + self.grid.axes), dtype=np.int64)
+        weights[: self.clusters] = max(1, math.floor(sizes * scale))
+        weights[self.clusters :] = max(1, math.floor(sums * scale))
+        return weights
+
+    def _may_cross(self, policy: Policy) -> bool:
+        """Return whether an edge may join cells of two clusters."""
+        if not policy.has_moves or self.clusters == 1:
+            return False
+        if self.parts is None:
+            return True
+        labels = policy.components().labels
+        if labels is None:
+            return bool((self.parts != self.parts[0]).any())
+        return labels is not self.parts and not np.array_equal(labels, self.parts)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark sizes that no edge moves, and sums that none does."""
+        exact = np.zeros(self.clusters * (1 + self.grid.axes), dtype=np.bool_)
+        if not policy.has_bottom and not self._may_cross(policy):
+            exact[: self.clusters] = True
+            exact[self.clusters :] = self.grid.longest_move(policy) == 0
+        return exact
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest weighted change along an edge.
+
+        Exact for policies with few edges; else a bound that any two cells meet, or,
+        where records stay in their cluster, the longest edge.
+        """
+        size, total = self._heaviest(weights)
+        if policy.edges_up_to(LISTED_EDGES) is not None:
+            return self._worst_listed(size, total, policy)
+        worst = 0
+        if policy.has_bottom:
+            worst = size + total * self.grid.radius
+        if self._may_cross(policy):
+            worst = max(worst, 2 * size + total * 2 * self.grid.radius)
+        elif policy.has_moves:
+            worst = max(worst, total * self.grid.longest_move(policy))
+        return worst
+
+    def _heaviest(self, weights: IntArray) -> tuple[int, int]:
+        sizes, sums = weights[: self.clusters], weights[self.clusters :]
+        return int(sizes.max()), int(sums.max())
+
+    def _worst_listed(self, size: int, total: int, policy: Policy) -> int:
+        worst = 0
+        for edges in policy.edges():
+            first, second = np.ascontiguousarray(edges.T)
+            absent = (first == ABSENT) | (second == ABSENT)
+            cells = np.where(first == ABSENT, second, first)[absent]
+            if cells.size:
+                norms = np.abs(self._coordinates(cells)).sum(axis=1)
+                worst = max(worst, size + total * int(norms.max()))
+            if not absent.all():
+                moves = first[~absent], second[~absent]
+                worst = max(worst, self._worst_move(size, total, *moves))
+        return worst
+
+    def _coordinates(self, cells: IntArray) -> IntArray:
+        return self.grid.coordinates_of(self.grid.places(cells))
+
+    def _worst_move(
+        self, size: int, total: int, first: IntArray, second: IntArray
+    ) -> int:
+        one, two = self._coordinates(first), self._coordinates(second)
+        length = np.abs(one - two).sum(axis=1)
+        across = np.abs(one).sum(axis=1) + np.abs(two).sum(axis=1)
+        cross = self._cluster_of(first) != self._cluster_of(second)
+        worst = total * int(length[~cross].max(initial=0))
+        if cross.any():
+            worst = max(worst, 2 * size + total * int(across[cross].max()))
+        return worst
+
+    def _cluster_of(self, cells: IntArray) -> IntArray:
+        if self.parts is not None:
+            return self._cluster_of_cell[cells]
+        from blowfish_fast.kernels.fitting.lloyd import nearest_clusters
+
+        places = self.grid.places(cells)
+        return nearest_clusters(places, self._distances, self.grid.offsets)
+
+    def moved_centers(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return new centres from noisy sizes and sums, inside the box.
+
+        A cluster whose noisy size is below 1 or twice its scale keeps its centre.
+        """
+        clusters = self.clusters
+        sizes = noisy[:clusters].astype(np.float64)
+        sums = noisy[clusters:].reshape(clusters, -1).astype(np.float64)
+        enough = np.maximum(1.0, 2.0 * scales.widths[:clusters])
+        measured = (scales.measured | scales.exact)[:clusters]
+        kept = ~measured | (sizes < enough)
+        means = sums / np.where(kept, 1.0, sizes)[:, None]
+        centers = self.grid.middle + self.grid.step * means
+        centers[kept] = self.centers[kept]
+        return np.clip(centers, self.grid.low, self.grid.high)
+
+    def _refuse(self) -> NoReturn:
+        raise IntervalError(
+            "sizes and sums of clusters say nothing about single cells; k-means "
+            "publishes release.centers, without intervals"
+        )
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Refuse: clusters do not determine the cells."""
+        self._refuse()
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Refuse: clusters do not answer queries."""
+        self._refuse()
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Refuse: clusters do not answer queries."""
+        self._refuse()
+
+    def pack(self) -> dict[str, Any]:
+        """Return domain, centres and parts."""
+        return {
+            "domain": self.grid.domain.to_dict(),
+            "centers": self.centers,
+            "parts": self.parts,
+            "size_share": str(self.size_share),
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        domain = Domain.from_dict(data["domain"])
+        return cls(
+            CellGrid(domain),
+            np.asarray(data["centers"], dtype=np.float64),
+            as_parts(data["parts"], domain.size),
+            size_share=as_share(data["size_share"], "size_share"),
+        )
+
+
+def _side(attribute: Attribute) -> FloatArray:
+    """Return the edges of one attribute."""
+    edges, size = attribute.edges, attribute.size
+    if attribute.extras:
+        raise DomainError(
+            "k-means measures distances, and the cell of missing values or values "
+            f"outside has no place on {attribute.name or 'the axis'}; clamp or refuse "
+            "such values instead"
+        )
+    if attribute.levels is not None:
+        raise DomainError(
+            "k-means measures distances, and levels have none; give the attribute "
+            "edges (Domain.from_edges) or leave it out"
+        )
+    if edges is None:
+        return np.arange(size + 1, dtype=np.float64)
+    side = np.asarray(edges, dtype=np.float64)
+    if np.abs(side).max() > FURTHEST or np.diff(side).min() < 1 / FURTHEST:
+        raise DomainError(
+            "squares of distances must fit a float: edges may lie at most 1e150 from 0 "
+            f"and 1e-150 apart; received {side[:3]} ... Use other units"
+        )
+    return side

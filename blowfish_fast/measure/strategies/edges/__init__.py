@@ -1,0 +1,1 @@
+"""Strategies that put noise on the edges of the policy."""

@@ -1,0 +1,140 @@
+r"""What queries see of noise that lies on the edges of a graph.
+
+A draw on edge (u, v) enters a query with the difference of its coefficients at u and v.
+Queries that are listed are followed cell by cell (``kernels.cut_moments``); queries of
+a whole kind have closed forms:
+
+    cuts between cells    0 . . . . . . . N      part of bucket u before cut t:
+    bucket u                  /~~~~~~~~~         0, then rising evenly, then 1
+    bucket v                        /~~~
+    difference                /~~\___             what prefix t sees of edge (u, v)
+
+A range between two cuts sees the difference of two such values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.measure.noise import Spread
+from blowfish_fast.policies import ABSENT
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+
+MOST_COVERED = 2**30
+"""Most cells, summed over queries, that are followed one by one."""
+
+
+def cut_spread(
+    form: Form,
+    cells: int,
+    heads: IntArray,
+    tails: IntArray,
+    variances: FloatArray,
+    widths: FloatArray,
+) -> Spread:
+    """Return the law of each query's noise, exactly.
+
+    Parameters
+    ----------
+    form : Form
+        Queries over the cells; listed, not implicit.
+    cells : int
+        Number of cells.
+    heads, tails : (edges,) int64
+        The cells that each draw is added to and taken from; a tail of -1 is "absent".
+    variances, widths : (edges,) float64
+        Of each draw.
+    """
+    if isinstance(form, Implicit):
+        raise IntervalError("list the queries first: use explicit_form")
+    from blowfish_fast.kernels.graph.cut_moments import edge_noise_moments
+
+    pieces = as_runs(form)
+    covered = int((pieces.ends - pieces.starts).sum())
+    if covered > MOST_COVERED:
+        raise SizeError(
+            f"these queries cover {covered:,} cells in all; at most 2^30 = "
+            f"{MOST_COVERED:,} are followed along the edges of a policy. Ask fewer "
+            "queries at a time"
+        )
+    return Spread(*edge_noise_moments(*pieces, heads, tails, variances, widths, cells))
+
+
+def cut_variance(
+    form: Form,
+    cells: int,
+    heads: IntArray,
+    tails: IntArray,
+    variances: FloatArray,
+) -> float:
+    """Return the variance summed over all queries, in closed form if implicit."""
+    if not isinstance(form, Implicit):
+        return float(
+            cut_spread(form, cells, heads, tails, variances, variances).variance.sum()
+        )
+    return float(_seen(form, heads, tails) @ variances)
+
+
+def _seen(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArray:
+    """Return, for each edge, the squares of what all queries see of it, summed."""
+    sizes = np.diff(form.edges).astype(np.float64)
+    gone = tails == ABSENT
+    if form.kind == "identity":
+        # Each of m cells is 1/m of its bucket: m / m^2 in all.
+        shares = 1.0 / sizes
+        both: FloatArray = shares[heads] + np.where(gone, 0.0, shares[tails])
+        return both
+    if form.kind == "total":
+        return np.where(gone, 1.0, 0.0)
+    first = np.where(gone, heads, np.minimum(heads, tails))
+    last = np.where(gone, sizes.size, np.maximum(heads, tails))
+    rise = sizes[first]
+    # "absent" comes after all cells, and nothing falls there.
+    fall = np.append(sizes, 1.0)[last]
+    level = (form.edges[last] - form.edges[first + 1]).astype(np.float64)
+    # Sums over t = 1 .. m of (t/m)^2, and over t = 0 .. m - 1.
+    squares: FloatArray = (
+        (rise + 1.0) * (2.0 * rise + 1.0) / (6.0 * rise)
+        + level
+        + (fall - 1.0) * (2.0 * fall - 1.0) / (6.0 * fall)
+    )
+    if form.kind == "prefixes":
+        return squares
+    sums = 0.5 * (rise + 1.0) + level + 0.5 * (fall - 1.0)
+    # Over all pairs of cuts: cuts * (sum of squares) - (sum)^2.
+    ranges: FloatArray = (float(form.edges[-1]) + 1.0) * squares - sums**2
+    return ranges
+
+
+def as_runs(form: Fractions | Pieces) -> Pieces:
+    """Write queries as runs of cells with one value each, none of them 0."""
+    if isinstance(form, Pieces):
+        pieces, rows = form, np.diff(form.pointers)
+    else:
+        one = form.first == form.last
+        queries = form.first.size
+        between = form.last > form.first + 1
+        kept = np.stack([np.full(queries, True), between, ~one], axis=1)
+        starts = np.stack([form.first, form.first + 1, form.last], axis=1)[kept]
+        ends = np.stack([form.first + 1, form.last, form.last + 1], axis=1)[kept]
+        values = np.stack(
+            [form.first_fraction, np.ones(queries), form.last_fraction], axis=1
+        )[kept]
+        rows = kept.sum(axis=1)
+        pieces = Pieces(_pointers(rows), starts, ends, values)
+    if pieces.values.all():
+        return pieces
+    some = pieces.values != 0.0
+    query = np.repeat(np.arange(rows.size), rows)[some]
+    return Pieces(
+        _pointers(np.bincount(query, minlength=rows.size)),
+        pieces.starts[some],
+        pieces.ends[some],
+        pieces.values[some],
+    )
+
+
+def _pointers(rows: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)

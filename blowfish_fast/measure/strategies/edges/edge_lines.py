@@ -1,0 +1,365 @@
+"""Noise on the edges of a grid, joined along the lines between its rows and columns.
+
+    . - . - . - .       the edges between two neighbouring columns form a line, one edge
+    |   |   |   |       per row; so do the edges between two neighbouring rows
+    . - . - . - .
+
+    block of 4 edges    draws   s  d  d1 d2       s   the block
+    noise of an edge    s/4 + d/4 + d1/2          d   first half less second half
+                        s/4 + d/4 - d1/2          d1, d2   the same inside each half
+                        s/4 - d/4 + d2/2
+                        s/4 - d/4 - d2/2
+
+A rectangle cuts four runs of parallel edges. With one draw per edge it pays for every
+edge of its outline; with a Haar transform along each line, for a few draws per level.
+An edge takes part in one draw per level, so a unit shift of one edge is a unit shift of
+these draws: their rates add up to epsilon. Blocks of one edge are plain edge noise.
+
+Noise of an edge is a multiple of 1 / 2^top. What leaves the handle is each cell with
+the noise of its edges, as a whole number and a remainder in units of 1 / 2^top: exact.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import (
+    DomainError,
+    EpsilonError,
+    InputError,
+    IntervalError,
+    PolicyError,
+    PrivacyError,
+    SizeError,
+)
+from blowfish_fast.measure.noise import Scales, Spread, integer_weights
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.policies import Policy, Threshold
+from blowfish_fast.workloads import Form, Implicit
+
+from .edge_cuts import MOST_COVERED, as_runs
+
+LEAST_WEIGHT = 1.0 / 64.0
+"""Weight of a level that the declared queries do not see, against the heaviest."""
+
+AXES = (0, 1)
+
+
+class EdgeLines(LinearStrategy):
+    """Haar noise along the lines of edges of a grid of rows and columns.
+
+    Parameters
+    ----------
+    shape : (rows, columns)
+        Of the grid.
+    level_weights : two arrays of float64
+        For the edges that step along either axis: relative rate, in [0, 1], of the
+        draws of whole blocks, then of the differences of halves of 1, 2, 4 ... edges.
+        ``2 ** (size - 1)`` edges form a block.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain((8, 8)), theta=1)
+    >>> asked = bf.workloads.Rectangles.random(policy.domain, 50, rng=1)
+    >>> release = bf.Transformed(
+    ...     policy, asked, epsilon=1, partition=None, strategy="edge_lines"
+    ... ).release([[3] * 8] * 8, rng=1)
+    >>> release.measurements[0].strategy.kind
+    'edge_lines'
+    """
+
+    kind = "edge_lines"
+
+    def __init__(
+        self, shape: tuple[int, int], level_weights: tuple[FloatArray, FloatArray]
+    ) -> None:
+        self.shape = shape
+        self.level_weights = level_weights
+        self.tops = tuple(one.size - 1 for one in level_weights)
+        from blowfish_fast.kernels.graph.edge_line_noise import line_levels
+
+        for across, weights in zip(AXES, level_weights, strict=True):
+            most = line_levels(shape[1 - across])
+            if weights.ndim != 1 or not 1 <= weights.size <= most:
+                raise InputError(
+                    f"lines of {shape[1 - across]} edges have 1 to {most} levels of "
+                    f"blocks; received weights of shape {weights.shape}"
+                )
+        self._energies: tuple[Form, list[Any]] | None = None
+
+    @classmethod
+    def under(cls, policy: Policy, form: Form) -> Self:
+        """Choose block sizes and weights of least predicted error for `form`.
+
+        With energies c_l per level, rates in proportion to the cube roots of c_l give
+        the least error, (sum of cube roots)^3.
+        """
+        shape = grid_shape(policy)
+        energies = [_energies(form, shape, across) for across in AXES]
+        chosen = tuple(
+            _best_weights(one.sums.sum(axis=0), one.differences.sum(axis=0))
+            for one in energies
+        )
+        strategy = cls(shape, (chosen[0], chosen[1]))
+        strategy._energies = (form, energies)
+        return strategy
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.shape[0] * self.shape[1]
+
+    def _layout(self, across: int) -> tuple[int, int, int]:
+        """Return lines, blocks of a line, and draws of a block."""
+        size = 2 ** self.tops[across]
+        length = self.shape[1 - across]
+        return max(self.shape[across] - 1, 0), -(-length // size), size
+
+    def _split(self, draws: IntArray) -> list[IntArray]:
+        """Return the draws of both axes, by line, block and place."""
+        layouts = [self._layout(across) for across in AXES]
+        middle = int(np.prod(layouts[0]))
+        parts = (draws[:middle], draws[middle:])
+        return [
+            part.reshape(layout) for part, layout in zip(parts, layouts, strict=True)
+        ]
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the cells themselves."""
+        if counts.size != self.cells:
+            raise DomainError(
+                f"this grid has {self.cells} cells; received {counts.size} counts"
+            )
+        return counts.copy()
+
+    def weights(self) -> IntArray:
+        """Give all draws of one level the same weight."""
+        parts = []
+        for across in AXES:
+            lines, blocks, _ = self._layout(across)
+            weights = integer_weights(self.level_weights[across])
+            # The whole block first, then differences from the largest halves down.
+            levels = np.arange(self.tops[across], 0, -1)
+            inside = np.repeat(weights[levels], 2 ** (self.tops[across] - levels))
+            parts.append(np.tile(np.append(weights[0], inside), lines * blocks))
+        return np.concatenate(parts)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """No draw is left out."""
+        return np.zeros(self.weights().size, dtype=np.bool_)
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest sum of weights over the draws of one edge.
+
+        Exact where the policy joins all neighbouring cells; a bound above where it
+        joins some of them.
+        """
+        grid_shape(policy)
+        worst = 0
+        for across, draws in zip(AXES, self._split(weights), strict=True):
+            along = _synthesised(draws, signed=False)
+            worst = max(worst, int(along[:, : self.shape[1 - across]].max(initial=0)))
+        return worst
+
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return scales whose worst policy edge costs at most `epsilon`."""
+        found = super().scales(policy, epsilon)
+        # A draw without noise would publish its level as it is.
+        loudest = float(found.widths.max(initial=0.0))
+        if not found.measured.all() or loudest * 2.0 ** max(self.tops) >= 2.0**48:
+            raise EpsilonError(
+                f"epsilon {float(epsilon):g} leaves noise too large for 64 bits along "
+                "the lines of this grid; raise epsilon, or measure cells instead"
+            )
+        return found
+
+    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
+        """Add the noise of its edges to each cell: whole numbers, then remainders."""
+        if not scales.measured.all():
+            raise PrivacyError("every level of an edge needs its draw")
+        fine = max(self.tops)
+        cells = np.zeros(self.shape, dtype=np.int64)
+        for across, draws in zip(AXES, self._split(noise), strict=True):
+            along = _synthesised(draws, signed=True)[:, : self.shape[1 - across]]
+            along <<= fine - self.tops[across]
+            if across == 0:
+                cells[:-1] += along
+                cells[1:] -= along
+            else:
+                cells[:, :-1] += along.T
+                cells[:, 1:] -= along.T
+        moved = cells.reshape(-1)
+        return np.concatenate([rows + (moved >> fine), moved & (2**fine - 1)])
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the noisy cells."""
+        whole, rest = noisy[: self.cells], noisy[self.cells :]
+        estimate: FloatArray = whole + rest / float(2 ** max(self.tops))
+        return estimate
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the exact law of each query's noise."""
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        found = [np.zeros(0)] * 3
+        for across, energies in zip(AXES, self._seen(form), strict=True):
+            variances = self._per_level(scales.variances, across)
+            widths = self._per_level(scales.widths, across)
+            parts = [
+                _weighted(energies.sums, energies.differences, variances),
+                _weighted(energies.sums, energies.differences, widths**2),
+                _loudest(energies, widths),
+            ]
+            if across == 0:
+                found = parts
+            else:
+                found = [
+                    found[0] + parts[0],
+                    found[1] + parts[1],
+                    np.maximum(found[2], parts[2]),
+                ]
+        return Spread(*found)
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        total = 0.0
+        for across, energies in zip(AXES, self._seen(form), strict=True):
+            variances = self._per_level(scales.variances, across)
+            sums, turns = energies.sums.sum(axis=0), energies.differences.sum(axis=0)
+            total += float(_weighted(sums[None], turns[None], variances)[0])
+        return total
+
+    def _per_level(self, values: FloatArray, across: int) -> FloatArray:
+        """Return a value per level from one per draw: whole blocks, then halves."""
+        lines, _, size = self._layout(across)
+        if lines == 0:
+            return np.zeros(self.tops[across] + 1)
+        block = (
+            values[: int(np.prod(self._layout(0)))]
+            if across == 0
+            else values[int(np.prod(self._layout(0))) :]
+        )
+        levels = np.arange(1, self.tops[across] + 1)
+        return np.append(block[0], block[size >> levels])
+
+    def _seen(self, form: Form) -> list[Any]:
+        if self._energies is None or self._energies[0] is not form:
+            found = [_energies(form, self.shape, across) for across in AXES]
+            self._energies = (form, found)
+        return self._energies[1]
+
+    def pack(self) -> dict[str, Any]:
+        """Return the grid and the weights of its levels."""
+        return {
+            "rows": self.shape[0],
+            "columns": self.shape[1],
+            "weights_0": self.level_weights[0],
+            "weights_1": self.level_weights[1],
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        weights = [np.asarray(data[f"weights_{axis}"], np.float64) for axis in AXES]
+        return cls((int(data["rows"]), int(data["columns"])), (weights[0], weights[1]))
+
+
+def grid_shape(policy: Policy) -> tuple[int, int]:
+    """Return the shape of the grid; refuse policies with other edges than its own."""
+    domain = policy.domain
+    if (
+        domain.ndim != 2
+        or policy.has_bottom
+        or not Threshold(domain, theta=1).covers(policy)
+    ):
+        raise PolicyError(
+            "edge lines need a grid of two attributes whose neighbouring cells are "
+            f"joined and no others; this policy: {policy.neighbours}"
+        )
+    return domain.shape[0], domain.shape[1]
+
+
+def _synthesised(draws: IntArray, *, signed: bool) -> IntArray:
+    """Return the noise of each edge of each line, in units of 1 / block size.
+
+    Unsigned, the sum of the draws of each edge instead, each taken once.
+    """
+    lines, blocks, size = draws.shape
+    along = draws[:, :, :1].copy()
+    unit = 1
+    while unit < size:
+        half = draws[:, :, unit : 2 * unit]
+        wider = np.empty((lines, blocks, 2 * unit), dtype=np.int64)
+        if signed:
+            wider[:, :, ::2] = along + unit * half
+            wider[:, :, 1::2] = along - unit * half
+        else:
+            wider[:, :, ::2] = wider[:, :, 1::2] = along + half
+        along, unit = wider, 2 * unit
+    return along.reshape(lines, blocks * size)
+
+
+def _energies(form: Form, shape: tuple[int, int], across: int) -> Any:
+    from blowfish_fast.kernels.graph.edge_line_noise import (
+        Energies,
+        line_energies,
+        line_levels,
+    )
+
+    if not isinstance(form, Implicit):
+        runs = as_runs(form)
+        covered = int((runs.ends - runs.starts).sum())
+        if covered > MOST_COVERED:
+            raise SizeError(
+                f"these queries cover {covered:,} cells in all; at most 2^30 are "
+                "followed along the lines of a grid. Ask fewer queries at a time"
+            )
+        return line_energies(*runs, shape, across)
+    edges = max(shape[across] - 1, 0) * shape[1 - across]
+    levels = np.arange(line_levels(shape[1 - across]), dtype=np.float64)
+    if form.kind == "total":
+        seen = np.zeros((1, levels.size))
+    elif form.kind == "identity":
+        # Both ends of an edge see it, once, and no other edge of its line.
+        seen = (2.0 * edges * 0.25**levels)[None]
+    else:
+        raise SizeError(f"the total over {form.kind} has no closed form on a grid")
+    turns = seen.copy()
+    turns[:, 0] = 0.0
+    return Energies(seen, turns, np.sqrt(seen), np.sqrt(turns))
+
+
+def _best_weights(sums: FloatArray, turns: FloatArray) -> FloatArray:
+    """Return the weights of whole blocks and of differences that lose least."""
+    inner = np.cumsum(np.cbrt(turns))
+    top = int(np.argmin(np.cbrt(sums) + inner))
+    roots = np.cbrt(np.append(sums[top], turns[1 : top + 1]))
+    if not roots.any():
+        roots = np.ones(top + 1)
+    kept = np.maximum(roots, LEAST_WEIGHT * roots.max())
+    weights: FloatArray = kept / kept.sum()
+    return weights
+
+
+def _weighted(sums: FloatArray, turns: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return, per query, the energies weighed by a number per level."""
+    top = levels.size - 1
+    weighed: FloatArray = sums[:, top] * levels[0]
+    if top:
+        weighed = weighed + turns[:, 1 : top + 1] @ levels[1:]
+    return weighed
+
+
+def _loudest(energies: Any, widths: FloatArray) -> FloatArray:
+    top = widths.size - 1
+    loud = energies.largest_sum[:, top] * widths[0]
+    if top:
+        inner = energies.largest_difference[:, 1 : top + 1] * widths[1:]
+        loud = np.maximum(loud, inner.max(axis=1))
+    found: FloatArray = loud
+    return found

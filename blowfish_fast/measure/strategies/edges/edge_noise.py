@@ -1,0 +1,223 @@
+"""Noise on the edges of the policy, added to the cells they join.
+
+    cell v  =  x_v  +  noise of its edges, + at one end and - at the other
+
+An edge of the policy shifts two cells by one each, in opposite directions, which is
+what a unit shift of that edge's own noise does: so every edge costs exactly one draw,
+whatever the graph. Totals of connected parts without "absent" stay exact by themselves.
+The noise of the edges is never published, only its sum in each cell.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import EpsilonError, IntervalError, PrivacyError, SizeError
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.policies import ABSENT, Graph, Policy
+from blowfish_fast.workloads import Form, Implicit
+from blowfish_fast.workloads.base import form_matrix
+
+MOST_EDGES = 2**26
+MOST_COEFFICIENTS = 2**26
+
+
+def refuse_too_dense(policy: Policy) -> None:
+    """Refuse a policy with more edges than can be held."""
+    if policy.edge_count > MOST_EDGES:
+        raise SizeError(
+            f"this policy has {policy.edge_count:,} edges; noise on each of them is "
+            f'offered up to 2^26 = {MOST_EDGES:,}. Use on="cells"'
+        )
+
+
+class EdgeNoise(LinearStrategy):
+    """One draw per edge of a policy graph.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    heads, tails : (edges,) int64
+        The two ends of each edge; a tail of -1 is "absent".
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> strategy = EdgeNoise.under(bf.policies.Line(bf.Domain(4)))
+    >>> strategy.heads.tolist(), strategy.tails.tolist()
+    ([0, 1, 2], [1, 2, 3])
+    """
+
+    kind = "edge_noise"
+
+    def __init__(self, cells: int, heads: IntArray, tails: IntArray) -> None:
+        self.cells = cells
+        self.heads = heads
+        self.tails = tails
+        self._made_for: Policy | None = None
+
+    @classmethod
+    def under(cls, policy: Policy) -> Self:
+        """List the edges of `policy`, which must be few enough to hold."""
+        refuse_too_dense(policy)
+        chunks = list(policy.edges())
+        edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
+        heads = np.where(edges[:, 0] == ABSENT, edges[:, 1], edges[:, 0])
+        tails = np.where(edges[:, 0] == ABSENT, ABSENT, edges[:, 1])
+        made = cls(policy.domain.size, heads.astype(np.int64), tails.astype(np.int64))
+        made._made_for = policy
+        return made
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the cells themselves."""
+        return counts.copy()
+
+    def weights(self) -> IntArray:
+        """Give every edge the same weight."""
+        return np.full(self.heads.size, 2**WEIGHT_BITS, dtype=np.int64)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """No draw is left out; a cell without edges stays exact by itself."""
+        return np.zeros(self.heads.size, dtype=bool)
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the heaviest edge: each policy edge is paid by its own draw.
+
+        Refuses a policy with an edge that has no draw here.
+        """
+        self._check_edges(policy)
+        return int(weights.max()) if weights.size else 0
+
+    def _check_edges(self, policy: Policy) -> None:
+        if policy is self._made_for:
+            return
+        ends = np.column_stack([self.heads, self.tails])
+        if self.cells != policy.domain.size or not (
+            policy == self._made_for or Graph(policy.domain, ends).covers(policy)
+        ):
+            raise PrivacyError(
+                "this noise lies on the edges of another policy, and an edge without a "
+                f"draw of its own would be published exactly under {policy!r}; use "
+                "EdgeNoise.under(policy)"
+            )
+        self._made_for = policy
+
+    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
+        """Return one scale for all edges; refuse an epsilon that leaves none.
+
+        A row without noise is blanked elsewhere. Here the cells themselves are the
+        rows, so a draw left out would publish them as they are.
+        """
+        scales = super().scales(policy, epsilon)
+        if not scales.measured.all():
+            raise EpsilonError(
+                f"noise on edges at epsilon {float(epsilon):.2g} would exceed 2^40; "
+                'raise epsilon, or use on="cells"'
+            )
+        return scales
+
+    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
+        """Add each edge's draw to its head and take it from its tail."""
+        if not scales.measured.all():
+            raise PrivacyError("an edge without noise would publish its cells exactly")
+        cells = rows.copy()
+        np.add.at(cells, self.heads, noise)
+        inside = self.tails != ABSENT
+        np.subtract.at(cells, self.tails[inside], noise[inside])
+        return cells
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the noisy cells."""
+        return noisy.astype(np.float64)
+
+    def _differences(self, form: Form) -> Any:
+        """Return the (queries, edges) sparse matrix of what each draw contributes."""
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        queries = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
+        if queries is None:
+            raise SizeError(
+                "these queries cover more than 2^26 cells in all, too many to follow "
+                "along the edges of this policy; ask fewer at a time"
+            )
+        columns = queries.tocsc()
+        differences = columns[:, self.heads]
+        inside = np.flatnonzero(self.tails != ABSENT)
+        if inside.size == self.tails.size:
+            return differences - columns[:, self.tails]
+        from scipy import sparse
+
+        lowered = sparse.lil_array(differences.shape)
+        lowered[:, inside] = columns[:, self.tails[inside]]
+        return differences - lowered.tocsc()
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise: one coefficient per edge it cuts."""
+        coefficients = self._differences(form)
+        if not self.heads.size:
+            none = np.zeros(coefficients.shape[0])
+            return Spread(none, none, none)
+        width, variance = float(scales.widths[0]), float(scales.variances[0])
+        squares = np.asarray(coefficients.multiply(coefficients).sum(axis=1))
+        largest = np.asarray(abs(coefficients).max(axis=1).todense())
+        squares, largest = squares.reshape(-1), largest.reshape(-1)
+        return Spread(variance * squares, width**2 * squares, width * largest)
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        if not self.heads.size:
+            return 0.0
+        if int(form.edges[-1]) != self.cells:
+            raise SizeError(
+                f"the total over {form.kind} is known for single cells; list the "
+                "queries over these buckets instead"
+            )
+        variance = float(scales.variances[0])
+        if form.kind == "identity":
+            # Each draw reaches one cell, or two.
+            return variance * float((1 + (self.tails != ABSENT)).sum())
+        inside = self.tails != ABSENT
+        if form.kind == "total":
+            return variance * float((~inside).sum())
+        low = np.minimum(self.heads, self.tails)[inside].astype(np.float64)
+        high = np.maximum(self.heads, self.tails)[inside].astype(np.float64)
+        lone = self.heads[~inside].astype(np.float64)
+        cells = float(self.cells)
+        if form.kind == "prefixes":
+            cut, ends = (high - low).sum(), (cells - lone).sum()
+        else:
+            # Ranges that hold exactly one of two cells, and those that hold one cell.
+            gap = high - low
+            cut = (gap * (cells + 1 - gap)).sum()
+            ends = ((lone + 1) * (cells - lone)).sum()
+        return variance * float(cut + ends)
+
+    def pack(self) -> dict[str, Any]:
+        """Return the edges."""
+        return {"cells": self.cells, "heads": self.heads, "tails": self.tails}
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        heads = np.asarray(data["heads"], dtype=np.int64)
+        tails = np.asarray(data["tails"], dtype=np.int64)
+        cells = int(data["cells"])
+        fits = heads.shape == tails.shape and heads.ndim == 1
+        if not fits or (
+            heads.size
+            and (
+                heads.min() < 0
+                or tails.min() < ABSENT
+                or max(heads.max(), tails.max()) >= cells
+            )
+        ):
+            raise ValueError("edges must join cells of the domain")
+        return cls(cells, heads, tails)

@@ -1,0 +1,119 @@
+r"""Haney's tree for thresholds on a line: red cells, and a star around each of them.
+
+    cells    0  1  2  R  4  5  6  R  8  R      theta = 4: the last cell of a block is
+    tree      \__\_|_/ \__|__|__/ \  |_/       red; others join the red of their block,
+                      R           R   R        and the red cells form a chain
+
+Cells at most theta apart lie in one block or in two that follow each other, so three
+edges of the tree lead from one to the other: along the star, along the chain, along a
+star. An edge of the chain is the number of records up to the end of a block, and the
+edges of a star are the histogram of its block: each third of epsilon buys one of the
+three, the histograms as trees of totals where ranges are asked.
+
+The structure is that of ``strategies.ordered_hierarchy``, with a fixed split instead
+of the best one; noise is scaled to the exact worst edge.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import PolicyError
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import FAN_OUTS, tree_depth
+from blowfish_fast.measure.strategies.ordered.line_reach import LineReach
+from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
+from blowfish_fast.policies import Policy
+
+
+class HTheta(OrderedHierarchy):
+    """Totals up to the end of each block and trees inside, a third of epsilon for each.
+
+    Parameters
+    ----------
+    edges, fan_outs, border_weights, node_weights
+        As for `OrderedHierarchy`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(10), theta=4)
+    >>> HTheta.under(policy).edges.tolist()
+    [0, 4, 8, 10]
+    """
+
+    kind = "h_theta"
+
+    @classmethod
+    def under(cls, policy: Policy, fan_out: int | None = None) -> Self:
+        """Cut each stretch of the line into blocks as long as its longest edge."""
+        if policy.domain.ndim != 1 or policy.has_bottom:
+            raise PolicyError(
+                "red cells are laid along one ordered attribute whose total is public; "
+                f"this policy: {policy.neighbours}"
+            )
+        reach = LineReach(policy)
+        cells = reach.far.size
+        ends = np.flatnonzero(reach.uncrossed) + 1
+        starts = np.append(0, ends[:-1])
+        lengths = np.maximum(np.maximum.reduceat(reach.lengths, starts), 1)
+        blocks = -(-(ends - starts) // lengths)
+        within = np.arange(int(blocks.sum())) - np.repeat(
+            np.cumsum(blocks) - blocks, blocks
+        )
+        edges = np.repeat(starts, blocks) + within * np.repeat(lengths, blocks)
+        kinds, number = np.unique(lengths, return_inverse=True)
+        chosen = [
+            best_fan_out(one) if fan_out is None else fan_out for one in kinds.tolist()
+        ]
+        levels = [
+            max(tree_depth(length, branching), 1)
+            for length, branching in zip(kinds.tolist(), chosen, strict=True)
+        ]
+        of_block = np.repeat(number, blocks)
+        return cls(
+            np.append(edges, cells),
+            np.array(chosen)[of_block],
+            np.full(edges.size, 1.0 / 3.0),
+            (1.0 / (3.0 * np.array(levels)))[of_block],
+        )
+
+
+def construction_error(fan_out: int, levels: int) -> float:
+    """Return the planned squared error of a range at epsilon = 1.
+
+    Two ends on the chain at a third of epsilon, 2 * 18, and (fan-out - 1) / 2 nodes
+    per level at each end, each with 2 (3 levels)^2.
+
+    Examples
+    --------
+    >>> construction_error(2, 4)
+    1188.0
+    """
+    return 36.0 + 18.0 * (fan_out - 1) * levels**3
+
+
+def best_fan_out(length: int) -> int:
+    """Return the fan-out of least planned error for blocks of `length` cells."""
+
+    def error(fan_out: int) -> float:
+        return construction_error(fan_out, tree_depth(length, fan_out))
+
+    return min((one for one in FAN_OUTS if one <= max(length, 2)), key=error)
+
+
+def red_cell_tree(cells: int, theta: int) -> IntArray:
+    """Return the parent of each cell in Haney's tree; -1 at the last cell.
+
+    Examples
+    --------
+    >>> red_cell_tree(10, 4)
+    array([ 3,  3,  3,  7,  7,  7,  7,  9,  9, -1])
+    """
+    red = np.minimum((np.arange(cells) // theta + 1) * theta - 1, cells - 1)
+    following = np.minimum(red + theta, cells - 1)
+    parents = np.where(np.arange(cells) == red, following, red)
+    parents[-1] = -1
+    return parents

@@ -1,0 +1,345 @@
+"""The matrix mechanism: any strategy matrix, written out.
+
+    rows   A x  |  total of each connected part of the policy
+
+Answers to a workload W are W A+ (A x + noise), with A+ the least-squares inverse.
+Totals that are public join A for free and are met exactly. Noise lives on the integers,
+so A must hold whole numbers; other entries are first rounded to a public step.
+
+Everything is dense linear algebra: for small domains.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_parts
+from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Implicit, Linear
+from blowfish_fast.workloads.base import form_matrix
+
+from .base import LinearStrategy
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_ENTRIES = 2**22
+"""Most entries of a dense matrix that is inverted or multiplied."""
+
+TOLERANCE = 1e-8
+"""How far, relative to its size, a query may lie outside what was measured."""
+
+
+class Explicit(LinearStrategy):
+    """Noise of one scale on every row of a matrix.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array_like of shape (rows, cells)
+        What is measured.
+    step : float, optional
+        Entries are rounded to multiples of it; public. Needed unless all entries are
+        whole numbers.
+    parts : (cells,) int64, optional
+        Connected part of the policy that each cell belongs to; set by `under`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(3)
+    >>> halves = bf.strategies.Explicit([[1, 0, 0], [1, 1, 0]])
+    >>> bf.Transformed(
+    ...     bf.policies.Line(line),
+    ...     bf.workloads.Identity(line),
+    ...     epsilon=1,
+    ...     strategy=halves,
+    ... ).expected_error().round(4)
+    array([1.8413, 3.6827, 1.8413])
+    """
+
+    kind = "explicit"
+
+    def __init__(
+        self, matrix: Any, *, step: float | None = None, parts: IntArray | None = None
+    ) -> None:
+        self.matrix = _whole(matrix, step)
+        self.parts = parts
+        self.part_sizes = (
+            np.array([self.cells]) if parts is None else np.bincount(parts)
+        )
+        entries = self.cells * (self.measured_rows + self.part_sizes.size)
+        if entries > MOST_ENTRIES:
+            raise SizeError(
+                f"a strategy matrix of {self.measured_rows:,} rows over {self.cells:,} "
+                f"cells would need {entries:,} dense entries; at most 2^22 = "
+                f"{MOST_ENTRIES:,} are held. Use a strategy that is known by its "
+                'structure, such as strategy="best"'
+            )
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def measured_rows(self) -> int:
+        """Number of rows of the matrix."""
+        return int(self.matrix.shape[0])
+
+    def under(self, policy: Policy) -> Self:
+        """Return the strategy with the connected parts of `policy`."""
+        if policy.domain.size != self.cells:
+            raise DomainError(
+                f"this strategy matrix has {self.cells} columns and the policy "
+                f"{policy.domain.size} cells"
+            )
+        components = policy.components()
+        labels = components.labels if components.count > 1 else None
+        return type(self)(self.matrix, parts=labels)
+
+    @cached_property
+    def _dense_rows(self) -> FloatArray:
+        labels = np.zeros(self.cells, np.int64) if self.parts is None else self.parts
+        totals = np.zeros((self.part_sizes.size, self.cells))
+        totals[labels, np.arange(self.cells)] = 1.0
+        return np.concatenate([self.matrix.toarray().astype(np.float64), totals])
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the matrix times the counts, then the total of each part."""
+        if self.parts is None:
+            totals = np.array([counts.sum()])
+        else:
+            totals = np.zeros(self.part_sizes.size, dtype=np.int64)
+            np.add.at(totals, self.parts, counts)
+        return np.concatenate([self.matrix @ counts, totals])
+
+    def weights(self) -> IntArray:
+        """Give every row of the matrix the same weight, the totals none."""
+        weights = np.zeros(self.measured_rows + self.part_sizes.size, dtype=np.int64)
+        weights[: self.measured_rows] = 2**WEIGHT_BITS
+        return weights
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the rows that are constant on each part, and public totals.
+
+        A row changes along no edge exactly when it is constant on every connected
+        part, with 0 at "absent".
+        """
+        labels, private = _components(policy)
+        order = np.argsort(labels, kind="stable")
+        starts = np.searchsorted(labels[order], np.arange(private.size))
+        rows = self._dense_rows[:, order]
+        least = np.minimum.reduceat(rows, starts, axis=1)
+        largest = np.maximum.reduceat(rows, starts, axis=1)
+        least[:, private] = np.minimum(least[:, private], 0.0)
+        largest[:, private] = np.maximum(largest[:, private], 0.0)
+        exact: BoolArray = (least == largest).all(axis=1)
+        return exact
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest weighted change of the rows along one edge.
+
+        Weights are divided by what they share, which keeps sums of whole numbers
+        exact in floating point.
+        """
+        if weights[self.measured_rows :].any():
+            raise InputError("totals of parts are published exactly or not at all")
+        rows = weights[: self.measured_rows]
+        kept = np.flatnonzero(rows)
+        if not kept.size:
+            return 0
+        shared = reduce(math.gcd, rows[kept].tolist())
+        from scipy import sparse
+
+        reduced = sparse.dia_array(
+            ((rows[kept] // shared)[None].astype(np.float64), [0]),
+            shape=(kept.size, kept.size),
+        )
+        scaled = reduced @ self.matrix[kept].astype(np.float64)
+        if abs(scaled).sum(axis=0).max(initial=0.0) >= 2.0**52:
+            raise SizeError(
+                "the columns of the strategy matrix add up to more than 2^52; use "
+                "smaller whole numbers or a larger step"
+            )
+        moved = sensitivity(policy, Linear(policy.domain, scaled))
+        return int(shared) * math.ceil(float(moved))
+
+    def _inverse(self, scales: Scales) -> FloatArray:
+        """Return the matrix that turns noisy rows into cells.
+
+        Exact rows hold as equations; within them, the measured rows are fitted by
+        least squares, and what is left open is chosen of least norm.
+        """
+        rows = self._dense_rows
+        inverse = np.zeros((self.cells, rows.shape[0]))
+        exact, noisy = scales.exact, scales.measured
+        free = np.eye(self.cells)
+        if exact.any():
+            known = np.linalg.pinv(rows[exact])
+            inverse[:, exact] = known
+            free -= known @ rows[exact]
+        if noisy.any():
+            deviation = np.sqrt(scales.variances[noisy])[:, None]
+            rest = np.linalg.pinv(rows[noisy] @ free / deviation, rcond=1e-11)
+            fitted = free @ rest / deviation.T
+            # What exact rows say is first taken out of the measured ones.
+            inverse[:, exact] -= fitted @ (rows[noisy] @ inverse[:, exact])
+            inverse[:, noisy] = fitted
+        return inverse
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the least-squares estimate of least norm."""
+        estimate: FloatArray = self._inverse(scales) @ noisy
+        return estimate
+
+    def supports(self, form: Form, scales: Scales) -> bool:
+        """Return whether the rows determine the answers to all queries."""
+        asked = self._queries(form)
+        kept = scales.measured | scales.exact
+        seen = asked @ self._inverse(scales)[:, kept] @ self._dense_rows[kept]
+        limit = TOLERANCE * np.maximum(np.abs(asked).max(axis=1, initial=0.0), 1e-300)
+        return bool((np.abs(seen - asked).max(axis=1, initial=0.0) <= limit).all())
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the exact law of each query's noise."""
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        if not self.supports(form, scales):
+            raise IntervalError(
+                "the strategy matrix does not determine these answers: some query is "
+                "no combination of its rows. Ask others, or measure more"
+            )
+        noisy = scales.measured
+        amounts = self._queries(form) @ self._inverse(scales)[:, noisy]
+        variance = amounts**2 @ scales.variances[noisy]
+        weighted = np.abs(amounts) * scales.widths[noisy]
+        return Spread(
+            variance, (weighted**2).sum(axis=1), weighted.max(axis=1, initial=0.0)
+        )
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        if not self.supports(form, scales):
+            raise IntervalError(
+                f"the strategy matrix does not determine all {form.kind}: some of them "
+                "are no combination of its rows"
+            )
+        noisy = scales.measured
+        amounts = self._queries(form) @ self._inverse(scales)[:, noisy]
+        if form.kind == "all_ranges":
+            # Over all pairs of cuts, of the variance of their difference.
+            cuts = np.concatenate([np.zeros((1, amounts.shape[1])), amounts])
+            squares = cuts.shape[0] * (cuts**2).sum(axis=0) - cuts.sum(axis=0) ** 2
+        else:
+            squares = (amounts**2).sum(axis=0)
+        return float(squares @ scales.variances[noisy])
+
+    def _queries(self, form: Form) -> FloatArray:
+        """Return queries as dense rows; for all ranges, their ends: all prefixes."""
+        if not isinstance(form, Implicit):
+            rows = form_matrix(form, self.cells, most=MOST_ENTRIES)
+            if rows is None or rows.shape[0] * self.cells > MOST_ENTRIES:
+                raise SizeError(
+                    "these queries are too many to follow through a strategy matrix; "
+                    f"queries times cells may be at most 2^22 = {MOST_ENTRIES:,}"
+                )
+            dense: FloatArray = rows.toarray()
+            return dense
+        sizes = np.diff(form.edges).astype(np.float64)
+        if form.kind == "total":
+            return np.ones((1, self.cells))
+        if form.kind == "identity":
+            # Each of m cells is 1/m of its bucket: m / m^2 in all.
+            return np.diag(1.0 / np.sqrt(sizes))
+        cuts = np.arange(1, int(form.edges[-1]) + 1, dtype=np.float64)
+        if cuts.size * self.cells > MOST_ENTRIES:
+            raise SizeError(
+                f"{cuts.size:,} prefixes of {self.cells:,} buckets are too many to "
+                "follow through a strategy matrix; list fewer queries"
+            )
+        return np.clip((cuts[:, None] - form.edges[:-1]) / sizes, 0.0, 1.0)
+
+    def pack(self) -> dict[str, Any]:
+        """Return the matrix and the parts."""
+        return {
+            "cells": self.cells,
+            "parts": self.parts,
+            "pointers": self.matrix.indptr.astype(np.int64),
+            "columns": self.matrix.indices.astype(np.int64),
+            "values": self.matrix.data,
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        from scipy import sparse
+
+        pointers = np.asarray(data["pointers"], dtype=np.int64)
+        shape = (pointers.size - 1, int(data["cells"]))
+        matrix = sparse.csr_array(
+            (data["values"], data["columns"], pointers), shape=shape
+        )
+        matrix.check_format(full_check=True)
+        return cls(matrix, parts=as_parts(data.get("parts"), shape[1]))
+
+
+def _components(policy: Policy) -> tuple[IntArray, BoolArray]:
+    components = policy.components()
+    labels = components.labels
+    if labels is None:
+        labels = np.zeros(policy.domain.size, dtype=np.int64)
+    if not (policy.has_moves or policy.has_bottom):
+        labels = np.arange(policy.domain.size)
+        return labels, np.zeros(labels.size, dtype=np.bool_)
+    return labels, components.private
+
+
+def _whole(matrix: Any, step: float | None) -> csr_array:
+    """Return a matrix of whole numbers: the entries, or how many steps they are."""
+    from scipy import sparse
+
+    try:
+        rows = sparse.csr_array(matrix)
+        values = rows.data.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "a strategy matrix must be numeric, of shape (rows, cells); received "
+            f"{type(matrix).__name__}"
+        ) from None
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise InputError(
+            f"a strategy matrix must have shape (rows, cells); received {rows.shape}"
+        )
+    if not np.isfinite(values).all():
+        raise InputError("a strategy matrix must be finite; found NaN or infinity")
+    if step is not None:
+        if not (math.isfinite(step) and step > 0):
+            raise InputError(f"step must be a positive number; received {step!r}")
+        values = np.rint(values / step)
+    elif (np.rint(values) != values).any():
+        wrong = values[np.rint(values) != values][0]
+        raise InputError(
+            f"noise lives on the integers, so a strategy matrix must hold whole "
+            f"numbers; received {wrong!r}. Give a public step to round to"
+        )
+    if np.abs(values).max(initial=0.0) >= 2.0**31:
+        raise InputError(
+            "entries of a strategy matrix must stay below 2^31; received "
+            f"{np.abs(values).max():.3g}. Use a larger step"
+        )
+    whole: csr_array = sparse.csr_array(
+        (values.astype(np.int64), rows.indices, rows.indptr), shape=rows.shape
+    )
+    whole.sum_duplicates()
+    whole.eliminate_zeros()
+    return whole

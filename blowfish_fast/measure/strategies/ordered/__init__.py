@@ -1,0 +1,1 @@
+"""Strategies that measure running totals along a line."""

@@ -1,0 +1,251 @@
+"""Blocks, fan-outs and the split of epsilon for an ordered hierarchy.
+
+Everything here reads the policy and the number of cells only, so choosing is free.
+
+A random range has two ends. An end beyond the first block takes one border; inside its
+block it takes (fan-out - 1) / 2 nodes per level on average. With a share a of epsilon
+on the borders and 1 - a on the nodes, of which a move changes two ways of `levels`
+nodes each, the expected squared error is
+
+    c1 / a^2 + c2 / (1 - a)^2       c1 = 4 (n - length) / (n + 1)
+                                    c2 = 8 (fan-out - 1) levels^3 n / (n + 1)
+
+in units of 1 / epsilon^2, least where a : 1 - a = c1^(1/3) : c2^(1/3), and then
+(c1^(1/3) + c2^(1/3))^3. It leaves out what least squares gains, so it is a bound above.
+It finds the best fan-out for each number of levels; between these, and somewhat wider
+ones, the exact error of a few blocks decides, where that takes no time.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Implicit
+
+from .line_reach import LineReach
+from .ordered_hierarchy import OrderedHierarchy
+
+FAN_OUTS = range(2, 65)
+
+# Candidates are compared exactly on this many blocks of at most this many cells.
+TRIED_BLOCKS = 8
+TRIED_LENGTH = 2**11
+WIDER = (1.0, 1.2, 1.5)
+# With more kinds of stretches than this the bound alone decides.
+TRIED_KINDS = 16
+
+
+class Plan(NamedTuple):
+    """How one stretch of the line is measured.
+
+    Attributes
+    ----------
+    length : int
+        Cells of a block.
+    fan_out, levels : int
+        Shape of the trees; levels below the root.
+    border_error, node_error : float
+        The constants c1 and c2 of the module docstring.
+    border_rate, node_rate : float
+        Rate of each border and of each node at epsilon = 1.
+    """
+
+    length: int
+    fan_out: int
+    levels: int
+    border_error: float
+    node_error: float
+    border_rate: float
+    node_rate: float
+
+    @property
+    def border_share(self) -> float:
+        """Part of epsilon that goes to the borders."""
+        return _border_share(self.border_error, self.node_error)
+
+    @property
+    def error(self) -> float:
+        """Predicted squared error of a random range at epsilon = 1, a bound above."""
+        return float(np.cbrt(self.border_error) + np.cbrt(self.node_error)) ** 3
+
+
+def tree_depth(length: int, fan_out: int) -> int:
+    """Return how often `length` cells are split until single, in whole numbers."""
+    levels, covered = 0, 1
+    while covered < length:
+        covered *= fan_out
+        levels += 1
+    return levels
+
+
+def block_plan(
+    cells: int, length: int, fan_out: int, *, crossed: int = 1, ways: int = 2
+) -> Plan:
+    """Split epsilon between borders and nodes for the least predicted error.
+
+    Parameters
+    ----------
+    cells : int
+        Cells of the stretch.
+    length : int
+        Cells of a block: as many as the longest edge spans.
+    fan_out : int
+        Most children of a node.
+    crossed : int
+        Borders that one edge changes at most.
+    ways : int
+        Ways down the trees that one edge changes: two for a move.
+
+    Examples
+    --------
+    >>> chosen = block_plan(1024, 16, 2)
+    >>> round(chosen.border_share, 6), round(chosen.error, 3)
+    (0.164848, 878.11)
+    """
+    levels = tree_depth(length, fan_out)
+    borders = 4.0 * crossed**2 * max(cells - length, 0) / (cells + 1)
+    nodes = 2.0 * ways**2 * (fan_out - 1) * levels**3 * cells / (cells + 1)
+    share = _border_share(borders, nodes)
+    node_rate = (1.0 - share) / (ways * levels) if levels else 0.0
+    return Plan(length, fan_out, levels, borders, nodes, share / crossed, node_rate)
+
+
+def whole_line_plan(cells: int, fan_out: int, *, moves: bool) -> Plan:
+    """Measure one tree over the whole line, its total like every other node.
+
+    For policies with "absent", whose edges change every border after a cell.
+    """
+    levels = tree_depth(cells, fan_out)
+    changed = max(levels + 1, 2 * levels * moves)
+    nodes = 2.0 * changed**2 * (fan_out - 1) * levels * cells / (cells + 1)
+    return Plan(cells, fan_out, levels, 0.0, nodes, 1.0 / changed, 1.0 / changed)
+
+
+def _border_share(borders: float, nodes: float) -> float:
+    if nodes == 0.0:
+        return 1.0
+    roots = np.cbrt([borders, nodes])
+    return float(roots[0] / roots.sum())
+
+
+def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHierarchy:
+    """Return the hierarchy of least predicted error for random ranges.
+
+    Without "absent" the line falls into stretches that no record can leave; each gets
+    blocks as long as its own longest edge, or a single block if any two of its cells
+    may be joined. With "absent" there is one stretch: blocks as long as the longest
+    edge, or one block, whichever promises less error.
+
+    Parameters
+    ----------
+    policy : Policy
+        Over one ordered attribute.
+    fan_out : int, optional
+        None tries every number from 2 to 64.
+    """
+    reach = LineReach(policy)
+    if policy.has_bottom:
+        starts = np.zeros(1, dtype=np.int64)
+        plans = [_plan_with_bottom(reach, fan_out)]
+        number = np.zeros(1, dtype=np.int64)
+    else:
+        ends = np.flatnonzero(reach.uncrossed) + 1
+        starts = np.append(0, ends[:-1])
+        longest = np.maximum.reduceat(reach.lengths, starts)
+        # One plan for all stretches of one size and one longest edge.
+        base = reach.far.size + 1
+        kinds, number = np.unique((ends - starts) * base + longest, return_inverse=True)
+        tried = kinds.size <= TRIED_KINDS
+        plans = [
+            _plan_for(kind // base, kind % base, fan_out, tried)
+            for kind in kinds.tolist()
+        ]
+    return _laid_out(starts, reach.far.size, plans, number)
+
+
+@lru_cache(maxsize=256)
+def _plan_for(cells: int, longest: int, fan_out: int | None, tried: bool) -> Plan:
+    lengths = {max(longest, 1)} | ({cells} if longest >= cells - 1 else set())
+    best: dict[tuple[int, int], Plan] = {}
+    for length in sorted(lengths):
+        for branching in _offered(length, fan_out):
+            one = block_plan(cells, length, branching)
+            kind = (length, one.levels)
+            if kind not in best or one.error < best[kind].error:
+                best[kind] = one
+    if not tried or max(lengths) > TRIED_LENGTH:
+        return min(best.values(), key=lambda one: one.error)
+    # The bound likes narrow trees too much; somewhat wider ones are tried as well.
+    offered = [
+        block_plan(cells, one.length, branching)
+        for one in best.values()
+        for branching in _offered(one.length, fan_out)
+        if branching in (round(factor * one.fan_out) for factor in WIDER)
+    ]
+    return min(offered, key=lambda one: _exact_error(one, cells))
+
+
+def _exact_error(one: Plan, cells: int) -> float:
+    """Return the error of all ranges over a few blocks, after least squares.
+
+    At a small epsilon, so that the law of the noise is the continuous one; the total
+    is exact.
+    """
+    tried = min(cells, TRIED_BLOCKS * one.length)
+    nothing = np.zeros(1, dtype=np.int64)
+    strategy = _laid_out(nothing, tried, [one], nothing)
+    weights = strategy.weights()
+    exact = np.zeros(weights.size, dtype=np.bool_)
+    exact[strategy.blocks - 1] = True
+    scales = Scales(np.where(exact, 0, weights), 2**40, exact)
+    ranges = tried * (tried + 1) / 2
+    form = Implicit("all_ranges", np.arange(tried + 1))
+    return strategy.total_variance(form, scales) / ranges
+
+
+def _plan_with_bottom(reach: LineReach, fan_out: int | None) -> Plan:
+    cells, longest = reach.far.size, int(reach.lengths.max())
+    moves = longest > 0
+    length = max(longest, 1)
+    crossed = -(-cells // length) - int(reach.bottom.argmax()) // length
+    blocks = [
+        block_plan(cells, length, branching, crossed=crossed, ways=1 + moves)
+        for branching in _offered(length, fan_out)
+    ]
+    whole = [
+        whole_line_plan(cells, branching, moves=moves)
+        for branching in _offered(cells, fan_out)
+    ]
+    return min(whole + blocks, key=lambda one: one.error)
+
+
+def _offered(length: int, fan_out: int | None) -> list[int]:
+    if fan_out is not None:
+        return [fan_out]
+    # Wider than the block is the same tree as one node per cell.
+    return [one for one in FAN_OUTS if one <= max(length, 2)]
+
+
+def _laid_out(
+    starts: IntArray, cells: int, plans: list[Plan], number: IntArray
+) -> OrderedHierarchy:
+    """Cut each stretch into the blocks of its plan."""
+    lengths = np.array([one.length for one in plans])[number]
+    sizes = np.diff(np.append(starts, cells))
+    blocks = -(-sizes // lengths)
+    first = np.cumsum(blocks) - blocks
+    within = np.arange(int(blocks.sum())) - np.repeat(first, blocks)
+    edges = np.repeat(starts, blocks) + within * np.repeat(lengths, blocks)
+    of_block = np.repeat(number, blocks)
+    return OrderedHierarchy(
+        np.append(edges, cells),
+        np.array([one.fan_out for one in plans])[of_block],
+        np.array([one.border_rate for one in plans])[of_block],
+        np.array([one.node_rate for one in plans])[of_block],
+    )

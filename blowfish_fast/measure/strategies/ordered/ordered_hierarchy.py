@@ -1,0 +1,316 @@
+r"""Totals up to the end of each block, and a tree of totals inside every block.
+
+    borders   |-------- s1          the records before each block's end; the last one
+              |----------------- s2 is the total
+    trees      [ block ][ block ]   nodes below each root, split into nearly equal parts
+                / | \    / | \
+
+Blocks are as long as the longest edge of the policy, so a record that moves crosses one
+border at most and changes two ways down the trees. Blocks of one cell leave nothing
+but running totals; one block over the whole line leaves a tree.
+
+Each block has its own weights: stretches of the line between which no record can move
+are measured independently, each with the whole of epsilon.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError, IntervalError
+from blowfish_fast.measure.noise import Scales, Spread, integer_weights
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+from blowfish_fast.workloads.base import row_moments
+
+from .line_reach import LineReach
+from .prefix_sums import UNKNOWN_SCALE
+
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.block_trees import BlockTrees
+
+
+class OrderedHierarchy(LinearStrategy):
+    """Borders of blocks and the trees inside them.
+
+    Parameters
+    ----------
+    edges : (blocks + 1,) int64
+        Cells where blocks begin, from 0 to the number of cells.
+    fan_outs : (blocks,) int64
+        Most children of a node in each block.
+    border_weights, node_weights : (blocks,) float64
+        Relative rate, in [0, 1], of the total up to the end of each block and of
+        every node inside it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Threshold(bf.Domain(9), theta=3)
+    >>> asked = bf.workloads.Prefixes(policy.domain)
+    >>> mechanism = bf.mechanisms.OrderedHierarchical(policy, asked, epsilon=1)
+    >>> release = mechanism.release([2] * 9, rng=1)
+    >>> release.measurements[0].strategy.edges.tolist()
+    [0, 3, 6, 9]
+    """
+
+    kind = "ordered_hierarchy"
+
+    def __init__(
+        self,
+        edges: IntArray,
+        fan_outs: IntArray,
+        border_weights: FloatArray,
+        node_weights: FloatArray,
+    ) -> None:
+        self.edges = edges
+        self.fan_outs = fan_outs
+        self.border_weights = border_weights
+        self.node_weights = node_weights
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return int(self.edges[-1])
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return self.edges.size - 1
+
+    @cached_property
+    def trees(self) -> BlockTrees:
+        """The trees over all blocks."""
+        from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+
+        return trees_over_blocks(self.edges, self.fan_outs)
+
+    @cached_property
+    def _below_roots(self) -> BoolArray:
+        below = np.ones(self.trees.parents.size, dtype=np.bool_)
+        below[self.trees.roots[:-1]] = False
+        return below
+
+    def _per_row(self, borders: Any, nodes: Any) -> Any:
+        """Lay values per border and values per node out by row."""
+        return np.concatenate([borders, nodes[self._below_roots]])
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the total up to the end of each block, then of every node."""
+        if counts.size != self.cells:
+            raise DomainError(
+                f"these blocks cover {self.cells} cells; received {counts.size} counts"
+            )
+        before = np.zeros(self.cells + 1, dtype=np.int64)
+        np.cumsum(counts, out=before[1:])
+        nodes = before[self.trees.ends] - before[self.trees.starts]
+        rows: IntArray = self._per_row(before[self.edges[1:]], nodes)
+        return rows
+
+    def weights(self) -> IntArray:
+        """Return the weights of borders and nodes as integers."""
+        below = np.diff(self.trees.roots) - 1
+        nodes = np.repeat(integer_weights(self.node_weights), below)
+        return np.concatenate([integer_weights(self.border_weights), nodes])
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the rows that no edge changes.
+
+        A border is settled when no record can cross it or vanish before it; a node
+        when no record can cross either of its ends or vanish inside it.
+        """
+        reach = LineReach(policy)
+        # One entry per border of the line, the first before all cells.
+        closed = np.append(True, reach.uncrossed)
+        vanishing = np.zeros(self.cells + 1, dtype=np.int64)
+        np.cumsum(reach.bottom, out=vanishing[1:])
+        starts, ends = self.trees.starts, self.trees.ends
+        nodes = closed[starts] & closed[ends] & (vanishing[ends] == vanishing[starts])
+        exact: BoolArray = self._per_row(reach.settled[self.edges[1:] - 1], nodes)
+        return exact
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest sum of weights over the rows that one edge moves.
+
+        Exact for policies that join each cell to all cells up to a furthest one
+        (`Line`, `Threshold`, `Full`, contiguous `Blocks`); a bound above for others.
+        """
+        from blowfish_fast.kernels.tree.block_trees import worst_block_move
+
+        reach = LineReach(policy)
+        return worst_block_move(weights, self.trees, reach.furthest, reach.bottom)
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the least-squares estimate of the cells. O(cells)."""
+        from blowfish_fast.kernels.tree.ordered_hierarchy_inference import (
+            hierarchy_least_squares,
+        )
+
+        return hierarchy_least_squares(noisy, scales.variances, self.trees)
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise; the variance is exact.
+
+        `square` and `largest` are bounds above, proved in ``docs/proofs``. For
+        coefficients in an interval of length r that holds 0, a row's noise enters the
+        answer at most r times its leverage, and the squares of what the borders
+        contribute add up to at most r times the total variation of the query.
+        """
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        variance = self._variance(_cuts(form), scales)
+        moments = row_moments(form, self.cells)
+        width = np.maximum(moments.largest, 0.0) - np.minimum(moments.least, 0.0)
+        borders = _loudest(scales, slice(self.blocks))
+        nodes = _loudest(scales, slice(self.blocks, None))
+        square = nodes.excess * variance
+        if borders.excess > nodes.excess:
+            part = np.minimum(variance, width * _variation(form) * borders.variance)
+            square += (borders.excess - nodes.excess) * part
+        largest = np.minimum(width * self._largest_noise(scales), np.sqrt(square))
+        return Spread(variance, square, largest)
+
+    def _largest_noise(self, scales: Scales) -> float:
+        """Return the largest scale of a row's noise in any range."""
+        from blowfish_fast.kernels.tree.row_leverage import row_leverages
+
+        widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
+        noise = row_leverages(scales.variances, self.trees) * widths
+        # Leverages are found in floating point; rounding is far below this margin.
+        return float(noise.max()) * (1.0 + 2.0**-30)
+
+    def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
+        from blowfish_fast.kernels.tree.ordered_hierarchy_spread import (
+            hierarchy_variances,
+        )
+
+        return hierarchy_variances(scales.variances, self.trees, *cuts)
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries, in O(cells * levels)."""
+        if not isinstance(form, Implicit):
+            return float(self._variance(_cuts(form), scales).sum())
+        sizes = np.diff(form.edges)
+        if form.kind == "total":
+            end = Cuts(
+                np.array([0, 1]), np.array([self.cells]), np.zeros(1), np.ones(1)
+            )
+            return float(self._variance(end, scales)[0])
+        if form.kind == "identity":
+            # Each of m cells is 1/m of its bucket: m / m^2 of the bucket's variance.
+            each, one = np.arange(self.cells), np.ones(self.cells)
+            cuts = _cuts(Fractions(each, one, each, one))
+            return float((self._variance(cuts, scales) / sizes).sum())
+        every = _all_cuts(form.edges)
+        prefixes = float(self._variance(every, scales).sum())
+        if form.kind == "prefixes":
+            return prefixes
+        # Over all pairs of cuts, of the variance of their difference: cuts times the
+        # summed variance of each, less the variance of their sum.
+        count = every.cells.size
+        summed = every._replace(pointers=np.array([0, count]))
+        return count * prefixes - float(self._variance(summed, scales)[0])
+
+    def pack(self) -> dict[str, Any]:
+        """Return blocks, fan-outs and weights."""
+        return {
+            "edges": self.edges,
+            "fan_outs": self.fan_outs,
+            "border_weights": self.border_weights,
+            "node_weights": self.node_weights,
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        return cls(
+            np.asarray(data["edges"], dtype=np.int64),
+            np.asarray(data["fan_outs"], dtype=np.int64),
+            np.asarray(data["border_weights"], dtype=np.float64),
+            np.asarray(data["node_weights"], dtype=np.float64),
+        )
+
+
+class Cuts(NamedTuple):
+    """Queries as sums of cuts, in the layout of `hierarchy_variances`."""
+
+    pointers: IntArray
+    cells: IntArray
+    fractions: FloatArray
+    amounts: FloatArray
+
+
+class Loudest(NamedTuple):
+    """Largest variance v of some rows, and their largest (scale)^2 / v."""
+
+    variance: float
+    excess: float
+
+
+def _loudest(scales: Scales, part: slice) -> Loudest:
+    measured, exact = scales.measured[part], scales.exact[part]
+    widths = scales.widths[part][measured]
+    variances = scales.variances[part][measured]
+    excess = float((widths**2 / variances).max(initial=0.0))
+    if (measured | exact).all():
+        return Loudest(float(variances.max(initial=0.0)), excess)
+    # Rows that were not measured count as measured, with a scale beyond all use.
+    return Loudest(UNKNOWN_SCALE**2, max(excess, 1.0))
+
+
+def _cuts(form: Fractions | Pieces) -> Cuts:
+    if isinstance(form, Pieces):
+        return Cuts(
+            2 * form.pointers,
+            np.stack([form.starts, form.ends], axis=1).reshape(-1),
+            np.zeros(2 * form.starts.size),
+            np.stack([-form.values, form.values], axis=1).reshape(-1),
+        )
+    one = form.first == form.last
+    fractions = np.stack(
+        [
+            np.where(one, 0.0, 1.0 - form.first_fraction),
+            np.where(one, form.first_fraction, form.last_fraction),
+        ],
+        axis=1,
+    ).reshape(-1)
+    at = np.stack([form.first, form.last], axis=1).reshape(-1)
+    full = fractions >= 1.0
+    queries = form.first.size
+    return Cuts(
+        np.arange(0, 2 * queries + 1, 2),
+        at + full,
+        np.where(full, 0.0, fractions),
+        np.tile([-1.0, 1.0], queries),
+    )
+
+
+def _all_cuts(edges: IntArray) -> Cuts:
+    """Return one query for each border between cells, the first before all of them."""
+    sizes = np.diff(edges)
+    bucket = np.repeat(np.arange(sizes.size), sizes)
+    within = np.arange(edges[-1]) - np.repeat(edges[:-1], sizes)
+    count = int(edges[-1]) + 1
+    return Cuts(
+        np.arange(count + 1),
+        np.append(bucket, sizes.size),
+        np.append(within / sizes[bucket], 0.0),
+        np.ones(count),
+    )
+
+
+def _variation(form: Fractions | Pieces) -> FloatArray:
+    """Return how far each query rises and falls along the line, at most."""
+    if isinstance(form, Pieces):
+        query = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
+        sizes = 2.0 * np.abs(form.values)
+        up_and_down: FloatArray = np.bincount(
+            query, sizes, minlength=form.pointers.size - 1
+        ).astype(np.float64)
+        return up_and_down
+    return np.full(form.first.size, 2.0)

@@ -1,0 +1,229 @@
+"""Measure the running totals of the cells, all with the same noise.
+
+    rows   x_0   x_0 + x_1   ...   total          row i counts the cells 0 .. i
+
+A range is the difference of two rows. A record that moves from u to v changes the
+rows between them, so noise grows with the longest edge of the policy and not with the
+number of cells. A row that no edge changes is published exactly: the total, where it is
+public, and the end of every stretch that no record can leave.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError, IntervalError
+from blowfish_fast.measure.noise import (
+    WEIGHT_BITS,
+    Scales,
+    Spread,
+    laplace_sum_half_width,
+)
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+
+from .line_reach import LineReach
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+# A row that was not measured counts as measured with this scale: it tells nothing.
+UNKNOWN_SCALE = 2.0**100
+
+
+class PrefixSums(LinearStrategy):
+    """Running totals of `cells` cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PrefixSums(4).rows(np.array([5, 0, 2, 1]))
+    array([5, 5, 7, 8])
+    """
+
+    kind = "prefix_sums"
+
+    def __init__(self, cells: int) -> None:
+        self.cells = cells
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the running totals."""
+        if counts.size != self.cells:
+            raise DomainError(
+                f"running totals of {self.cells} cells; received {counts.size} counts"
+            )
+        return np.cumsum(counts)
+
+    def weights(self) -> IntArray:
+        """Give every row the same weight."""
+        return np.full(self.cells, 2**WEIGHT_BITS, dtype=np.int64)
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the rows that no edge changes."""
+        return LineReach(policy).settled
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest sum of weights between the two ends of an edge.
+
+        With equal weights it is their number: the length of the longest edge, or for
+        "absent" the cells from its first neighbour to the end of the line.
+        """
+        reach = LineReach(policy)
+        before = np.zeros(self.cells + 1, dtype=np.int64)
+        np.cumsum(weights, out=before[1:])
+        worst = int((before[reach.far] - before[:-1]).max())
+        if reach.bottom.any():
+            worst = max(worst, int(before[-1] - before[reach.bottom.argmax()]))
+        return worst
+
+    def totals(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the estimated running totals.
+
+        They are the noisy rows; rows that were not measured are interpolated.
+        """
+        known = scales.measured | scales.exact
+        if known.all():
+            return noisy.astype(np.float64)
+        ends = np.concatenate([[0], np.flatnonzero(known) + 1])
+        values = np.concatenate([[0], noisy[known]]).astype(np.float64)
+        return np.interp(np.arange(1, self.cells + 1), ends, values)
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the differences of the running totals."""
+        return np.diff(self.totals(noisy, scales), prepend=0.0)
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the exact law of each query's noise: a few rows per query."""
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        rows = _steps(form, self.cells)
+        variances, widths = _noise_at(scales)
+        rows.data **= 2
+        variance, square = rows @ variances, rows @ widths**2
+        rows.data *= widths[rows.indices] ** 2
+        largest = np.sqrt(rows.max(axis=1).toarray().reshape(-1))
+        return Spread(variance, square, largest)
+
+    def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
+        """Use the exact law of sums and differences of running totals.
+
+        Noise is symmetric, so a difference has the law of a sum. Queries with other
+        coefficients have the bound of their spread.
+        """
+        bound = super().half_widths(form, scales, miss)
+        noisy = scales.measured
+        if isinstance(form, Implicit) or not noisy.any():
+            return bound
+        widths = np.append(0.0, scales.widths)
+        rows = _steps(form, self.cells)
+        size = np.abs(rows.data)
+        drawn = (size > 0) & (widths[rows.indices] > 0)
+        rows.data = drawn.astype(np.float64)
+        terms = rows.sum(axis=1)
+        rows.data = (drawn & (size != 1.0)).astype(np.float64)
+        known = np.append(True, noisy | scales.exact)
+        rows.data += ~known[rows.indices] & (size > 0)
+        plain = rows.sum(axis=1) == 0
+        exact = laplace_sum_half_width(
+            float(scales.widths[noisy].max()),
+            np.where(plain, terms, 0.0).astype(np.int64),
+            miss,
+        )
+        return np.where(plain, np.minimum(bound, exact), bound)
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries, in closed form if implicit."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        variances, _ = _noise_at(scales)
+        if form.kind == "total":
+            return float(variances[-1])
+        if form.kind == "identity":
+            # Each of m cells is 1/m of its bucket: m / m^2 of the bucket's variance.
+            return float(((variances[:-1] + variances[1:]) / np.diff(form.edges)).sum())
+        sums, squares = _cut_weights(form.edges)
+        if form.kind == "prefixes":
+            return float(squares @ variances)
+        # Over all pairs of cuts: cuts * (sum of squares) - (sum)^2, row by row.
+        cuts = float(form.edges[-1] + 1)
+        return float((cuts * squares - sums**2) @ variances)
+
+    def pack(self) -> dict[str, Any]:
+        """Return the number of cells."""
+        return {"cells": self.cells}
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        return cls(int(data["cells"]))
+
+
+def _noise_at(scales: Scales) -> tuple[FloatArray, FloatArray]:
+    """Return variance and scale at each border of the line; the first is exact."""
+    unknown = ~(scales.measured | scales.exact)
+    variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
+    widths = np.where(unknown, UNKNOWN_SCALE, scales.widths)
+    return np.append(0.0, variances), np.append(0.0, widths)
+
+
+def _steps(form: Fractions | Pieces, cells: int) -> csr_array:
+    """Return each query as a combination of running totals, one column per border.
+
+    A coefficient that steps from a to b at a border takes the total up to there a - b
+    times.
+    """
+    from scipy.sparse import coo_array
+
+    if isinstance(form, Fractions):
+        one = form.first == form.last
+        inside = form.last > form.first + 1
+        end = np.where(one, 0.0, form.last_fraction)
+        start = form.first_fraction
+        after = np.where(inside, 1.0, end)
+        before = np.where(inside, 1.0, start)
+        query = np.arange(form.first.size)
+        # Where the ends are one cell or neighbours, the two inner borders are one.
+        apart = ~one
+        rows = np.concatenate([query, query, query[apart], query[apart]])
+        columns = np.concatenate(
+            [form.first, form.first + 1, form.last[apart], form.last[apart] + 1]
+        )
+        inner = np.where(one | inside, start - after, 0.0)
+        values = np.concatenate([-start, inner, (before - end)[apart], end[apart]])
+        queries = form.first.size
+    else:
+        query = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
+        rows = np.concatenate([query, query])
+        columns = np.concatenate([form.starts, form.ends])
+        values = np.concatenate([-form.values, form.values])
+        queries = form.pointers.size - 1
+    # Converting to rows adds up what falls on one border.
+    steps: csr_array = coo_array(
+        (values, (rows, columns)), shape=(queries, cells + 1)
+    ).tocsr()
+    return steps
+
+
+def _cut_weights(edges: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Sum the weights, and their squares, that all cuts give to each border.
+
+    A cut between two cells inside a bucket lies t / m of the way from the border before
+    the bucket to the one after it and weighs them 1 - t / m and t / m.
+    """
+    sizes = np.diff(edges).astype(np.float64)
+    # Sums over t = 1 .. m of t / m and of (t / m)^2; t = 0 is the border before.
+    ahead = (sizes + 1.0) / 2.0
+    ahead_squares = (sizes + 1.0) * (2.0 * sizes + 1.0) / (6.0 * sizes)
+    sums = np.zeros(edges.size)
+    squares = np.zeros(edges.size)
+    sums[1:] += ahead
+    squares[1:] += ahead_squares
+    sums[:-1] += sizes - ahead
+    squares[:-1] += sizes - 2.0 * ahead + ahead_squares
+    sums[0] += 1.0
+    squares[0] += 1.0
+    return sums, squares

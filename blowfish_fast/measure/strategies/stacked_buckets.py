@@ -1,0 +1,302 @@
+"""Cells, and fresh totals of buckets of them, stacked into one strategy.
+
+    root      total of all parts; not measured where there are several
+    parts     exact where the policy makes them public, else not measured
+    buckets   fresh counts, from a second measurement
+    cells     noisy counts, from a first measurement, bucket after bucket
+
+Two measurements of the same records, the second on buckets that were chosen by what
+the first one published: together they are the rows of one tree, and the estimates of a
+bucket combine by inverse variance. Inside a bucket the cells are either those of least
+squares or taken as uniform; then a query counts as if it were averaged over each
+bucket, and the noise in its answer is that of the averaged query.
+
+All cells of a bucket have noise of one scale, so least squares shifts them alike. What
+is left to solve is the tree above the cells, with one combined estimate per bucket.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.noise import Scales, Spread
+from blowfish_fast.measure.strategies.trees.node_tree import NodeTree
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Implicit, Pieces
+from blowfish_fast.workloads.base import as_pieces, row_moments
+
+from .base import LinearStrategy
+from .cells import Cells
+
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.parent_tree import ParentTree
+
+
+class Combined(NamedTuple):
+    """What both measurements say of every bucket, and of the nodes above.
+
+    `share` is the weight of the cells of a bucket in its estimate; `widths` are such
+    that their squares are the sum of the squared scales of all noise in a row.
+    """
+
+    variances: FloatArray
+    widths: FloatArray
+    share: FloatArray
+
+
+class StackedBuckets(LinearStrategy):
+    """Cells, buckets and parts, whose rows were measured in two steps.
+
+    Rows are the cells, the buckets, then what lies above them.
+
+    Parameters
+    ----------
+    parents : (nodes,) int64
+        The node above each bucket and each node above those, as in `NodeTree`: buckets
+        are the leaves.
+    edges : (buckets + 1,) int64
+        Where the cells of each bucket begin.
+    uniform : bool
+        Whether records are taken as spread evenly inside each bucket.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> parents, edges = np.array([2, 2, -1]), np.array([0, 1, 4])
+    >>> strategy = StackedBuckets(parents, edges, uniform=True)
+    >>> strategy.rows(np.array([9, 1, 2, 0]))
+    array([ 9,  1,  2,  0,  9,  3, 12])
+    """
+
+    kind = "stacked_buckets"
+
+    def __init__(self, parents: IntArray, edges: IntArray, *, uniform: bool) -> None:
+        from blowfish_fast.kernels.tree.parent_tree import tree_of_parents
+
+        self.tree: ParentTree = tree_of_parents(parents)
+        self.edges = np.asarray(edges, dtype=np.int64)
+        self.uniform = uniform
+        rising = self.edges.size > 1 and self.edges[0] == 0
+        if not (rising and (np.diff(self.edges) > 0).all()):
+            raise InputError(f"bucket edges rise from 0; received {self.edges[:5]} ...")
+        if self.tree.leaves != self.edges.size - 1:
+            raise InputError(
+                f"the tree has {self.tree.leaves} leaves and the edges make "
+                f"{self.edges.size - 1} buckets; both must be one"
+            )
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return int(self.edges[-1])
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of cells of each bucket."""
+        return np.diff(self.edges)
+
+    @cached_property
+    def whole(self) -> NodeTree:
+        """The tree with its cells, both steps weighing the same."""
+        buckets = self.sizes.size
+        parents = np.where(self.tree.parents < 0, -1, self.tree.parents + self.cells)
+        owners = self.cells + np.repeat(np.arange(buckets), self.sizes)
+        weights = np.zeros(self.cells + self.tree.nodes)
+        weights[: self.cells + buckets] = 0.5
+        return NodeTree(np.concatenate([owners, parents]), weights)
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return cells, buckets and the totals above them."""
+        return self.whole.rows(counts)
+
+    def weights(self) -> IntArray:
+        """Give every cell and every bucket the same weight."""
+        return self.whole.weights()
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the rows that no edge of the policy moves."""
+        return self.whole.exact_rows(policy)
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the largest sum of `weights` over the rows that one edge moves."""
+        return self.whole.worst_edge(weights, policy)
+
+    def combined(self, scales: Scales) -> Combined:
+        """Combine what is known of each bucket by inverse variance. O(buckets)."""
+        sizes = self.sizes
+        cell, rest = self._by_bucket(scales)
+        below = sizes * cell.variances
+        fresh = rest.variances[: sizes.size]
+        # Infinite: not measured. 0: exact, and then nothing else counts.
+        with np.errstate(divide="ignore"):
+            first, second = 1.0 / below, 1.0 / fresh
+        share = np.where(np.isinf(first), 1.0, 0.0)
+        usual = np.isfinite(first) & np.isfinite(second) & (first + second > 0)
+        share[usual] = first[usual] / (first[usual] + second[usual])
+        known = np.where(share == 1.0, below, fresh)
+        known[usual] = 1.0 / (first[usual] + second[usual])
+        variances, widths = rest.variances, rest.widths
+        variances[: sizes.size] = known
+        widths[: sizes.size] = np.sqrt(
+            sizes * (share * cell.widths) ** 2
+            + ((1.0 - share) * widths[: sizes.size]) ** 2
+        )
+        return Combined(variances, widths, share)
+
+    def _by_bucket(self, scales: Scales) -> tuple[Scales, Scales]:
+        """Return the scale of the cells of each bucket, and those of all other rows."""
+        firsts, cells = self.edges[:-1], self.cells
+        rates, unit, exact = scales
+        return (
+            Scales(rates[firsts], unit, exact[firsts]),
+            Scales(rates[cells:], unit, exact[cells:]),
+        )
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the estimate of every cell. O(cells)."""
+        from blowfish_fast.kernels.tree.parent_fit import parent_tree_fit
+
+        sizes, share = self.sizes, (combined := self.combined(scales)).share
+        cells = noisy[: self.cells].astype(np.float64)
+        sums = np.add.reduceat(cells, self.edges[:-1])
+        above = noisy[self.cells :].astype(np.float64)
+        above[: sizes.size] += share * (sums - above[: sizes.size])
+        totals = parent_tree_fit(above, combined.variances, self.tree)[: sizes.size]
+        if self.uniform:
+            return np.repeat(totals / sizes, sizes)
+        fitted: FloatArray = cells + np.repeat((totals - sums) / sizes, sizes)
+        return fitted
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the law of each query's noise; `largest` is a bound above.
+
+        A query is its average over each bucket and what differs from it inside. The
+        first is answered by totals of buckets, the second by cells alone, and the two
+        are uncorrelated: coefficient w - q (1 - c) - m c on a cell, where q and m are
+        averages of w over its bucket and its part, and c lies in [0, 1].
+        """
+        from blowfish_fast.kernels.space.interval_pieces import intervals_to_pieces
+        from blowfish_fast.kernels.tree.parent_spread import parent_tree_spread
+
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        pieces = as_pieces(form)
+        averaged = Pieces(*intervals_to_pieces(*pieces, self.edges))
+        combined = self.combined(scales)
+        even = Spread(
+            *parent_tree_spread(
+                combined.variances, combined.widths, self.tree, *averaged
+            )
+        )
+        if self.uniform:
+            return even
+        starts, ends = self.edges[averaged.starts], self.edges[averaged.ends]
+        own = row_moments(pieces, self.cells)
+        mean = row_moments(averaged._replace(starts=starts, ends=ends), self.cells)
+        inside = own.squares - mean.squares
+        inside = np.where(inside > 1e-12 * own.squares, inside, 0.0)
+        # Where cells are not measured, what differs inside a bucket is unknown.
+        cell, _ = self._by_bucket(scales)
+        variance, width = float(cell.variances.max()), float(cell.widths.max())
+        reach = np.maximum(own.largest, 0.0) - np.minimum(own.least, 0.0)
+        return Spread(
+            even.variance + np.where(inside > 0, variance, 0.0) * inside,
+            even.square + width**2 * inside,
+            np.maximum(even.largest, width * reach * (inside > 0)),
+        )
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        if not self.uniform:
+            return self.whole.total_variance(form, scales)
+        raise IntervalError(
+            f"the total over {form.kind} is not known for uniform buckets; list the "
+            "queries: use explicit_form"
+        )
+
+    def pack(self) -> dict[str, Any]:
+        """Return tree and buckets."""
+        return {
+            "parents": self.tree.parents,
+            "edges": self.edges,
+            "uniform": self.uniform,
+        }
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        return cls(
+            np.asarray(data["parents"], dtype=np.int64),
+            np.asarray(data["edges"], dtype=np.int64),
+            uniform=bool(data["uniform"]),
+        )
+
+
+def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measurement:
+    """Return two measurements of `Cells` as one: of every cell, and of buckets of them.
+
+    Parameters
+    ----------
+    first : Measurement
+        Of single cells, in C order.
+    fresh : Measurement
+        Of buckets, each within one connected part of the policy, and those of one part
+        next to each other.
+    uniform : bool
+        Whether records are taken as spread evenly inside each bucket.
+    """
+    assert isinstance(fresh.strategy, Cells)
+    buckets = fresh.buckets
+    cells, count = buckets.cells, buckets.count
+    order = slice(None) if buckets.order is None else buckets.order
+    parts = fresh.strategy.parts
+    above = np.zeros(count, dtype=np.int64) if parts is None else _in_order(parts)
+    seen = slice(None) if parts is None else _first_seen(parts)
+    tops = int(above[-1]) + 1
+    # One part is the root itself; several need a root above them.
+    root = [0] * (tops > 1)
+    upward = np.full(tops if root else 0, count + tops)
+    parents = np.concatenate([count + above, upward, np.array([-1])])
+    unit = max(first.scales.unit, fresh.scales.unit)
+    lower, upper = unit // first.scales.unit, unit // fresh.scales.unit
+
+    def joined(cell_rows: Any, bucket_rows: Any, kind: type) -> Any:
+        totals = bucket_rows[count:][seen]
+        rows = [cell_rows[:cells][order], bucket_rows[:count], totals, root]
+        return np.concatenate(rows).astype(kind)
+
+    scales = Scales(
+        joined(first.scales.rates * lower, fresh.scales.rates * upper, np.int64),
+        unit,
+        joined(first.scales.exact, fresh.scales.exact, np.bool_),
+    )
+    strategy = StackedBuckets(parents.astype(np.int64), buckets.edges, uniform=uniform)
+    noisy = joined(first.noisy, fresh.noisy, np.int64)
+    return Measurement(
+        strategy, scales, noisy, Buckets.single_cells(cells, buckets.order)
+    )
+
+
+def _first_seen(parts: IntArray) -> IntArray:
+    """Return the numbers of the parts in the order in which they are met."""
+    numbers, places = np.unique(parts, return_index=True)
+    return np.asarray(numbers[np.argsort(places, kind="stable")])
+
+
+def _in_order(parts: IntArray) -> IntArray:
+    """Return the part of each bucket, numbered as met; parts must stand together."""
+    changes = np.concatenate([[0], np.cumsum(np.diff(parts) != 0)])
+    if changes[-1] + 1 != np.unique(parts).size:
+        raise InputError(
+            "buckets of one connected part of the policy must stand next to each other"
+        )
+    return np.asarray(changes, dtype=np.int64)

@@ -1,0 +1,308 @@
+"""Every strategy that a policy admits, and the error that each promises.
+
+Everything here reads the policy, the queries and epsilon, and nothing else: choosing by
+predicted error is free.
+
+    name                    what is measured
+    ordered                 running totals
+    ordered_hierarchical    running totals of blocks, a tree inside each
+    h_theta                 the same with Haney's fixed split
+    vertex                  every cell
+    edge                    cells, with one draw per policy edge
+    tree                    totals of subtrees of a spanning tree
+    edge_lines              cells of a grid, with draws along lines of edges
+    tuned_tree              a tree over the line, tuned to the queries
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError, SizeError
+from blowfish_fast.measure.noise import laplace_variance
+from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
+from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
+from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.measure.strategies.edges.h_theta import HTheta
+from blowfish_fast.measure.strategies.edges.spanning_tree import SpanningTree
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.ordered.line_reach import LineReach
+from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
+from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
+from blowfish_fast.policies import Full, Policy
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
+
+from .base import LinearStrategy
+from .cells import Cells
+
+Name = Literal[
+    "ordered",
+    "ordered_hierarchical",
+    "h_theta",
+    "vertex",
+    "edge",
+    "tree",
+    "edge_lines",
+    "tuned_tree",
+]
+
+NAMES: tuple[Name, ...] = (
+    "ordered",
+    "vertex",
+    "edge",
+    "ordered_hierarchical",
+    "h_theta",
+    "tree",
+    "edge_lines",
+    "tuned_tree",
+)
+"""In the order in which ties are settled."""
+
+SLOW: tuple[Name, ...] = ("edge", "tree", "tuned_tree")
+"""Strategies that follow every query along edges, or improve step by step."""
+
+MOST_WEIGHED = 2**22
+"""Most edges that are listed only to predict an error."""
+
+FEW_EDGES = 2**16
+"""Up to here a spanning tree is followed along every edge at once."""
+
+FAR = 4
+"""Up to this many longest edges make up a line on which plans for `Full` are tried."""
+
+SMALL = Fraction(1, 100)
+"""An epsilon at which the law of the noise is nearly the continuous one."""
+
+MOST_PREFIXES = 2**24
+"""Most prefixes times buckets that are listed where no closed form is known."""
+
+
+class Choice(NamedTuple):
+    """A strategy with its predicted error, or the reason why there is none."""
+
+    name: Name
+    strategy: LinearStrategy | None
+    variance: float
+    reason: str
+
+
+def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
+    """Return a strategy by its name, for the queries of `form` over the cells.
+
+    Refused with a reason where the policy does not admit it.
+    """
+    if name == "vertex":
+        return Cells.under(policy)
+    if name == "edge":
+        return EdgeNoise.under(policy)
+    if name == "tree":
+        return SpanningTree.under(policy)
+    if name == "edge_lines":
+        return EdgeLines.under(policy, form)
+    if policy.domain.ndim != 1:
+        raise PolicyError(
+            f"{name} follows one ordered attribute; this domain has "
+            f"{policy.domain.ndim}"
+        )
+    if name == "tuned_tree":
+        return tuned_tree(form, policy.domain.size, root_exact=not policy.has_bottom)
+    if name == "h_theta":
+        return _planned(HTheta.under, policy, form)
+    if name == "ordered_hierarchical":
+        return _planned(planned_hierarchy, policy, form)
+    return PrefixSums(policy.domain.size)
+
+
+def _planned(
+    plan: Callable[[Policy], LinearStrategy], policy: Policy, form: Form
+) -> LinearStrategy:
+    """Return the plan for a policy, or the one for `Full` where it promises less.
+
+    Whatever edges a plan was made for, its noise is scaled to the policy. Blocks as
+    long as an edge that spans most of the line leave a short one over, and pay for it.
+    """
+    own = plan(policy)
+    longest = int(LineReach(policy).lengths.max())
+    if policy.has_bottom or FAR * longest < policy.domain.size:
+        return own
+    wide = plan(Full(policy.domain))
+    try:
+        promised, wider = (
+            _rounded(predicted_variance(one, policy, form, SMALL))
+            for one in (own, wide)
+        )
+    except SizeError:
+        return own
+    return wide if wider < promised else own
+
+
+def predicted_variance(
+    strategy: LinearStrategy, policy: Policy, form: Form, epsilon: Fraction
+) -> float:
+    """Return the variance summed over all queries, of the noise to be drawn."""
+    scales = strategy.scales(policy, epsilon)
+    if isinstance(strategy, EdgeNoise):
+        return cut_variance(
+            form, strategy.cells, strategy.heads, strategy.tails, scales.variances
+        )
+    try:
+        return strategy.total_variance(form, scales)
+    except SizeError:
+        if not isinstance(form, Implicit) or form.kind in ("identity", "total"):
+            raise
+        cuts = int(form.edges[-1])
+        if cuts * (form.edges.size - 1) > MOST_PREFIXES:
+            raise
+    each = float(strategy.spread(_prefixes(form), scales).variance.sum())
+    if form.kind == "prefixes":
+        return each
+    # Over all pairs of cuts, of the variance of their difference; the cut before all
+    # cells sees nothing.
+    summed = float(strategy.spread(_summed_prefixes(form), scales).variance[0])
+    return (cuts + 1) * each - summed
+
+
+def all_choices(
+    policy: Policy,
+    form: Form,
+    epsilon: Fraction,
+    *,
+    names: Iterable[Name] = NAMES,
+    hurried: bool = False,
+) -> list[Choice]:
+    """Return every strategy with its predicted error, best first.
+
+    Strategies that the policy does not admit come last, with the reason.
+
+    Parameters
+    ----------
+    policy : Policy
+        Over the cells of `form`.
+    form : Form
+        The queries.
+    epsilon : Fraction
+        What may be spent.
+    names : iterable of str
+        Which strategies to look at.
+    hurried : bool
+        Leave out what takes long and is unlikely to win: strategies that list very
+        many edges, and trees whose detours are already known to be too long.
+    """
+    found: list[Choice] = []
+    # What takes long comes last, when there is something to hold it against.
+    for name in sorted(names, key=lambda one: one in SLOW):
+        found.append(_choice(name, policy, form, epsilon, found if hurried else None))
+    # Sums of one value in different orders differ in their last digits.
+    return sorted(
+        found, key=lambda one: (_rounded(one.variance), NAMES.index(one.name))
+    )
+
+
+def best_choice(
+    policy: Policy, form: Form, epsilon: Fraction, *, names: Iterable[Name] = NAMES
+) -> LinearStrategy:
+    """Return the strategy of least predicted error. Ties go to the first of `NAMES`."""
+    best = all_choices(policy, form, epsilon, names=names, hurried=True)[0]
+    if best.strategy is None:
+        raise PolicyError(f"no strategy fits this policy: {best.reason}")
+    return best.strategy
+
+
+def mean_difference_size(width: float) -> float:
+    """Return E|Y - Z| of two draws of discrete Laplace noise; 1.5 b for large b.
+
+    This is the noise of a bucket between two noisy running totals. The difference
+    takes the value d with probability ((1-q)/(1+q))^2 q^|d| (|d| + (1+q^2)/(1-q^2)).
+
+    Examples
+    --------
+    >>> round(mean_difference_size(1000.0), 2)
+    1500.0
+    """
+    ratio = math.exp(-1.0 / width)
+    rest = -math.expm1(-1.0 / width)
+    inner = (1.0 + ratio) / rest + (1.0 + ratio**2) / (rest * (1.0 + ratio))
+    return 2.0 * ratio * inner / (1.0 + ratio) ** 2
+
+
+def _choice(
+    name: Name,
+    policy: Policy,
+    form: Form,
+    epsilon: Fraction,
+    rivals: list[Choice] | None,
+) -> Choice:
+    try:
+        if isinstance(form, Implicit) and form.kind == "identity":
+            if name == "tuned_tree":
+                raise PolicyError("single cells gain nothing from a tree over them")
+        elif rivals is not None and name in SLOW:
+            _refuse_beside_lines(rivals)
+        if rivals is not None and name in ("edge", "tree"):
+            _refuse_too_many(policy)
+        strategy = built(name, policy, form)
+        if rivals is not None and isinstance(strategy, SpanningTree):
+            least = min(one.variance for one in rivals)
+            _refuse_detours(strategy, policy, form, epsilon, least)
+        variance = predicted_variance(strategy, policy, form, epsilon)
+    except BlowfishError as problem:
+        return Choice(name, None, math.inf, str(problem))
+    return Choice(name, strategy, variance, "")
+
+
+def _refuse_beside_lines(rivals: list[Choice]) -> None:
+    if any(one.name == "edge_lines" and one.strategy is not None for one in rivals):
+        raise PolicyError(
+            "noise along the lines of a grid serves listed queries better"
+        )
+
+
+def _refuse_too_many(policy: Policy) -> None:
+    if policy.edge_count > MOST_WEIGHED:
+        raise SizeError(
+            f"this policy has {policy.edge_count:,} edges; up to 2^22 are listed to "
+            "predict an error"
+        )
+
+
+def _refuse_detours(
+    tree: SpanningTree, policy: Policy, form: Form, epsilon: Fraction, least: float
+) -> None:
+    if policy.edge_count <= FEW_EDGES:
+        return
+    detour = tree.least_stretch(policy)
+    one = float(laplace_variance(detour / float(epsilon)))
+    cells, rows = np.arange(tree.cells), np.full(tree.cells, one)
+    # Roots may be exact.
+    rows[tree.parents < 0] = 0.0
+    if cut_variance(form, tree.cells, cells, tree.parents, rows) > least:
+        raise EpsilonError(
+            f"some edge of the policy is a detour of {detour:,} edges along the tree, "
+            "too long to gain anything"
+        )
+
+
+def _rounded(variance: float) -> float:
+    return float(f"{variance:.9e}")
+
+
+def _prefixes(form: Implicit) -> Fractions:
+    """List every prefix over the buckets of an implicit form."""
+    sizes = np.diff(form.edges)
+    last = np.repeat(np.arange(sizes.size), sizes)
+    part = (np.arange(last.size) + 1 - form.edges[last]) / sizes[last]
+    first = np.where(last == 0, part, 1.0)
+    return Fractions(np.zeros_like(last), first, last, part)
+
+
+def _summed_prefixes(form: Implicit) -> Pieces:
+    """Return the one query that is the sum of all prefixes."""
+    sizes = np.diff(form.edges)
+    values = 0.5 * (sizes + 1.0) + (form.edges[-1] - form.edges[1:])
+    at = np.arange(sizes.size)
+    return Pieces(np.array([0, sizes.size]), at, at + 1, values)

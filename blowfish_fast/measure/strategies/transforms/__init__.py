@@ -1,0 +1,1 @@
+"""Strategies that measure transformed cells: Haar and Fourier."""

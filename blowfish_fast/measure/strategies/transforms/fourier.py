@@ -1,0 +1,330 @@
+"""Measure the total and the lowest frequencies of one ordered attribute.
+
+    rows   total | cosines 1 | sines 1 | ... | cosines K | sines K
+
+The rows are orthogonal, so the inverse transform, with nothing in place of the other
+frequencies, is the least-squares histogram. Cosines and sines are whole numbers
+(``kernels.fourier_rows``): noise lives on the integers, and what one record moves is
+counted, not bounded by a norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError, IntervalError, SizeError
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Implicit
+from blowfish_fast.workloads.base import as_pieces
+
+MOST_WORK = 2**29
+"""Cells times frequencies that are added up, at most."""
+
+BLOCK = 2**20
+SAMPLED = 48
+
+
+class Fourier(LinearStrategy):
+    """The total and the frequencies 1 to `frequencies` of `cells` cells.
+
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    frequencies : int
+        From 0 to `most_frequencies(cells)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> strategy = Fourier(cells=8, frequencies=2)
+    >>> strategy.rows(np.array([1, 1, 0, 0, 1, 1, 0, 0])).size
+    5
+    """
+
+    kind = "fourier"
+
+    def __init__(self, cells: int, frequencies: int) -> None:
+        if not 0 <= frequencies <= most_frequencies(cells):
+            raise SizeError(
+                f"{cells:,} cells are measured up to frequency "
+                f"{most_frequencies(cells):,}; received {frequencies:,}. Keep fewer"
+            )
+        self.cells = cells
+        self.frequencies = frequencies
+
+    @property
+    def alternating(self) -> bool:
+        """Whether the last frequency is half of the cells: one row, of 1 and -1."""
+        return 0 < self.cells == 2 * self.frequencies
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return 1 + 2 * self.frequencies - self.alternating
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the total, then cosine and sine sums. O(cells * frequencies)."""
+        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS, circle_sums
+
+        if counts.size != self.cells:
+            raise DomainError(
+                f"frequencies of {self.cells} cells; received {counts.size} counts"
+            )
+        rows = np.append(counts.sum(), circle_sums(counts, self.frequencies))
+        if self.alternating:
+            # Its cosines are 1 and -1, so the step divides the sum; its sines are 0.
+            rows = rows[:-1]
+            rows[-1] >>= STEP_BITS
+        return rows
+
+    def weights(self) -> IntArray:
+        """Give all rows the same noise once they are scaled to unit length."""
+        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
+
+        weights = np.full(self.row_count, 2 ** (WEIGHT_BITS - STEP_BITS))
+        # The total is longer than the others by the root of 2, and so is the last.
+        alone = math.floor(2**WEIGHT_BITS / math.sqrt(2))
+        weights[0] = alone
+        if self.alternating:
+            weights[-1] = alone
+        return weights
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the total where it is public; everything if nothing can move."""
+        exact = np.zeros(self.row_count, dtype=np.bool_)
+        exact[0] = not policy.has_bottom
+        if not (policy.has_bottom or policy.has_moves):
+            exact[:] = True
+        return exact
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the heaviest cell, or a bound on the heaviest move.
+
+        Exact when a record is added or removed and all waves weigh the same. A move is
+        two cells, or by the distance it covers a change of angle, whichever is less.
+        """
+        alone = int(weights[-1]) if self.alternating else 0
+        waves = weights[1 : self.row_count - self.alternating]
+        heaviest = int(waves.max(initial=0))
+        column = heaviest * self._column + alone
+        worst = int(weights[0]) + column if policy.has_bottom else 0
+        if policy.has_moves:
+            turn = heaviest * self._turn(policy.longest_edge()) + 2 * alone
+            worst = max(worst, min(2 * column, turn))
+        return worst
+
+    @property
+    def _waves(self) -> int:
+        return self.frequencies - self.alternating
+
+    @property
+    def _column(self) -> int:
+        return _heaviest_column(self.cells, self._waves)
+
+    def _turn(self, longest: int) -> int:
+        return _turn_bound(self.cells, self._waves, longest)
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the inverse transform. O(cells log cells)."""
+        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
+
+        spectrum = np.zeros(self.cells // 2 + 1, dtype=np.complex128)
+        spectrum[0] = noisy[0]
+        waves = noisy[1 : 1 + 2 * self._waves].reshape(-1, 2)
+        spectrum[1 : 1 + self._waves] = np.ldexp(
+            waves[:, 0].astype(np.float64), -STEP_BITS
+        ) - 1j * np.ldexp(waves[:, 1].astype(np.float64), -STEP_BITS)
+        if self.alternating:
+            spectrum[-1] = noisy[-1]
+        cells: FloatArray = np.fft.irfft(spectrum, self.cells)
+        return cells
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the exact law of each query's noise. O(frequencies) per piece."""
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        from scipy import sparse
+
+        pieces = as_pieces(form)
+        queries = pieces.pointers.size - 1
+        adding = sparse.csr_array(
+            (pieces.values, np.arange(pieces.values.size), pieces.pointers),
+            shape=(queries, pieces.values.size),
+        )
+        law = _Law.of(scales, self._factors())
+        spread = Spread(*np.zeros((3, queries)))
+        lengths = (pieces.ends - pieces.starts).astype(np.float64)
+        total: FloatArray = np.asarray(adding @ lengths, dtype=np.float64)
+        _add_row(spread, total, law, 0)
+        for first, sums in self._interval_sums(pieces.starts, pieces.ends):
+            parts = adding @ sums
+            for column in range(parts.shape[1]):
+                row = 1 + 2 * (first + column)
+                _add_row(spread, parts[:, column].real, law, row)
+                if row + 1 < self.row_count:
+                    _add_row(spread, parts[:, column].imag, law, row + 1)
+        return spread
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        if form.edges.size - 1 != self.cells:
+            raise SizeError("frequencies are measured over single cells")
+        law = _Law.of(scales, self._factors())
+        if form.kind == "total":
+            return float(self.cells**2 * law.variances[0])
+        if form.kind == "identity":
+            squares = np.full(self.row_count, self.cells / 2)
+            squares[0] = self.cells
+            if self.alternating:
+                squares[-1] = self.cells
+            return float(squares @ law.variances)
+        ends = np.arange(self.cells + 1)
+        total = float(_moment(ends.astype(np.float64), form.kind) * law.variances[0])
+        starts = np.zeros_like(ends)
+        for first, sums in self._interval_sums(starts, ends):
+            for column in range(sums.shape[1]):
+                row = 1 + 2 * (first + column)
+                total += _moment(sums[:, column].real, form.kind) * law.variances[row]
+                if row + 1 < self.row_count:
+                    part = _moment(sums[:, column].imag, form.kind)
+                    total += part * law.variances[row + 1]
+        return total
+
+    def _factors(self) -> FloatArray:
+        """Return what a row's cosines are multiplied by in the inverse transform."""
+        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
+
+        factors = np.full(self.row_count, 2.0 / (self.cells * 2**STEP_BITS))
+        factors[0] = 1.0 / self.cells
+        if self.alternating:
+            factors[-1] = 1.0 / self.cells
+        return factors
+
+    def _interval_sums(
+        self, starts: IntArray, ends: IntArray
+    ) -> Iterator[tuple[int, AnyArray]]:
+        """Yield sums of cos + i sin over cells [start, end), some frequencies a time.
+
+        Geometric sums: (p^start - p^end) / (1 - p) with p = e^(i 2 pi f / cells).
+        """
+        turns = np.exp(2j * np.pi * np.arange(self.cells) / self.cells)
+        width = max(BLOCK // max(starts.size, 1), 1)
+        for first in range(0, self.frequencies, width):
+            numbers = np.arange(first, min(first + width, self.frequencies)) + 1
+            begin = turns[np.outer(starts, numbers) % self.cells]
+            end = turns[np.outer(ends, numbers) % self.cells]
+            yield first, (begin - end) / (1.0 - turns[numbers % self.cells])
+
+    def pack(self) -> dict[str, Any]:
+        """Return the numbers of cells and frequencies."""
+        return {"cells": self.cells, "frequencies": self.frequencies}
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        return cls(int(data["cells"]), int(data["frequencies"]))
+
+
+def most_frequencies(cells: int) -> int:
+    """Return the highest frequency that is measured: half of the cells, or less.
+
+    On more than 2^15 cells, as many as 2^29 products of cosines and counts allow.
+
+    Examples
+    --------
+    >>> most_frequencies(4096), most_frequencies(2**20)
+    (2048, 512)
+    """
+    return min(cells // 2, MOST_WORK // cells)
+
+
+def typical_reach(cells: int, policy: Policy) -> FloatArray:
+    """Return about how far an edge moves the rows, for each number of frequencies.
+
+    In rows of unit length. Largest over a sample of cells and distances: good enough
+    to choose by, never to draw noise by.
+    """
+    most = most_frequencies(cells)
+    numbers = np.arange(1, most + 1)
+    reach = np.zeros(most + 1)
+    length = math.sqrt(2.0 / cells)
+    if policy.has_bottom:
+        angles = 2.0 * np.pi / cells * _sample(cells)[:, None] * numbers
+        waves = np.abs(np.cos(angles)) + np.abs(np.sin(angles))
+        reach[1:] = length * np.cumsum(waves, axis=1).max(axis=0)
+        reach += 1.0 / math.sqrt(cells)
+    if policy.has_moves:
+        angles = np.pi / cells * _sample(policy.longest_edge())[:, None] * numbers
+        turns = np.cumsum(np.abs(np.sin(angles)), axis=1).max(axis=0, initial=0.0)
+        reach[1:] = np.maximum(reach[1:], 2.0 * math.sqrt(2.0) * length * turns)
+    return reach
+
+
+def _sample(most: int) -> FloatArray:
+    """Return a few whole numbers from 1 to `most`, near and far."""
+    spaced = np.geomspace(1, max(most, 1), SAMPLED)
+    return np.unique(np.rint(spaced))
+
+
+@lru_cache(maxsize=16)
+def _heaviest_column(cells: int, frequencies: int) -> int:
+    from blowfish_fast.kernels.transform.fourier_rows import heaviest_column
+
+    return heaviest_column(cells, frequencies)
+
+
+@lru_cache(maxsize=16)
+def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
+    """Bound what a move of at most `longest` cells changes in all cosines and sines.
+
+    Each table entry is off by at most half a step, so each of the two rows of a
+    frequency may change by one step more than its cosine or sine.
+    """
+    from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS, largest_turn
+
+    turn = largest_turn(cells, frequencies, longest) * (1.0 + 2.0**-30)
+    steps: int = math.ceil(2.0 * math.sqrt(2.0) * 2**STEP_BITS * turn)
+    return steps + 2 * frequencies + 1
+
+
+class _Law(NamedTuple):
+    """Variance and scale of each row's part of the estimate."""
+
+    variances: FloatArray
+    widths: FloatArray
+
+    @classmethod
+    def of(cls, scales: Scales, factors: FloatArray) -> Self:
+        """Return the law of the noise, times the factors; unmeasured tells nothing."""
+        unknown = ~(scales.measured | scales.exact)
+        variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
+        widths = np.where(unknown, UNKNOWN_SCALE, scales.widths)
+        return cls(variances * factors**2, widths * factors)
+
+
+def _add_row(spread: Spread, parts: FloatArray, law: _Law, row: int) -> None:
+    """Add what one row contributes to each query."""
+    reach = np.abs(parts) * law.widths[row]
+    np.add(spread.variance, parts**2 * law.variances[row], out=spread.variance)
+    np.add(spread.square, reach**2, out=spread.square)
+    np.maximum(spread.largest, reach, out=spread.largest)
+
+
+def _moment(sums: FloatArray, kind: str) -> float:
+    """Return the sum of squares over prefixes or all ranges, from running sums."""
+    squares = float(sums @ sums)
+    if kind == "prefixes":
+        return squares
+    return sums.size * squares - float(sums.sum()) ** 2

@@ -1,0 +1,235 @@
+"""Measure sums and differences of halves: the Haar transform, on a line or a grid.
+
+                x0 + x1 + x2 + x3                row 0, exact where the total is public
+           x0 + x1        -        x2 + x3       row 1
+       x0    -    x1           x2   -    x3      rows 2 and 3
+
+A record is counted by one row per level and by the total; a move changes the row of the
+node where its two cells part by two, those below by one each, and nothing above. On a
+grid the rows of the axes are multiplied, and so are their numbers.
+
+Sides that are no power of two have leaves of two depths (``kernels.haar_transform``). A
+node then takes an equal part of what its ancestors left, counted down its longest way;
+so epsilon is spent in full on all cells but at most one of an axis:
+
+    8 cells   every row weighs 1
+    5 cells   row 3 weighs 2, since its cells lack a level; the others 1
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError, IntervalError
+from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Form, Implicit, Pieces
+from blowfish_fast.workloads.base import as_pieces, form_matrix
+
+from .haar_moves import worst_grid_move
+
+
+class Haar(LinearStrategy):
+    """Sums and differences along every axis of a grid.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Cells of each axis, any numbers; one axis for a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Haar((4,)).rows(np.array([4, 0, 2, 1]))
+    array([7, 1, 4, 1])
+    """
+
+    kind = "haar"
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+    @property
+    def cells(self) -> int:
+        """Number of cells, and of rows."""
+        return math.prod(self.shape)
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the products of sums and differences, in C order of the axes' rows."""
+        from blowfish_fast.kernels.transform.haar_transform import haar_rows
+
+        if counts.size != self.cells:
+            raise DomainError(
+                f"a grid of shape {self.shape} has {self.cells} cells; received "
+                f"{counts.size} counts"
+            )
+        return haar_rows(counts.reshape(self.shape)).reshape(-1)
+
+    def weights(self) -> IntArray:
+        """Return the products of the axes' weights, the largest as 2^30."""
+        product = np.ones(1)
+        for cells in self.shape:
+            axis = _axis_weights(cells)
+            product = np.multiply.outer(product, axis / axis.max()).reshape(-1)
+        weights: IntArray = np.floor(product * 2.0**WEIGHT_BITS).astype(np.int64)
+        return weights
+
+    def exact_rows(self, policy: Policy) -> BoolArray:
+        """Mark the total where it is public; everything if nothing can move."""
+        exact = np.zeros(self.cells, dtype=np.bool_)
+        exact[0] = not policy.has_bottom
+        if not (policy.has_bottom or policy.has_moves):
+            exact[:] = True
+        return exact
+
+    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+        """Return the heaviest cell, or the heaviest move between two cells.
+
+        Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
+        `worst_grid_move`. For sparser policies it is a bound above.
+        """
+        from blowfish_fast.kernels.transform.haar_transform import (
+            haar_path_sums,
+            haar_worst_move,
+        )
+
+        paid = haar_path_sums(weights.reshape(self.shape))
+        worst = int(paid.max()) if policy.has_bottom else 0
+        if not policy.has_moves:
+            return worst
+        if len(self.shape) == 1:
+            return max(worst, haar_worst_move(weights))
+        return max(worst, worst_grid_move(weights.reshape(self.shape), paid))
+
+    def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return the only cells that have these rows: least squares. O(cells)."""
+        from blowfish_fast.kernels.transform.haar_transform import haar_cells
+
+        return haar_cells(noisy.reshape(self.shape)).reshape(-1)
+
+    def spread(self, form: Form, scales: Scales) -> Spread:
+        """Return the exact law of each query's noise.
+
+        O(log cells) per range, the product over the axes per box. Queries of so many
+        pieces that a transform of all cells is cheaper are transformed.
+        """
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        from blowfish_fast.kernels.space.grid_boxes import runs_to_boxes
+        from blowfish_fast.kernels.transform.haar_spread import (
+            haar_spread_boxes,
+            most_rows,
+        )
+
+        variances, widths = _noise_of(scales)
+        pieces = as_pieces(form)
+        pointers, lows, highs, values = runs_to_boxes(*pieces, self.shape)
+        boxes = np.diff(pointers)
+        many = boxes * most_rows(self.shape) > 2 * self.cells * len(self.shape)
+        few = np.repeat(~many, boxes)
+        kept = np.append(0, np.cumsum(np.where(many, 0, boxes)))
+        spread = Spread(
+            *haar_spread_boxes(
+                variances,
+                widths,
+                self.shape,
+                kept,
+                lows[few],
+                highs[few],
+                values[few],
+            )
+        )
+        for query in np.flatnonzero(many):
+            self._transformed(pieces, int(query), variances, widths, spread)
+        return spread
+
+    def _transformed(
+        self,
+        pieces: Pieces,
+        query: int,
+        variances: FloatArray,
+        widths: FloatArray,
+        spread: Spread,
+    ) -> None:
+        """Fill in the spread of one query from a transform of all its cells."""
+        from blowfish_fast.kernels.transform.haar_transform import haar_coefficients
+
+        own = slice(pieces.pointers[query], pieces.pointers[query + 1])
+        alone = Pieces(
+            np.array([0, own.stop - own.start]),
+            pieces.starts[own],
+            pieces.ends[own],
+            pieces.values[own],
+        )
+        row = form_matrix(alone, self.cells, most=self.cells).toarray()
+        parts = haar_coefficients(row.reshape(self.shape)).reshape(-1)
+        reach = np.abs(parts) * widths
+        spread.variance[query] = parts**2 @ variances
+        spread.square[query] = reach @ reach
+        spread.largest[query] = reach.max()
+
+    def total_variance(self, form: Form, scales: Scales) -> float:
+        """Return the variance summed over all queries, in closed form if implicit."""
+        if not isinstance(form, Implicit):
+            return float(self.spread(form, scales).variance.sum())
+        from blowfish_fast.kernels.transform.haar_moments import haar_total_variance
+        from blowfish_fast.kernels.transform.haar_transform import haar_cell_variances
+
+        variances, _ = _noise_of(scales)
+        if form.kind == "total":
+            return float(variances[0])
+        if form.kind == "identity":
+            # Each of m cells is 1/m of its bucket: m / m^2 of the bucket's variance.
+            each = haar_cell_variances(variances.reshape(self.shape)).reshape(-1)
+            return float((each / np.diff(form.edges)).sum())
+        # Ranges are asked of one ordered attribute only.
+        return haar_total_variance(variances, form.kind, form.edges)
+
+    def pack(self) -> dict[str, Any]:
+        """Return the shape."""
+        return {"shape": list(self.shape)}
+
+    @classmethod
+    def unpack(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `pack`."""
+        shape = tuple(int(side) for side in data["shape"])
+        if not shape or min(shape) < 1:
+            raise ValueError("every axis has at least one cell")
+        return cls(shape)
+
+
+def _axis_weights(cells: int) -> FloatArray:
+    """Return the weight of each row of one axis; all 1 for a power of two.
+
+    What is left at a node is shared equally along its longest way down, so the weights
+    above every leaf add up to one number.
+    """
+    weights = np.ones(cells)
+    depth = (cells - 1).bit_length()
+    if cells == 2**depth:
+        return weights
+    left = np.zeros(2 * cells)
+    left[1] = depth
+    for level in range(depth):
+        first, past = 2**level, min(2 ** (level + 1), cells)
+        # The leftmost way is the longest; it ends in one of the deepest leaves or not.
+        nodes = np.arange(first, past)
+        longest = depth - level - (nodes << (depth - level) >= 2 * cells)
+        weights[first:past] = left[first:past] / longest
+        rest = left[first:past] - weights[first:past]
+        left[2 * first : 2 * past : 2] = rest
+        left[2 * first + 1 : 2 * past : 2] = rest
+    return weights
+
+
+def _noise_of(scales: Scales) -> tuple[FloatArray, FloatArray]:
+    """Return variance and scale of each row; rows not measured tell nothing."""
+    unknown = ~(scales.measured | scales.exact)
+    variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
+    return variances, np.where(unknown, UNKNOWN_SCALE, scales.widths)

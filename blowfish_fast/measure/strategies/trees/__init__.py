@@ -1,0 +1,1 @@
+"""Strategies that measure totals of the nodes of a tree."""

@@ -1,0 +1,155 @@
+"""Trees of boxes over a grid, grown from the whole box downwards.
+
+    whole box  ->  boxes below it  ->  ...  ->  the boxes at the bottom are buckets
+
+Serves the mechanisms over space: quadtrees, grids of one and of two levels, kd-trees on
+top of quadtrees. A tree is public when it is measured: it was grown from sizes, from
+noisy counts or by a private choice. `BoxTree.arranged` puts its nodes in the order that
+`NodeTree` asks for, with the buckets that its leaves are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.measure.handle import Measurement
+
+from .node_tree import NodeTree
+
+PRUNED_BELOW = 5.0
+"""Boxes with fewer records than this many noise scales of a cell are taken as even."""
+
+
+class Arranged(NamedTuple):
+    """A tree of boxes in the order of `NodeTree`.
+
+    Attributes
+    ----------
+    numbers : (nodes,) int64
+        Number of each node of the `BoxTree` in the new order.
+    parents : (nodes,) int64
+        The node above each node, in new numbers.
+    buckets : Buckets
+        The cells of each leaf, leaf by leaf.
+    """
+
+    numbers: IntArray
+    parents: IntArray
+    buckets: Buckets
+
+    def values(self, values: FloatArray) -> FloatArray:
+        """Return values of the nodes of the `BoxTree` in the new order."""
+        ordered = np.empty_like(values)
+        ordered[self.numbers] = values
+        return ordered
+
+
+class BoxTree(NamedTuple):
+    """Boxes that split into boxes; every node comes after its parent, the root first.
+
+    Attributes
+    ----------
+    parents : (nodes,) int64
+        The box that each box lies in; -1 at the root.
+    lows, highs : (nodes, d) int64
+        Half-open corners.
+    """
+
+    parents: IntArray
+    lows: IntArray
+    highs: IntArray
+
+    @classmethod
+    def whole(cls, shape: tuple[int, ...]) -> Self:
+        """Return the tree of one box, the grid itself."""
+        highs = np.array([shape], dtype=np.int64)
+        return cls(np.array([-1]), np.zeros_like(highs), highs)
+
+    @property
+    def leaves(self) -> IntArray:
+        """The boxes that do not split, in order."""
+        childless = np.ones(self.parents.size, dtype=np.bool_)
+        childless[self.parents[1:]] = False
+        return np.flatnonzero(childless)
+
+    def divided(self, boxes: IntArray, parts: IntArray) -> Self:
+        """Return the tree with some `boxes` cut into `parts` intervals per axis."""
+        from blowfish_fast.kernels.space.box_division import divide_boxes
+
+        owners, lows, highs = divide_boxes(self.lows[boxes], self.highs[boxes], parts)
+        return self._replace(
+            parents=np.concatenate([self.parents, boxes[owners]]),
+            lows=np.concatenate([self.lows, lows]),
+            highs=np.concatenate([self.highs, highs]),
+        )
+
+    def quartered(self) -> Self:
+        """Return the tree with every leaf halved along all axes, down to cells."""
+        tree = self
+        boxes = self.leaves
+        while True:
+            sides = tree.highs[boxes] - tree.lows[boxes]
+            boxes = boxes[(sides > 1).any(axis=1)]
+            if boxes.size == 0:
+                return tree
+            before = tree.parents.size
+            sides = tree.highs[boxes] - tree.lows[boxes]
+            tree = tree.divided(boxes, np.minimum(sides, 2))
+            boxes = np.arange(before, tree.parents.size)
+
+    def arranged(self, shape: tuple[int, ...]) -> Arranged:
+        """Return parents and buckets in the order of `NodeTree`. O(nodes + cells)."""
+        from blowfish_fast.kernels.space.box_division import cells_of_boxes
+        from blowfish_fast.kernels.tree.parent_tree import (
+            leaf_first_numbers,
+            renumbered,
+        )
+
+        numbers = leaf_first_numbers(self.parents)
+        leaves = self.leaves
+        in_order = np.empty_like(leaves)
+        in_order[numbers[leaves]] = leaves
+        edges, order = cells_of_boxes(self.lows[in_order], self.highs[in_order], shape)
+        buckets = Buckets(edges, order)
+        return Arranged(numbers, renumbered(self.parents, numbers), buckets)
+
+    def geometric_weights(self) -> FloatArray:
+        """Return weights that grow with the nodes that a box query uses per level.
+
+        Halving all d axes of a box multiplies the boxes that the outline of a query
+        crosses by 2^(d-1), and the best weight goes with the cube root of their number:
+        a factor 2^((d-1)/3) for 2^d children, and in proportion for fewer or more.
+        Along every way from the root to a leaf the weights add up to 1.
+        """
+        from blowfish_fast.kernels.tree_scaling.path_budget import path_weights
+
+        wide = max(int((self.highs[0] > 1).sum()), 1)
+        children = np.bincount(self.parents[1:], minlength=self.parents.size)
+        halvings = np.log2(np.maximum(children, 1)) / wide
+        return path_weights(self.parents, np.exp2(halvings * (wide - 1) / 3.0))
+
+    def counted(self, shape: tuple[int, ...]) -> tuple[NodeTree, Buckets]:
+        """Return the strategy that counts all boxes, geometrically, and its buckets."""
+        placed = self.arranged(shape)
+        weights = placed.values(self.geometric_weights())
+        return NodeTree(placed.parents, weights), placed.buckets
+
+
+def pruned_cells(measurement: Measurement) -> FloatArray:
+    """Return every cell, even inside boxes that hold too few records to look further.
+
+    Post-processing of a measured `NodeTree`: a box is cut off where its least-squares
+    total lies below `PRUNED_BELOW` noise scales of the cells or boxes at its bottom.
+    """
+    from blowfish_fast.kernels.tree.tree_pruning import pruned_leaves
+
+    strategy, scales, noisy, buckets = measurement
+    assert isinstance(strategy, NodeTree)
+    thresholds = PRUNED_BELOW * scales.widths[: strategy.leaves]
+    fit = strategy.fit(noisy, scales)
+    leaves = pruned_leaves(fit, thresholds, strategy.tree, buckets.edges)
+    return buckets.expand(leaves)

@@ -1,0 +1,143 @@
+"""How fine a grid should be, and several measurements of one tree made one.
+
+Serves the uniform and the adaptive grid. The number of records decides how many cells a
+grid has: more of them cost noise, fewer of them blur the border of a query,
+
+    m parts per axis, d axes:    noise ~ m^(d/2) / epsilon,    blur ~ records / m
+    equal in order:              m = (records * epsilon / c)^(2 / (d + 2))
+
+which on a map is the square root of records * epsilon / c. Where the number is private
+it is bought with a stated part of epsilon, or given as a public rough count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_whole
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import DataDependentError
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.policies import Policy
+
+from .node_tree import NodeTree
+
+
+class RoughTotal(NamedTuple):
+    """How many records there are, as far as a grid needs to know.
+
+    `bought` is the measurement that was paid for it, of the tree of one node.
+    """
+
+    records: float
+    bought: Measurement | None
+
+
+def as_records(value: Any) -> int | None:
+    """Read a public rough count of records: None, or a whole number from 0 on."""
+    if value is None:
+        return None
+    return as_whole(
+        value,
+        "records",
+        0,
+        way_out="None reads it where it is public and buys it where it is not",
+    )
+
+
+def rough_total(
+    private: Handle, records: int | None, *, epsilon: Fraction
+) -> RoughTotal:
+    """Return the number of records: as given, as public, or bought for `epsilon`.
+
+    A rehearsal has no records, so it refuses unless the number was given.
+    """
+    if records is not None:
+        return RoughTotal(float(records), None)
+    if private.rehearsing:
+        raise DataDependentError(
+            "the size of this grid follows the number of records, so its error cannot "
+            "be predicted; give a public rough count with records=..."
+        )
+    if not private.policy.components().private.any():
+        return RoughTotal(float(private.public_totals.sum()), None)
+    whole = private.on(Buckets(np.array([0, private.policy.domain.size])))
+    bought = whole.measure(NodeTree(np.array([-1]), np.ones(1)), epsilon=epsilon)
+    return RoughTotal(max(float(bought.noisy[0]), 0.0), bought)
+
+
+def count_epsilon(policy: Policy, epsilon: Fraction) -> float:
+    """Return the reciprocal of the noise scale of a count: a move changes two."""
+    return float(epsilon / policy.factor) / (2.0 if policy.has_moves else 1.0)
+
+
+def parts_per_axis(
+    sides: IntArray, records: Any, epsilon: float, constant: float, *, least: int = 1
+) -> IntArray:
+    """Return into how many parts each axis of a grid is cut.
+
+    Parameters
+    ----------
+    sides : (boxes, d) int64
+        Cells of each axis of each box.
+    records : (boxes,) float64
+        Records in each box, public or noisy; below 0 counts as 0.
+    epsilon : float
+        Reciprocal of the noise scale of one count.
+    constant : float
+        Records that a part should hold, times epsilon: the larger, the coarser.
+    least : int
+        Fewest parts, where the axis has as many cells.
+
+    Examples
+    --------
+    >>> parts_per_axis(np.array([[256, 256]]), [1e6], 0.1, 10.0)
+    array([[100, 100]])
+    """
+    wide = np.maximum((sides > 1).sum(axis=1), 1)
+    held = np.maximum(np.asarray(records, dtype=np.float64), 0.0) * epsilon / constant
+    # Beyond the longest axis the power could overflow; it is cut there anyway.
+    wanted = np.minimum(held ** (2.0 / (wide + 2.0)), float(sides.max(initial=1)))
+    parts = np.maximum(np.rint(wanted).astype(np.int64), least)
+    cut: IntArray = np.minimum(parts[:, None], sides)
+    return cut
+
+
+class Layer(NamedTuple):
+    """A measurement whose row i is a total of node ``nodes[i]`` of some tree."""
+
+    measurement: Measurement
+    nodes: IntArray
+
+
+def one_measurement(
+    parents: IntArray, buckets: Buckets, layers: Sequence[Layer]
+) -> Measurement:
+    """Return several measurements of the nodes of one tree as a single one.
+
+    No node may carry noise in two layers; exact rows win. What is public stays public:
+    the result holds the rows that the layers published, at the scales they had.
+    """
+    unit = max(layer.measurement.scales.unit for layer in layers)
+    rates = np.zeros(parents.size, dtype=np.int64)
+    exact = np.zeros(parents.size, dtype=np.bool_)
+    noisy = np.zeros(parents.size, dtype=np.int64)
+    for measurement, nodes in layers:
+        scales = measurement.scales
+        # Units are powers of two, so the larger is a multiple of the smaller.
+        here, sure = nodes[scales.measured], nodes[scales.exact]
+        assert not rates[here].any(), "a node was measured twice"
+        rates[here] = scales.rates[scales.measured] * (unit // scales.unit)
+        noisy[here] = measurement.noisy[scales.measured]
+        exact[sure] = True
+        noisy[sure] = measurement.noisy[scales.exact]
+    rates[exact] = 0
+    weights = rates / max(int(rates.max(initial=0)), 1)
+    strategy = NodeTree(parents, weights)
+    return Measurement(strategy, Scales(rates, unit, exact), noisy, buckets)

@@ -1,0 +1,1 @@
+"""Mechanisms of other papers, to compare with."""

@@ -1,0 +1,302 @@
+"""MWEM: ask the query that is answered worst, learn from its noisy answer, repeat.
+
+Pieces: choice of queries ``selections.queries``, noise on one answer
+``strategies.answers``, updates from ``kernels.multiplicative_weights``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_share, as_whole
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.selectors.selections import WorstQuery
+from blowfish_fast.measure.selectors.selections.queries import Runs
+from blowfish_fast.measure.strategies import Answers
+from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
+from blowfish_fast.mechanisms.base import Mechanism, Outcome, striped
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity, Linear, Workload
+
+TOTAL_SHARE = Fraction(1, 20)
+"""Part of epsilon that buys the number of records where it is private."""
+
+FIRST_TOTAL_SHARE = Fraction(1, 50)
+"""The same where each round measures the number of records once more."""
+
+FEWEST_ROUNDS, MOST_ROUNDS = 2, 150
+
+STEP = 2.0
+"""Step of the updates: four times the paper's, so that few passes settle them."""
+
+
+class Mwem(Mechanism):
+    """Release a histogram that agrees with the noisy answers to a few queries.
+
+    Parameters
+    ----------
+    policy, workload, epsilon
+        See `Mechanism`. Queries need whole coefficients; the ones that are asked are
+        chosen from the workload.
+    rounds : int, optional
+        Number of queries asked, fixed in advance; None for .72 times the cube root of
+        epsilon times the number of records (public, or the noisy number that was
+        bought), which served best on the benchmark data.
+    choice_share : number in (0, 1), optional
+        Part of each round spent on choosing the query; the rest goes to its answer.
+        None for 1/2, or 2/5 where records are only added or removed, since answers say
+        more there.
+        Later rounds, which find smaller errors, get up to twice as much as the first.
+    passes : int
+        How often the answers known so far pull the histogram after each round.
+
+    Notes
+    -----
+    Guarantee: epsilon-Blowfish for `policy`, by sequential composition of the rounds
+        and, where the number of records is private, of the share that buys it.
+    Neighbours: one record moves along one edge of `policy`.
+    Sensitivity: an edge (u, v) moves a query q by |q_u - q_v|: by 1 for ranges and
+        other counts, whether a record is added, removed or moved. Where records are
+        only added or removed, what lies outside a count is measured with it: a record
+        is in one place, so the sensitivity stays 1.
+    Error: depends on the data; not predicted, and no intervals are known.
+    Complexity: O(n + m) for n cells and m queries, plus `passes` times the pieces
+        between the ends of queries asked, in each round.
+    Source: [1]_, with updates on pieces, the number of records bought where it is
+        not public, answers outside the query where they are free [2]_, and more budget
+        for later rounds; proof in ``docs/proofs/mwem.md``.
+
+    References
+    ----------
+    .. [1] M. Hardt, K. Ligett, F. McSherry. A simple and practical algorithm for
+       differentially private data release. NIPS 2012.
+    .. [2] D. Zhang, R. McKenna, I. Kotsogiannis, M. Hay, A. Machanavajjhala, G. Miklau.
+       EKTELO: a framework for defining differentially-private computations. SIGMOD
+       2018.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(64)
+    >>> ranges = bf.workloads.Ranges.random(line, 100, rng=1)
+    >>> mwem = bf.mechanisms.Mwem(bf.policies.Full(line), ranges, epsilon=1, rounds=5)
+    >>> release = mwem.release([5] * 32 + [90] * 32, rng=1)
+    >>> release.details["rounds"], float(release.estimate.sum().round(6))
+    (5, 3040.0)
+    """
+
+    name = "mwem"
+    cell_bytes = 96
+
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        epsilon: Any,
+        rounds: int | None = None,
+        choice_share: Any = None,
+        passes: int = 100,
+    ) -> None:
+        super().__init__(policy, workload, epsilon=epsilon)
+        self.rounds = None if rounds is None else as_whole(rounds, "rounds", 1)
+        self.choice_share = (
+            (Fraction(1, 2) if policy.has_moves else Fraction(2, 5))
+            if choice_share is None
+            else as_share(choice_share, "choice_share")
+        )
+        self.passes = as_whole(passes, "passes", 1)
+        self.selector = WorstQuery(workload)
+
+    def _run(self, private: Handle) -> Outcome:
+        total, measurements = self._total(private)
+        rounds = min(self.rounds or self._rounds(total.value), self.workload.queries)
+        budget = private.remaining
+        pieces = _Pieces(self.domain.size, total)
+        asked = np.zeros(self.workload.queries, dtype=np.bool_)
+        queries: list[int] = []
+        for done in range(rounds):
+            each = budget * _round_share(done, rounds)
+            answers = self.workload.answer(pieces.cells().reshape(self.domain.shape))
+            selector = self.selector.against(answers, asked)
+            query = private.select(selector, epsilon=each * self.choice_share)
+            last = done == rounds - 1
+            epsilon = private.remaining if last else each * (1 - self.choice_share)
+            rows, measured = _measured(private, self.selector.runs(query), epsilon)
+            pieces.learn(rows, measured, self.passes)
+            measurements.append(measured)
+            queries.append(query)
+            asked[query] = True
+        details = {
+            "rounds": rounds,
+            "queries": np.array(queries),
+            "total": pieces.total.value,
+        }
+        return Outcome(pieces.cells(), measurements, details, covers="nothing")
+
+    def _total(self, private: Handle) -> tuple[_Total, list[Measurement]]:
+        """Return the number of records: public, or bought."""
+        policy = private.policy
+        if not policy.components().private.any():
+            return _Total(float(private.public_totals.sum()), math.inf), []
+        share = TOTAL_SHARE if policy.has_moves else FIRST_TOTAL_SHARE
+        whole = Buckets(np.array([0, self.domain.size]))
+        bought = bucket_counts(private, whole, epsilon=share * self.epsilon)
+        variance = float(bought.scales.variances[0])
+        return _Total.measured(float(bought.noisy[0]), variance), [bought]
+
+    def _rounds(self, total: float) -> int:
+        """Return the number of rounds for a public number of records."""
+        # Constraints make the noise of every answer larger by their factor.
+        root = (total * float(self.epsilon / self.policy.factor)) ** (1 / 3)
+        return int(np.clip(round(0.72 * root), FEWEST_ROUNDS, MOST_ROUNDS))
+
+    @classmethod
+    def example(
+        cls, domain: Domain, policy: Policy, epsilon: Any
+    ) -> tuple[Self, Histogram]:
+        """Return three rounds over all cells, with a step in the counts."""
+        mechanism = cls(policy, Identity(domain), epsilon=epsilon, rounds=3)
+        return mechanism, striped(domain, 3, height=9)
+
+
+class _Total(NamedTuple):
+    """The number of records as far as it is known; infinitely precise if public."""
+
+    estimate: float
+    precision: float
+
+    @classmethod
+    def measured(cls, estimate: float, variance: float) -> Self:
+        """Return what one measurement says; without noise it is exact."""
+        return cls(estimate, 1.0 / variance if variance > 0 else math.inf)
+
+    @property
+    def value(self) -> float:
+        """At least one record, so that there is something to share out."""
+        return max(self.estimate, 1.0)
+
+    def combined(self, other: _Total) -> _Total:
+        """Weigh two independent measurements by their precision."""
+        if math.isinf(self.precision):
+            return self
+        if math.isinf(other.precision):
+            return other
+        precision = self.precision + other.precision
+        part = other.precision / precision
+        moved = part * (other.estimate - self.estimate)
+        return _Total(self.estimate + moved, precision)
+
+
+class _Pieces:
+    """A histogram that is constant between the ends of the queries asked so far."""
+
+    def __init__(self, cells: int, total: _Total) -> None:
+        self.total = total
+        self.edges = np.array([0, cells])
+        self.masses = np.array([total.value])
+        self.known: list[Runs] = []
+        self.values: list[FloatArray] = []
+        self.targets: list[float] = []
+
+    def cells(self) -> FloatArray:
+        """Return the mass of every cell."""
+        return Buckets(self.edges).expand(self.masses)
+
+    def learn(self, rows: list[Runs], measured: Measurement, passes: int) -> None:
+        """Cut at the ends of the rows, then pull towards all answers known."""
+        from blowfish_fast.kernels.fitting.multiplicative_weights import pulled_masses
+
+        ends = [end for runs in rows for end in (runs.starts, runs.ends)]
+        edges = np.unique(np.concatenate([self.edges, *ends]))
+        parent = np.searchsorted(self.edges, edges[:-1], side="right") - 1
+        share = np.diff(edges) / np.diff(self.edges)[parent]
+        self.masses, self.edges = self.masses[parent] * share, edges
+        # Cells carry the total of each part behind them, which is not measured here.
+        answers = measured.noisy[: len(rows)]
+        for runs, target in zip(rows, answers.tolist(), strict=True):
+            # Multiplicative weights want coefficients of at most 1.
+            size = max(int(np.abs(runs.values).max(initial=0)), 1)
+            self.known.append(runs)
+            self.values.append(runs.values / size)
+            self.targets.append(target / size)
+        if len(rows) > 1:
+            # The rows share out all cells, so they add up to the number of records.
+            variance = float(measured.scales.variances[: len(rows)].sum())
+            once_more = _Total.measured(float(answers.sum()), variance)
+            self.total = self.total.combined(once_more)
+        lengths = [one.starts.size for one in self.known]
+        self.masses = pulled_masses(
+            self.masses,
+            np.concatenate([[0], np.cumsum(lengths)]),
+            self._at(np.concatenate([one.starts for one in self.known])),
+            self._at(np.concatenate([one.ends for one in self.known])),
+            np.concatenate(self.values),
+            np.array(self.targets),
+            total=self.total.value,
+            step=STEP,
+            passes=passes,
+        )
+
+    def _at(self, cells: IntArray) -> AnyArray:
+        """Return the piece that begins at each cell."""
+        return np.searchsorted(self.edges, cells)
+
+
+def _round_share(done: int, rounds: int) -> Fraction:
+    """Return the part of the budget of a round; the last has nearly twice the first.
+
+    Examples
+    --------
+    >>> [str(_round_share(done, 3)) for done in range(3)]
+    ['1/4', '1/3', '5/12']
+    """
+    return Fraction(2 * (rounds + done), rounds * (3 * rounds - 1))
+
+
+def _measured(
+    private: Handle, runs: Runs, epsilon: Fraction
+) -> tuple[list[Runs], Measurement]:
+    """Measure one query and, where it is free, what lies outside, on a few buckets."""
+    size = private.policy.domain.size
+    edges = np.unique(np.concatenate([[0], runs.starts, runs.ends, [size]]))
+    buckets = Buckets(edges)
+    bucketed = private.on(buckets)
+    rows = [runs]
+    if not bucketed.policy.has_moves and (runs.values == 1).all():
+        # A record that comes or goes is in one row only: all rows for the price of one.
+        if runs.starts.size == 1:
+            rows = [_one_run(start, end) for start, end in pairwise(edges.tolist())]
+            return rows, bucket_counts(private, buckets, epsilon=epsilon)
+        rows += _outside(runs, size)
+    matrix = np.zeros((len(rows), edges.size - 1))
+    for row, own in zip(matrix, rows, strict=True):
+        for start, end, value in zip(*own, strict=True):
+            first, last = np.searchsorted(edges, [start, end])
+            row[first:last] = value
+    strategy = Answers.under(bucketed.policy, Linear(Domain(edges.size - 1), matrix))
+    return rows, bucketed.measure(strategy, epsilon=epsilon)
+
+
+def _one_run(start: int, end: int) -> Runs:
+    return Runs(np.array([start]), np.array([end]), np.ones(1, dtype=np.int64))
+
+
+def _outside(runs: Runs, size: int) -> list[Runs]:
+    """Return the cells that a count of several runs leaves out, as one row or none."""
+    order = np.argsort(runs.starts)
+    starts = np.concatenate([[0], runs.ends[order]])
+    ends = np.concatenate([runs.starts[order], [size]])
+    gaps = starts < ends
+    if not gaps.any():
+        return []
+    return [Runs(starts[gaps], ends[gaps], np.ones(int(gaps.sum()), dtype=np.int64))]

@@ -1,0 +1,1 @@
+"""Mechanisms for maps: grids, quadtrees, kd-trees."""

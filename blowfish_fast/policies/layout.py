@@ -1,0 +1,196 @@
+"""Where the nodes of a small policy graph go, and how its edges bend.
+
+Serves the pictures of ``plotting`` and the drawings in notebooks. Ordered cells lie on
+a line with edges as arcs above it, cells of two attributes on a grid, categories and
+the rest on a circle; "absent" stands apart.
+
+      .---.            o--o--o          o
+     o--o--o           |  |  |        o   o
+                       o--o--o          o
+      absent
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.axes import Attribute, as_dates
+from blowfish_fast.data.domain import Domain
+
+MOST_ON_A_LINE = 24
+MOST_ON_A_GRID = 64
+LONGEST_LABEL = 14
+
+
+class Graph(Protocol):
+    """What is asked of a policy to draw it."""
+
+    @property
+    def domain(self) -> Domain:
+        """The cells."""
+
+    @property
+    def has_bottom(self) -> bool:
+        """Whether some edge reaches "absent"."""
+
+    def joins(self, first: Any, second: Any) -> BoolArray:
+        """Return whether an edge joins two cells."""
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark the cells that are joined to "absent"."""
+
+
+class Layout(NamedTuple):
+    """A small graph, ready to be drawn.
+
+    Attributes
+    ----------
+    form : {"line", "grid", "circle"}
+        How the cells are laid out.
+    nodes : (cells, 2) float64
+        Where each cell lies, in C order; y grows upwards.
+    labels : tuple of str
+        What to write at each cell; empty on a grid, whose axes are labelled.
+    curves : (edges, 3, 2) float64
+        Start, control point and end of each edge between cells, a parabola.
+    absent : (2,) float64 or None
+        Where "absent" stands; None where no edge reaches it.
+    spokes : (edges, 2, 2) float64
+        Start and end of each edge to "absent".
+    """
+
+    form: str
+    nodes: FloatArray
+    labels: tuple[str, ...]
+    curves: FloatArray
+    absent: FloatArray | None
+    spokes: FloatArray
+
+
+def is_small(domain: Domain) -> bool:
+    """Return whether a graph over this domain is drawn cell by cell."""
+    most = MOST_ON_A_GRID if domain.ndim == 2 else MOST_ON_A_LINE
+    return domain.size <= most
+
+
+def laid_out(policy: Graph) -> Layout:
+    """Place the nodes and edges of a small policy; see `is_small`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> drawn = laid_out(bf.policies.Line(bf.Domain(4)))
+    >>> drawn.form, drawn.nodes[:, 0].tolist(), len(drawn.curves)
+    ('line', [0.0, 1.0, 2.0, 3.0], 3)
+    """
+    domain = policy.domain
+    form = _form(domain)
+    nodes = _nodes(domain, form)
+    first, second = np.triu_indices(domain.size, k=1)
+    joined = policy.joins(first, second) if first.size else np.zeros(0, dtype=np.bool_)
+    starts, ends = nodes[first[joined]], nodes[second[joined]]
+    curves = np.stack([starts, _controls(starts, ends, form), ends], axis=1)
+    labels = () if form == "grid" else _labels(domain)
+    if not policy.has_bottom:
+        return Layout(form, nodes, labels, curves, None, np.zeros((0, 2, 2)))
+    absent = _absent_place(nodes, form, alone=not joined.any())
+    tied = nodes[policy.bottom_cells()]
+    spokes = np.stack([tied, np.broadcast_to(absent, tied.shape)], axis=1)
+    return Layout(form, nodes, labels, curves, absent, spokes)
+
+
+def cell_labels(attribute: Attribute, cells: IntArray | None = None) -> list[str]:
+    """Return a short text per cell: its level, where it begins, or its number.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        Whose cells.
+    cells : (n,) int64, optional
+        Which of them; all by default.
+    """
+    wanted = range(attribute.size) if cells is None else cells.tolist()
+    return [_cell_label(attribute, one) for one in wanted]
+
+
+def _cell_label(attribute: Attribute, cell: int) -> str:
+    if attribute.levels is not None:
+        return shortened(str(attribute.levels[cell]))
+    if cell >= attribute.regular:
+        return attribute.extras[cell - attribute.regular]
+    if attribute.cuts is None:
+        return str(cell)
+    if attribute.unit is not None:
+        return str(as_dates(attribute.cuts[cell : cell + 1], attribute.unit)[0])
+    return f"{attribute.cuts[cell]:g}"
+
+
+def shortened(text: str, longest: int = LONGEST_LABEL) -> str:
+    """Return a text of at most `longest` characters.
+
+    Examples
+    --------
+    >>> shortened("a very long category name")
+    'a very long...'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 3].rstrip() + "..."
+
+
+def _form(domain: Domain) -> str:
+    if domain.ndim == 1 and domain.attributes[0].levels is None:
+        return "line"
+    return "grid" if domain.ndim == 2 and min(domain.shape) > 1 else "circle"
+
+
+def _nodes(domain: Domain, form: str) -> FloatArray:
+    cells = np.arange(domain.size, dtype=np.float64)
+    if form == "line":
+        return np.column_stack([cells, np.zeros(domain.size)])
+    if form == "grid":
+        rows, columns = np.divmod(cells, domain.shape[1])
+        return np.column_stack([columns, rows])
+    # The first cell stands on top and the others follow clockwise.
+    turn = np.pi / 2 - 2 * np.pi * cells / domain.size
+    return np.column_stack([np.cos(turn), np.sin(turn)])
+
+
+def _controls(starts: FloatArray, ends: FloatArray, form: str) -> FloatArray:
+    """Return control points: edges over other nodes bend, the rest are straight."""
+    middle: FloatArray = (starts + ends) / 2
+    across = ends - starts
+    if form == "line":
+        # A parabola rises to half its control point: arcs as high as half their span.
+        lift = np.abs(across[:, 0])
+        middle[:, 1] += np.where(lift > 1, lift, 0.0)
+    elif form == "grid":
+        # On a grid an edge passes over a node where both steps share a divisor.
+        steps = np.rint(across).astype(np.int64)
+        hidden = np.gcd(np.abs(steps[:, 0]), np.abs(steps[:, 1])) > 1
+        aside = np.column_stack([-across[:, 1], across[:, 0]])
+        length = np.maximum(np.hypot(aside[:, 0], aside[:, 1]), 1.0)[:, None]
+        middle += np.where(hidden[:, None], 0.45 * aside / np.sqrt(length), 0.0)
+    return middle
+
+
+def _absent_place(nodes: FloatArray, form: str, *, alone: bool) -> FloatArray:
+    low, high = nodes.min(axis=0), nodes.max(axis=0)
+    if form == "line":
+        return np.array([(low[0] + high[0]) / 2, -max(1.0, (high[0] - low[0]) / 5)])
+    if form == "grid":
+        return np.array([high[0] + 1.5, (low[1] + high[1]) / 2])
+    return np.zeros(2) if alone and len(nodes) > 1 else np.array([1.8, 0.0])
+
+
+def _labels(domain: Domain) -> tuple[str, ...]:
+    if domain.ndim == 1:
+        return tuple(cell_labels(domain.attributes[0]))
+    each = [cell_labels(one) for one in domain.attributes]
+    places = np.unravel_index(np.arange(domain.size), domain.shape)
+    return tuple(
+        shortened(", ".join(each[axis][at] for axis, at in enumerate(place)))
+        for place in zip(*(one.tolist() for one in places), strict=True)
+    )

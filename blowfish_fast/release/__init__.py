@@ -1,0 +1,1 @@
+"""What comes out: estimates, answers, intervals, slices, synthetic records."""

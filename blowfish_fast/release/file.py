@@ -1,0 +1,256 @@
+"""Releases on disk: one zip of JSON and ``.npy`` arrays, never pickle.
+
+release.json      names, guarantee, scalars; arrays appear as {"array": "name"}
+estimate.npy ...  one member per array
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import BlowfishError, ReleaseFileError
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.memory import memory_room
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.strategies import STRATEGIES
+
+from .guarantee import Guarantee
+
+FORMAT = 1
+COPIES = 4
+"""How often a file's content is held at a time while it is read, at most."""
+SMALL_BYTES = 2**13
+"""Up to here arrays are not compressed: packing would take longer than writing."""
+LARGEST_UNIT = 2**62
+"""Rates are whole parts of a unit, and of epsilon; see ``noise.Scales``."""
+
+
+def release_bytes(parts: Mapping[str, Any]) -> bytes:
+    """Return the fields of a release as the bytes of its file, without a file."""
+    arrays: dict[str, AnyArray] = {}
+    content = {
+        "format": FORMAT,
+        "version": parts["version"],
+        "mechanism": parts["mechanism"],
+        "domain": parts["domain"].to_dict(),
+        "guarantee": parts["guarantee"].to_dict(),
+        "covers": parts["covers"],
+        "estimate": _keep(parts["estimate"], "estimate", arrays),
+        "unfitted": _keep(parts["unfitted"], "unfitted", arrays),
+        "details": _keep(dict(parts["details"]), "details", arrays),
+        "measurements": [
+            _keep(_pack(one), f"measurement{number}", arrays)
+            for number, one in enumerate(parts["measurements"])
+        ],
+    }
+    file = io.BytesIO()
+    small = sum(array.nbytes for array in arrays.values()) <= SMALL_BYTES
+    kind = zipfile.ZIP_STORED if small else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(file, "w") as archive:
+        _add(archive, "release.json", json.dumps(content).encode(), kind)
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.save(member, array, allow_pickle=False)
+            _add(archive, f"{name}.npy", member.getvalue(), kind)
+    return file.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes, kind: int) -> None:
+    """Add a part without the time: a zip cannot hold that of a clock set to 1970."""
+    # Noise does not compress well; level 1 takes a fifth of the time of level 6.
+    archive.writestr(zipfile.ZipInfo(name), content, kind, compresslevel=1)
+
+
+def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Write a file so that a crash leaves the old one or the new one.
+
+    A release is made to be handed on, so it gets the rights of any new file.
+    """
+    target = Path(path)
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Read a whole file; a missing one is named."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise ReleaseFileError(f"there is no release file at {path}") from None
+    except (OSError, TypeError, ValueError) as problem:
+        raise ReleaseFileError(f"{path} cannot be read: {problem}") from None
+
+
+def release_parts(content: bytes) -> dict[str, Any]:
+    """Return the fields of a release from its bytes; refuse anything else."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_members(archive)
+            plain = json.loads(_member(archive, "release.json"))
+            if plain.get("format") != FORMAT:
+                raise ReleaseFileError(
+                    f"this version reads release files of format {FORMAT}; this one "
+                    f"has format {plain.get('format')!r}. Update blowfish_fast"
+                )
+            return _rebuild(plain, archive)
+    except ReleaseFileError:
+        raise
+    except (BlowfishError, OSError, zipfile.BadZipFile, zlib.error) as problem:
+        raise ReleaseFileError(f"this is not a release file: {problem}") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        MemoryError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as problem:
+        raise ReleaseFileError(
+            "the release file is damaged or was not written by Release.save "
+            f"({type(problem).__name__}); ask for a fresh copy"
+        ) from None
+
+
+def _pack(measurement: Measurement) -> dict[str, Any]:
+    return {
+        "kind": measurement.strategy.kind,
+        "strategy": measurement.strategy.pack(),
+        "rates": measurement.scales.rates,
+        "unit": measurement.scales.unit,
+        "exact": measurement.scales.exact,
+        "noisy": measurement.noisy,
+        "edges": measurement.buckets.edges,
+        "order": measurement.buckets.order,
+        "curve": measurement.buckets.curve,
+    }
+
+
+def _keep(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
+    """Move arrays out of nested plain data, leaving their names behind."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {key: _keep(one, f"{name}.{key}", arrays) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_keep(one, f"{name}.{at}", arrays) for at, one in enumerate(value)]
+    return value
+
+
+def _restore(value: Any, archive: zipfile.ZipFile) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"array"}:
+            data = io.BytesIO(_member(archive, f"{value['array']}.npy"))
+            return np.load(data, allow_pickle=False)
+        return {key: _restore(one, archive) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_restore(one, archive) for one in value]
+    return value
+
+
+def _check_members(archive: zipfile.ZipFile) -> None:
+    """Refuse a file that has two meanings, or unpacks to more than there is room for.
+
+    `_member` unpacks no part beyond the size that it states here.
+    """
+    members = archive.infolist()
+    if len({one.filename for one in members}) < len(members):
+        raise ReleaseFileError("two parts of the file carry the same name")
+    unpacked = sum(one.file_size for one in members)
+    if unpacked * COPIES > memory_room():
+        raise ReleaseFileError(
+            f"the file unpacks to {unpacked / 2**20:,.0f} MiB, more than this process "
+            "has room for"
+        )
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read one part. Asked for all of it, zipfile would unpack more than is stated."""
+    with archive.open(name) as member:
+        return member.read(archive.getinfo(name).file_size)
+
+
+def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+    domain = Domain.from_dict(content["domain"])
+    estimate = np.asarray(_restore(content["estimate"], archive), dtype=np.float64)
+    unfitted = _restore(content["unfitted"], archive)
+    if estimate.shape != domain.shape:
+        raise ReleaseFileError("the estimate does not have the domain's shape")
+    if unfitted is not None and np.shape(unfitted) != domain.shape:
+        raise ReleaseFileError("the unfitted estimate does not have the domain's shape")
+    if content["covers"] not in ("noise", "nothing"):
+        raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
+    details = _restore(content["details"], archive)
+    if not isinstance(details, dict):
+        raise ReleaseFileError("the details have no names")
+    measurements = [
+        _measurement(_restore(one, archive), domain) for one in content["measurements"]
+    ]
+    return {
+        "domain": domain,
+        "estimate": estimate,
+        "mechanism": str(content["mechanism"]),
+        "guarantee": Guarantee.from_dict(content["guarantee"]),
+        "measurements": tuple(measurements),
+        "details": details,
+        "covers": content["covers"],
+        "unfitted": unfitted,
+        "version": str(content["version"]),
+    }
+
+
+def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
+    if data["kind"] not in STRATEGIES:
+        raise ReleaseFileError(f"the strategy {data['kind']!r} is unknown here")
+    strategy = STRATEGIES[data["kind"]].unpack(data["strategy"])
+    rates = np.asarray(data["rates"], dtype=np.int64)
+    exact = np.asarray(data["exact"], dtype=bool)
+    noisy = np.asarray(data["noisy"], dtype=np.int64)
+    buckets = Buckets(
+        np.asarray(data["edges"], dtype=np.int64),
+        None if data["order"] is None else _permutation(data["order"]),
+        curve=bool(data["curve"]),
+    )
+    scales = Scales(rates, int(data["unit"]), exact)
+    drawn = strategy.weights().shape
+    fits = 1 <= scales.unit <= LARGEST_UNIT and (rates >= 0).all()
+    if rates.shape != drawn or exact.shape != drawn or not fits:
+        raise ReleaseFileError("a measurement does not fit its strategy")
+    # Noise is drawn per row or per policy edge, so what is published is counted apart.
+    rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64))
+    blank = strategy.published(rows, np.zeros_like(rates), scales)
+    if noisy.shape != blank.shape or buckets.cells != domain.size:
+        raise ReleaseFileError("a measurement does not fit its strategy or domain")
+    return Measurement(strategy, scales, noisy, buckets)
+
+
+def _permutation(order: Any) -> AnyArray:
+    array = np.asarray(order, dtype=np.int64)
+    if array.ndim != 1 or not (np.sort(array) == np.arange(array.size)).all():
+        raise ReleaseFileError("the order of the cells names some of them twice")
+    return array

@@ -1,0 +1,256 @@
+"""Answers that carry their intervals: single numbers, and one per group.
+
+An answer is a number and can be used as one. Its interval is worked out when it is
+asked for, because some releases have none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.data.frames import Table
+from blowfish_fast.errors import InputError, IntervalError, SizeError
+
+MOST_PRINTED = 1000
+"""Groups up to which printing works out their intervals."""
+
+Bounds = Callable[[float], FloatArray]
+"""From a confidence to intervals, (groups, 2)."""
+
+
+class Answer(float):
+    """An estimate, usable as a number, that knows its noise interval.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    >>> laplace = bf.Laplace(
+    ...     bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1
+    ... )
+    >>> answer = laplace.release([50] * 10, rng=1).where(age=slice(20, 45)).count()
+    >>> low, high = answer.interval(confidence=0.95)
+    >>> low < answer < high
+    True
+    """
+
+    _bounds: Callable[[float], tuple[float, float]]
+
+    def __new__(
+        cls, value: float, bounds: Callable[[float], tuple[float, float]]
+    ) -> Answer:
+        """Take a number and the function that gives its interval."""
+        answer = super().__new__(cls, value)
+        answer._bounds = bounds
+        return answer
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return a noise interval that holds with at least `confidence`.
+
+        It covers the noise given the buckets, as ``release.intervals`` does. Raises
+        `IntervalError` where the release covers nothing.
+        """
+        return self._bounds(confidence)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return float, (float(self),)
+
+    def __repr__(self) -> str:
+        return f"Answer({float(self):.12g})"
+
+    __str__ = float.__repr__
+
+
+class Quotient:
+    """Intervals of ``centre + S / C`` from intervals of S and of a count C.
+
+    Each of the two may miss with half the probability; if the count's interval has no
+    width, S may miss with all of it. True counts are not negative, and the quotient
+    lies between `lowest` and `highest`.
+    """
+
+    def __init__(
+        self,
+        dividend: Bounds,
+        divisor: Bounds,
+        *,
+        lowest: FloatArray | float,
+        highest: FloatArray | float,
+        centre: FloatArray | float,
+    ) -> None:
+        self.dividend = dividend
+        self.divisor = divisor
+        self.lowest = lowest
+        self.highest = highest
+        self.centre = centre
+
+    def bounds(self, confidence: float) -> FloatArray:
+        """Return intervals that hold with at least `confidence` each."""
+        shared = 1.0 - (1.0 - confidence) / 2
+        count = self.divisor(shared)
+        # Whether a count is exact is public: then no edge of the policy moves it.
+        exact = bool((count[:, 0] == count[:, 1]).all())
+        over = self.dividend(confidence if exact else shared)
+        least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
+        low = _divided(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
+        high = _divided(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
+        return np.stack(
+            [
+                np.clip(self.centre + low, self.lowest, self.highest),
+                np.clip(self.centre + high, self.lowest, self.highest),
+            ],
+            axis=-1,
+        )
+
+
+def _divided(over: FloatArray, under: FloatArray, otherwise: float) -> FloatArray:
+    quotient = np.full(over.shape, otherwise)
+    # Next to nothing may divide to infinity, which is a bound as well.
+    with np.errstate(over="ignore"):
+        np.divide(over, under, out=quotient, where=under > 0)
+    return quotient
+
+
+class GroupedAnswers(Mapping[Any, Answer]):
+    """One answer per group, by the group's name.
+
+    A name is a level, a pair (low, high) of values or a cell number; a tuple of names
+    where there are several attributes, in the order in which they were asked for.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        What was grouped by.
+    measure, of : str, str or None
+        What was asked, "mean", and of which attribute.
+    values_array : (groups,) float64
+        The answers, in the order of the groups.
+    seeded : bool
+        Whether the release is an experiment.
+    """
+
+    def __init__(
+        self,
+        attributes: Sequence[str],
+        names: Sequence[Sequence[Any]],
+        measure: str,
+        values: FloatArray,
+        bounds: Bounds,
+        *,
+        of: str | None = None,
+        seeded: bool = False,
+    ) -> None:
+        self.attributes = tuple(attributes)
+        self.measure = measure
+        self.of = of
+        self.seeded = seeded
+        self.values_array = values
+        self._bounds = bounds
+        self._cache: dict[float, FloatArray] = {}
+        combined = list(itertools.product(*names))
+        single = len(self.attributes) == 1
+        self._places = {
+            (name[0] if single else name): place for place, name in enumerate(combined)
+        }
+
+    def __getitem__(self, name: Any) -> Answer:
+        if name not in self._places:
+            raise InputError(
+                f"there is no group {name!r}; the first are {list(self._places)[:5]}"
+            )
+        place = self._places[name]
+        return Answer(
+            float(self.values_array[place]),
+            lambda confidence: self._interval(place, confidence),
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def intervals(
+        self, confidence: float = 0.95, *, simultaneous: bool = False
+    ) -> FloatArray:
+        """Return noise intervals in the order of the groups, (groups, 2).
+
+        Each holds with at least `confidence`; with `simultaneous`, all of them
+        together do (each misses with an equal share of the probability).
+        """
+        asked = as_confidence(confidence)
+        if simultaneous:
+            asked = 1.0 - (1.0 - asked) / max(len(self), 1)
+        if asked not in self._cache:
+            self._cache[asked] = self._bounds(asked)
+        return self._cache[asked].copy()
+
+    def _interval(self, place: int, confidence: float) -> tuple[float, float]:
+        low, high = self.intervals(confidence)[place]
+        return float(low), float(high)
+
+    def to_table(self, confidence: float | None = 0.95) -> Table:
+        """Return columns: the groups' names, the answers, and their intervals.
+
+        ``confidence=None`` leaves the intervals out.
+        """
+        several = len(self.attributes) > 1
+        columns: dict[str, Any] = {}
+        for at, attribute in enumerate(self.attributes):
+            names = [one[at] if several else one for one in self._places]
+            if names and all(isinstance(one, tuple) for one in names):
+                columns[f"{attribute}_from"] = np.array([one[0] for one in names])
+                columns[f"{attribute}_to"] = np.array([one[1] for one in names])
+            else:
+                column = np.empty(len(names), dtype=object)
+                for place, name in enumerate(names):
+                    column[place] = name
+                columns[attribute] = column
+        columns[self.measure] = self.values_array
+        if confidence is not None:
+            columns["low"], columns["high"] = self.intervals(confidence).T
+        return Table(columns)
+
+    def to_pandas(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a pandas data frame."""
+        return self.to_table(confidence).to_pandas()
+
+    def to_polars(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a polars data frame."""
+        return self.to_table(confidence).to_polars()
+
+    def to_arrow(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as an arrow table."""
+        return self.to_table(confidence).to_arrow()
+
+    def __repr__(self) -> str:
+        by = ", ".join(self.attributes) or "nothing"
+        asked = self.measure if self.of is None else f"{self.measure} of {self.of}"
+        return f"GroupedAnswers({asked} by {by}: {len(self)} groups)"
+
+    def __str__(self) -> str:
+        return str(self._printed())
+
+    def _repr_html_(self) -> str:
+        """Show the answers of the groups, with their intervals, in a notebook."""
+        from blowfish_fast._support.html import panel
+
+        return panel(repr(self)) + self._printed()._repr_html_()
+
+    def _printed(self) -> Table:
+        """Return the table, without intervals where they are unknown or many."""
+        if len(self) > MOST_PRINTED:
+            return self.to_table(None)
+        try:
+            return self.to_table()
+        except (IntervalError, SizeError):
+            return self.to_table(None)

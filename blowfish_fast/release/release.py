@@ -1,0 +1,408 @@
+"""What a mechanism publishes: an estimate, its guarantee, answers and intervals.
+
+A release holds public values only: noisy measurements, what was derived from them,
+and the promise that was kept. True counts are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import as_confidence, quoted
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.noise import Spread, without_rounding
+from blowfish_fast.workloads import Identity, Prefixes, Workload
+
+from .cumulative import (
+    cdf_bounds,
+    cdf_values,
+    ordered_attribute,
+    quantile_bounds,
+    quantile_places,
+)
+from .guarantee import Guarantee
+
+if TYPE_CHECKING:
+    import os
+    from typing import Self
+
+    from blowfish_fast.data.frames import Table
+
+    from .olap import Groups, Selection
+
+Covers = Literal["noise", "nothing"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A private estimate of a histogram.
+
+    Attributes
+    ----------
+    estimate : float64 of the domain's shape
+        Estimated count of every cell; may be negative or fractional unless a fit was
+        asked for.
+    guarantee : Guarantee
+        What is promised; ``str()`` of it is a sentence.
+    private : bool
+        Whether the noise was secure. Seeded releases are experiments.
+    details : mapping
+        Public by-products of the mechanism: bucket edges, fan-out and the like.
+    covers : {"noise", "nothing"}
+        What `intervals` account for.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    >>> policy, asked = bf.policies.Line(ages), bf.workloads.Prefixes(ages)
+    >>> mechanism = bf.Ordered(policy, asked, epsilon=1)
+    >>> release = mechanism.release([3, 8, 15, 20, 18, 14, 11, 8, 2, 1], rng=1)
+    >>> release.estimate.shape, release.answer(asked).shape
+    ((10,), (10,))
+    >>> release.intervals(asked, confidence=0.95).shape, release.private
+    ((10, 2), False)
+    >>> release.standard_errors(asked).round(2)[:3]
+    array([1.36, 1.36, 1.36])
+
+    Running totals, synthetic records, tables and files:
+
+    >>> release.cdf().shape, release.cdf_intervals(confidence=0.9).shape
+    ((10,), (10, 2))
+    >>> low, high = release.quantile_intervals(0.5, confidence=0.9)
+    >>> bool(low <= release.quantiles(0.5) <= high)
+    True
+    >>> len(release.sample(1000, rng=1)["age"])
+    1000
+    >>> list(release.to_table().columns), release.to_arrow().num_rows
+    (['age_from', 'age_to', 'estimate', 'low', 'high'], 10)
+    >>> release.to_polars(confidence=None).shape
+    (10, 3)
+    >>> same = bf.Release.from_bytes(release.to_bytes())
+    >>> same.estimate.tolist() == release.estimate.tolist(), same.version
+    (True, '0...')
+    >>> print(release.guarantee)
+    With eps = 1: two people whose age values lie in neighbouring cells cannot be told
+    apart beyond e^eps; d cells apart, e^(eps*d); the number of people is public...
+    """
+
+    domain: Domain
+    estimate: FloatArray
+    mechanism: str
+    guarantee: Guarantee
+    measurements: tuple[Measurement, ...]
+    details: Mapping[str, Any]
+    covers: Covers = "noise"
+    unfitted: FloatArray | None = None
+    version: str = field(default="")
+
+    def __post_init__(self) -> None:
+        self.estimate.flags.writeable = False
+        for one in self.measurements:
+            one.noisy.flags.writeable = False
+        object.__setattr__(self, "details", MappingProxyType(dict(self.details)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by way of the file format, which holds public values only."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise was secure."""
+        return self.guarantee.secure
+
+    def answer(self, workload: Workload) -> AnyArray:
+        """Return one estimated answer per query. Free: it reads the estimate only."""
+        self._check(workload)
+        return workload.answer(self.estimate)
+
+    def intervals(self, workload: Workload, confidence: float = 0.95) -> FloatArray:
+        """Return noise intervals, shape (queries, 2).
+
+        Each holds at least `confidence` of the noise that was drawn, given the
+        buckets: on a mechanism with a partition the true answer may lie outside by
+        the error of taking buckets as uniform. The centre is the linear answer,
+        before any fit.
+        """
+        self._check(workload)
+        miss = 1.0 - as_confidence(confidence)
+        measurement = self._linear()
+        form = workload.explicit_form(measurement.buckets)
+        half = measurement.strategy.half_widths(form, measurement.scales, miss)
+        linear = self.estimate if self.unfitted is None else self.unfitted
+        centre = without_rounding(workload.answer(linear), half, linear)
+        return np.stack([centre - half, centre + half], axis=-1)
+
+    def standard_errors(self, workload: Workload) -> FloatArray:
+        """Return the exact standard deviation of the noise in each linear answer."""
+        self._check(workload)
+        return np.sqrt(self._spread(workload).variance)
+
+    def cdf(self) -> FloatArray:
+        """Return the part of all records at or before each cell, shape (cells,).
+
+        Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
+        """
+        _ordered(self.domain, "cdf")
+        return cdf_values(self.estimate)
+
+    def cdf_intervals(self, confidence: float = 0.95) -> FloatArray:
+        """Return a noise interval for each entry of `cdf`, shape (cells, 2).
+
+        Each holds with at least `confidence`, as in `intervals`.
+        """
+        linear, spread = self._running_totals("cdf_intervals")
+        return cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
+
+    def quantiles(self, q: Any) -> AnyArray:
+        """Return where a part `q` of all records is reached, one place for each.
+
+        Values along the axis where the domain has edges (records taken as uniform
+        inside a cell), dates where it has dates, cell numbers otherwise:
+        ``quantiles(0.5)`` is the median. One attribute of several has
+        ``where(...).quantile(name, q)``.
+        """
+        _ordered(self.domain, "quantiles")
+        return quantile_places(self.domain, self.estimate, q)
+
+    def quantile_intervals(self, q: Any, confidence: float = 0.95) -> AnyArray:
+        """Return an interval for each quantile, shape (..., 2).
+
+        All of them hold together with at least `confidence`: they come from one band
+        around all running totals. With edges, values; otherwise the first and the last
+        cell that may hold the quantile.
+        """
+        linear, spread = self._running_totals("quantile_intervals")
+        miss = 1.0 - as_confidence(confidence)
+        return quantile_bounds(self.domain, linear, spread, q, miss)
+
+    def where(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Selection:
+        """Select records by conditions on attributes, in values.
+
+        Parameters
+        ----------
+        conditions, named
+            By attribute name (or number, in the mapping): ``slice(low, high)``
+            half-open; a level, or a list of levels or slices; a date, a month or a
+            range of dates; a whole number where cells have width 1. Parts of a cell
+            count in proportion, as if its records were spread evenly.
+
+        Returns
+        -------
+        Selection
+            With `count`, `sum`, `mean`, `relative_count`, `group_by`, `drill_down`,
+            and `where` again. Free: it reads the release only.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+        >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+        >>> people = bf.Domain.product(ages, sexes)
+        >>> release = bf.Laplace(
+        ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
+        ... ).release([[30, 20]] * 10, rng=3)
+        >>> women = release.where(age=slice(20, 45), sex="F")
+        >>> bool(60 < women.count() < 90), bool(25 < women.mean("age") < 40)
+        (True, True)
+        """
+        from .olap import Selection, merged
+
+        return Selection.of(self, merged(conditions, named))
+
+    def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
+        """Break all records down by attributes: ``where().group_by(...)`` in short.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> towns = bf.Domain.from_levels(["Bern", "Chur"], name="town")
+        >>> release = bf.Laplace(
+        ...     bf.policies.Full(towns), bf.workloads.Identity(towns), epsilon=1
+        ... ).release([300, 20], rng=3)
+        >>> print(release.group_by("town").count())
+        town  count      low     high
+        Bern    303  295.878  310.122
+        Chur     17  9.87842  24.1216
+        """
+        return self.where().group_by(*names, **bins)
+
+    def sample(
+        self, n: int | None = None, rng: int | np.random.Generator | None = None
+    ) -> Table:
+        """Draw synthetic records: post-processing, so it costs nothing.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; by default the total of the estimate, rounded, which is exact
+            where the policy makes it public.
+        rng : int or numpy Generator, optional
+            For the same records again; the noise of the release is not touched.
+
+        Returns
+        -------
+        Table
+            A column per attribute, with `to_pandas`, `to_polars`, `to_arrow`,
+            `to_csv` and `to_parquet`. Values are uniform inside their cells: where
+            they are whole numbers, such as years of age, take their floor.
+        """
+        from .synthetic import sampled_records
+
+        return sampled_records(self.domain, self.estimate, n, rng)
+
+    def to_table(self, confidence: float | None = 0.95) -> Table:
+        """Return one row per cell: what it stands for, its estimate, its interval.
+
+        ``confidence=None`` leaves the columns `low` and `high` out, and so does a
+        release that covers nothing.
+        """
+        from blowfish_fast.data.cell_values import cell_columns
+        from blowfish_fast.data.frames import Table
+
+        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
+        columns = cell_columns(self.domain, list(places))
+        columns["estimate"] = self.estimate.reshape(-1)
+        if confidence is not None and self.covers == "noise":
+            bounds = self.intervals(Identity(self.domain), confidence)
+            columns["low"], columns["high"] = bounds.T
+        return Table(columns)
+
+    def to_pandas(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a pandas data frame."""
+        return self.to_table(confidence).to_pandas()
+
+    def to_polars(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as a polars data frame."""
+        return self.to_table(confidence).to_polars()
+
+    def to_arrow(self, confidence: float | None = 0.95) -> Any:
+        """Return `to_table` as an arrow table."""
+        return self.to_table(confidence).to_arrow()
+
+    def _running_totals(self, name: str) -> tuple[FloatArray, Spread]:
+        """Return the linear estimate and the spread of each of its running totals."""
+        _ordered(self.domain, name)
+        linear = self.estimate if self.unfitted is None else self.unfitted
+        return linear, self._spread(Prefixes(self.domain))
+
+    def _spread(self, workload: Workload) -> Spread:
+        measurement = self._linear()
+        form = workload.explicit_form(measurement.buckets)
+        return measurement.strategy.spread(form, measurement.scales)
+
+    def _linear(self) -> Measurement:
+        """Return the measurement that the answers are linear in."""
+        if self.covers == "nothing" or len(self.measurements) != 1:
+            raise IntervalError(
+                f"{self.mechanism} is not linear in its noise, so no interval is known "
+                "for its answers; choose a mechanism with covers='noise'"
+            )
+        (measurement,) = self.measurements
+        return measurement
+
+    def _check(self, workload: Workload) -> None:
+        if not isinstance(workload, Workload):
+            raise DomainError(
+                "ask a workload, such as workloads.Ranges(domain, starts, ends), or "
+                "ask in values: release.where(age=slice(20, 40)).count(); received "
+                f"{quoted(workload)}"
+            )
+        if workload.domain != self.domain:
+            raise DomainError(
+                f"the workload is over {workload.domain!r} and the release over "
+                f"{self.domain!r}; build the workload over release.domain"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: domain, estimate, guarantee, mechanism, version."""
+        return {
+            "mechanism": self.mechanism,
+            "version": self.version,
+            "domain": self.domain.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "promise": str(self.guarantee),
+            "covers": self.covers,
+            "estimate": self.estimate.tolist(),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the release as the bytes of its file."""
+        from .file import release_bytes
+
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return release_bytes(parts)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a release from `to_bytes`."""
+        from .file import release_parts
+
+        return cls(**release_parts(content))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the release to one file: a zip of JSON and arrays, never pickle."""
+        from .file import write_bytes
+
+        write_bytes(self.to_bytes(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a release that `save` wrote; answers and intervals work as before."""
+        from .file import read_bytes
+
+        content = read_bytes(path)
+        try:
+            return cls.from_bytes(content)
+        except ReleaseFileError as problem:
+            raise ReleaseFileError(f"{path}: {problem}") from None
+
+    def __repr__(self) -> str:
+        kind = "" if self.private else ", seeded: an experiment"
+        return (
+            f"Release({self.mechanism}, {self.domain!r}, "
+            f"eps = {float(self.guarantee.epsilon):g}{kind})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Say in a notebook what this is and what it promises; draw the estimate."""
+        from blowfish_fast._support.html import panel, sparkline, tiny_map
+
+        # Cluster centres are a release without an estimate.
+        estimate = getattr(self, "estimate", np.zeros(()))
+        drawing = ""
+        if estimate.ndim == 1:
+            drawing = sparkline(estimate)
+        elif estimate.ndim == 2:
+            drawing = tiny_map(estimate)
+        noise = "hold the noise" if self.covers == "noise" else "are not known"
+        rows = [("cells", f"{self.domain.size:,}"), ("intervals", noise)]
+        seeded = "" if self.private else "Seeded: an experiment that protects nobody."
+        return panel(
+            repr(self),
+            rows,
+            sentence=str(self.guarantee),
+            drawing=drawing,
+            warning=seeded,
+        )
+
+
+def _ordered(domain: Domain, name: str) -> None:
+    """Refuse domains whose cells do not all lie along one axis."""
+    ordered_attribute(domain, name)
+    extras = domain.attributes[0].extras
+    if extras:
+        raise DomainError(
+            f"{name} asks for cells along one axis; {list(extras)} have no place on "
+            "it. Count by release.where(...).group_by(...), or clamp such values"
+        )

@@ -1,0 +1,176 @@
+"""Records drawn from an estimate: a table that looks like the data, and is public.
+
+    estimate      -1.2    3.4    0.3    9.5      total 12.0
+    shares         0.0    3.0    0.0    9.0      nearest with no negatives, same total
+    counts         0      3      0      9        each rounded up or down at random
+    records        3 uniform in cell 1, 9 in cell 3, shuffled
+
+Post-processing of public values: it costs no privacy, and any randomness will do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_whole, malformed_as
+from blowfish_fast.data.axes import MISSING, OUTSIDE, Attribute
+from blowfish_fast.data.cell_values import as_array, column_name, cut_values
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import Table
+from blowfish_fast.errors import InputError, SizeError
+
+MOST_RECORDS = 2**28
+
+
+def sampled_records(
+    domain: Domain,
+    estimate: FloatArray,
+    count: Any = None,
+    rng: int | np.random.Generator | None = None,
+) -> Table:
+    """Return records whose histogram is the estimate, rounded to whole records.
+
+    Parameters
+    ----------
+    domain : Domain
+        What the cells stand for.
+    estimate : float64 of the domain's shape
+        Public.
+    count : int, optional
+        How many records; by default the estimate's total, rounded.
+    rng : int or numpy Generator, optional
+        For the same records again.
+
+    Returns
+    -------
+    Table
+        A column per attribute: values uniform inside cells between edges (dates to
+        their unit), levels, cell numbers. Missing values are missing; values outside
+        are infinite, just after the last edge for dates, "(outside)" among levels.
+    """
+    with malformed_as(InputError, "rng must be a whole number or a numpy Generator"):
+        generator = np.random.default_rng(rng)
+    records = _record_count(estimate, count)
+    shares = non_negative_shares(estimate.reshape(-1), records)
+    counts = rounded_counts(shares, records, generator)
+    cells = np.repeat(np.arange(domain.size), counts)
+    generator.shuffle(cells)
+    places = np.unravel_index(cells, domain.shape)
+    return Table(
+        {
+            column_name(domain, axis): _values(attribute, place, generator)
+            for axis, (attribute, place) in enumerate(
+                zip(domain.attributes, places, strict=True)
+            )
+        }
+    )
+
+
+def _record_count(estimate: FloatArray, count: Any) -> int:
+    records = (
+        max(round(float(estimate.sum())), 0) if count is None else as_whole(count, "n")
+    )
+    if records < 0:
+        raise InputError(f"n must not be negative; received {count!r}")
+    if records > MOST_RECORDS:
+        raise SizeError(
+            f"{records:,} records would be drawn; at most 2^28 = {MOST_RECORDS:,} are. "
+            "Ask for fewer: sample(n=...)"
+        )
+    return records
+
+
+def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
+    """Return the nearest cells, in least squares, without negatives and with a total.
+
+    The estimate is first scaled to `total` where its own is positive. The nearest
+    point takes one constant from all cells and sets negatives to 0, so that small
+    noise on many empty cells does not outweigh the rest. O(n log n).
+    """
+    own = float(estimate.sum())
+    values = estimate * (total / own) if own > 0 else estimate
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, ordered.size + 1)
+    kept = int(np.flatnonzero(ordered >= excess)[-1])
+    shares: FloatArray = np.maximum(values - excess[kept], 0.0)
+    return shares
+
+
+def rounded_counts(
+    shares: FloatArray, total: int, generator: np.random.Generator
+) -> IntArray:
+    """Round shares up or down to whole numbers with their total, without bias.
+
+    Pivotal sampling (Deville and Tille 1998) along a tree. What is left of every share
+    after its whole part is the chance of one record more; neighbours pool their two
+    chances, one of them is decided, and the other goes on to the next round:
+
+        .3  .6  .8  .3          .3 + .6 = .9   one of the two keeps all of it
+        .9      .1   (1 record) .8 + .3 = 1.1  one gets a record, the other keeps .1
+        0   (1 record)          .9 + .1 = 1    one gets a record, the other nothing
+
+    Stretches of neighbouring cells keep their totals but for a record or so, and since
+    every pair tosses a coin of its own, a few records out of many cells do not repeat
+    a pattern of the cells, as equal steps along the running totals would. O(n).
+    """
+    whole = np.floor(shares)
+    counts: IntArray = whole.astype(np.int64)
+    places: IntArray = np.flatnonzero(shares > whole)
+    chances = (shares - whole)[places]
+    while places.size > 1:
+        paired = places.size - places.size % 2
+        pool = chances[:paired].reshape(-1, 2).sum(axis=1)
+        second = chances[1:paired:2]
+        # Below 1 together, the second stays in with its part of the pool; above, one
+        # record is given out, and the second stays in if the first one gets it.
+        given = pool >= 1.0
+        stays = np.where(given, 1.0 - second, second)
+        parts = np.where(given, 2.0 - pool, pool)
+        last = generator.random(pool.size) * parts < stays
+        pairs = places[:paired].reshape(-1, 2)
+        remaining = np.where(last, pairs[:, 1], pairs[:, 0])
+        decided = np.where(last, pairs[:, 0], pairs[:, 1])
+        counts[decided[given]] += 1
+        places = np.append(remaining, places[paired:])
+        chances = np.append(np.where(given, pool - 1.0, pool), chances[paired:])
+    if places.size:
+        # The last chance is 0 or 1 but for rounding: the total decides it.
+        counts[places[0]] += total - int(counts.sum())
+    return counts
+
+
+def _values(
+    attribute: Attribute, place: IntArray, generator: np.random.Generator
+) -> AnyArray:
+    if attribute.levels is not None:
+        levels = as_array(attribute.levels)
+        if MISSING in attribute.extras:
+            levels[-1] = None
+        return levels[place]
+    if attribute.cuts is None:
+        return _numbers(attribute, place, place.astype(np.float64))
+    cuts = cut_values(attribute)
+    inside = np.minimum(place, attribute.regular - 1)
+    low, high = cuts[inside], cuts[inside + 1]
+    share = generator.random(place.size)
+    if attribute.unit is None:
+        # Rounding may reach the upper edge, which belongs to the next cell.
+        drawn = np.minimum(low + share * (high - low), np.nextafter(high, low))
+        return _numbers(attribute, place, drawn)
+    length = (high - low).astype(np.int64)
+    step = np.minimum((share * length).astype(np.int64), length - 1)
+    dates: AnyArray = low + step.astype(f"timedelta64[{attribute.unit}]")
+    dates[place == attribute.extra_cell(OUTSIDE)] = cuts[-1]
+    dates[place == attribute.extra_cell(MISSING)] = np.datetime64("NaT")
+    return dates
+
+
+def _numbers(attribute: Attribute, place: IntArray, drawn: FloatArray) -> AnyArray:
+    if not attribute.extras:
+        return drawn if attribute.cuts is not None else place
+    drawn[place == attribute.extra_cell(OUTSIDE)] = np.inf
+    drawn[place == attribute.extra_cell(MISSING)] = np.nan
+    return drawn

@@ -1,0 +1,154 @@
+"""The command line as a whole: help pages, completion, weight."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.application import application
+from blowfish_fast.apps.cli.main import BUDGET, CHOOSING, ORDER, RELEASING, TOOLS, TRUST
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from experiments.collection import all_experiments
+
+HEAVY = ("numba", "scipy", "matplotlib", "pandas", "ibis", "numpy")
+
+
+def leaves(command, path=()):
+    """Return every command that does something, by its words."""
+    below = getattr(command, "commands", None)
+    if not below:
+        return {path: command}
+    found = {}
+    for name, one in below.items():
+        found.update(leaves(one, (*path, name)))
+    return found
+
+
+COMMANDS = leaves(get_command(application))
+
+
+def test_every_command_has_its_place():
+    assert set(get_command(application).commands) == set(ORDER)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_speaks_json_and_explains_itself(path):
+    options = {name for one in COMMANDS[path].params for name in one.opts}
+    assert "--json" in options
+    done = CliRunner().invoke(application, [*path, "--help"], env={"COLUMNS": "80"})
+    assert done.exit_code == 0
+    assert max(map(len, done.output.splitlines())) <= 80
+    for one in COMMANDS[path].params:
+        assert getattr(one, "help", None), one.name
+
+
+def test_the_help_page_is_grouped():
+    done = CliRunner().invoke(application, ["--help"], env={"COLUMNS": "80"})
+    places = [done.output.find(one) for one in (RELEASING, CHOOSING, BUDGET, TRUST)]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert done.output.find(TOOLS) > places[-1]
+
+
+def test_help_and_completion_load_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from blowfish_fast.apps.cli.running import ended\n"
+        "assert ended(['--help']) == 0\n"
+        "assert ended(['compare', '--help']) == 0\n"
+        f"print([one for one in {HEAVY!r} if one in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    # The package itself may bring numpy, as `import blowfish_fast` does.
+    assert done.stderr.strip() in ("[]", "['numpy']")
+
+
+def completed(words):
+    """Return what bash would offer after these words."""
+    asked = {
+        "_BLOWFISH_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "blowfish_fast"],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["blowfish", "re"], ["release", "recommend"]),
+        (["blowfish", "ledger", "h"], ["history"]),
+        (["blowfish", "audit", "--mechanism", "ord"], ["ordered"]),
+        (["blowfish", "compare", "--policy", "thr"], ["threshold:"]),
+        (["blowfish", "release", "--workload", "id"], ["identity"]),
+    ],
+    ids=lambda one: one[-1],
+)
+def test_the_shell_completes_words(words, offered):
+    assert completed(words)[: len(offered)] == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_the_shell_that_is_named_is_printed(shell):
+    done = subprocess.run(
+        [sys.executable, "-m", "blowfish_fast", "--show-completion", shell],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "_BLOWFISH_COMPLETE" in done.stdout
+    marks = {"bash": "COMPREPLY", "zsh": "#compdef", "fish": "--command blowfish"}
+    assert [name for name in marks if marks[name] in done.stdout] == [shell]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_completion_is_installed_and_works_in_bash(tmp_path):
+    home = {**os.environ, "HOME": str(tmp_path)}
+    words = [sys.executable, "-m", "blowfish_fast", "--install-completion", "bash"]
+    subprocess.run(words, env=home, capture_output=True, check=True)
+    (script,) = tmp_path.rglob("blowfish.sh")
+    command = tmp_path / "blowfish"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m blowfish_fast "$@"\n')
+    command.chmod(0o755)
+    typed = (
+        f"source '{script}'; PATH='{tmp_path}':$PATH; COMP_WORDS=(blowfish led); "
+        'COMP_CWORD=1; _blowfish_completion blowfish; echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", typed], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "ledger"
+
+
+def test_offers_are_what_there_is():
+    assert {name for name, _ in completions.mechanisms("")} == set(MECHANISMS)
+    offered = {name for name, _ in completions.experiments("")}
+    assert offered == {*all_experiments(), "all", "page"}
+    for offers in (completions.policies(""), completions.workloads("")):
+        assert all(about for _, about in offers)
+
+
+def test_offered_policies_and_workloads_are_understood():
+    from blowfish_fast.apps.cli.parsing.words import PLAIN_POLICIES, PLAIN_WORKLOADS
+
+    plain = {name for name, _ in completions.policies("") if not name.endswith(":")}
+    assert plain == set(PLAIN_POLICIES)
+    plain = {name for name, _ in completions.workloads("") if not name.endswith(":")}
+    assert plain == set(PLAIN_WORKLOADS)

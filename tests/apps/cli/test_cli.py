@@ -1,0 +1,70 @@
+"""The command line, as a person would use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from blowfish_fast.apps.cli.application import application
+
+RUN = CliRunner()
+
+
+def test_the_demo_prints_error_cost_time_and_promise(tmp_path):
+    picture = tmp_path / "map.png"
+    arguments = ["demo", "--side", "64", "--queries", "50", "--out", str(picture)]
+    done = RUN.invoke(application, arguments, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    for word in ("cost", "time", "error", "promise", "one record is added or removed"):
+        assert word in " ".join(done.output.split())
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_speaks_json(tmp_path):
+    arguments = [
+        *("demo", "--side", "32", "--queries", "20", "--json"),
+        *("--out", str(tmp_path / "map.png")),
+    ]
+    done = RUN.invoke(application, arguments)
+    found = json.loads(done.stdout)
+    assert found["cells"] == 1024
+    assert found["epsilon"] == "1/10"
+    assert found["mean_error"] > 0
+
+
+def test_the_version_is_printed():
+    done = RUN.invoke(application, ["version"])
+    assert done.exit_code == 0
+    assert done.output.strip()[0].isdigit()
+    found = json.loads(RUN.invoke(application, ["version", "--json"]).output)
+    assert found["version"] == done.output.strip()
+    assert found["python"].startswith(f"{sys.version_info.major}.")
+    assert {"numpy", "numba", "scipy"} <= set(found["packages"])
+
+
+def test_warmup_says_that_kernels_are_ready():
+    done = RUN.invoke(application, ["warmup"])
+    assert done.exit_code == 0, done.output
+    assert "kernels are ready" in done.output
+    found = json.loads(RUN.invoke(application, ["warmup", "--json"]).stdout)
+    assert found["ready"]
+    assert "dawa" in found["mechanisms"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["demo", "--epsilon", "0"], ["demo", "--side", "1"]]
+)
+def test_refusals_come_without_a_traceback(arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "blowfish_fast", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "refused:" in done.stderr
+    assert "Traceback" not in done.stderr

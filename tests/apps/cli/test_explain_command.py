@@ -1,0 +1,141 @@
+"""``blowfish explain``: plain sentences that say what is true."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.application import application
+from blowfish_fast.apps.cli.explanations import (
+    LABELS,
+    attack_section,
+    certainties,
+    labelled,
+    limits_section,
+    mechanism_sections,
+    strategy_meanings,
+)
+from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.strategies.strategy_choice import NAMES
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
+RUN = CliRunner()
+LINE = bf.Domain(16, names=["band"])
+
+
+def explained(*words):
+    done = RUN.invoke(application, ["explain", *words], env={"COLUMNS": "80"})
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.stdout
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_is_explained_by_its_six_labels(name):
+    found = labelled(name)
+    for label in LABELS:
+        assert found[label], label
+        assert "`" not in found[label]
+    sections = mechanism_sections(name)
+    assert len(sections) == 1 + len(LABELS)
+    assert all(section.sentences for section in sections)
+    assert explained(name).startswith(name)
+
+
+def test_every_strategy_is_explained():
+    assert set(strategy_meanings()) == set(NAMES)
+    assert "one draw per policy edge" in explained("edge")
+
+
+def test_a_job_is_explained_before_anything_is_spent(empty_folder):
+    RUN.invoke(application, ["release", "--demo-data"])
+    before = sorted(empty_folder.iterdir())
+    said = " ".join(explained("blowfish-people.toml").split())
+    for words in (
+        "differ by at most 5,000",
+        "One release spends eps = 0.5",
+        "it would begin with 2.0",
+        "records per query",
+        "The number of records is public",
+        "values up to 24 steps apart",
+    ):
+        assert words in said
+    assert sorted(empty_folder.iterdir()) == before
+    found = json.loads(explained("blowfish-people.toml", "--json"))
+    assert found["kind"] == "job"
+    assert found["epsilon"] == "1/2"
+    assert found["expected_error"] > 0
+    assert found["certainty"][1]["steps"] == 24
+    policy = bf.policies.Threshold(
+        bf.Domain.from_edges(range(0, 120001, 1000), name="income"), 5000, unit="value"
+    )
+    sure = bf.risk("0.1", epsilon="0.5", policy=policy)
+    assert found["certainty"][1]["any_value"] == float(sure)
+    bf.Ledger("blowfish-people.ledger", epsilon=2, policy=policy).close()
+    again = " ".join(explained("blowfish-people.toml").split())
+    assert "2 of 2 remains in blowfish-people.ledger: enough for 4" in again
+
+
+def test_a_release_is_explained_from_its_file():
+    policy = bf.policies.AddRemove(LINE)
+    asked = bf.workloads.Identity(LINE)
+    release = bf.Laplace(policy, asked, epsilon=1).release([9] * 16)
+    release.save("out.blowfish")
+    said = " ".join(explained("out.blowfish").split())
+    for words in ("16 cells, made by laplace", "secure generator", "whether they are"):
+        assert words in said
+    assert "The number of records is public" not in said
+    found = json.loads(explained("out.blowfish", "--json"))
+    assert found["promise"] == str(release.guarantee)
+    low, high = release.intervals(asked, 0.95)[0]
+    assert found["half_width"] == pytest.approx((high - low) / 2)
+    seeded = bf.Dawa(policy, asked, epsilon=1).release([9] * 16, rng=1)
+    seeded.save("seeded.blowfish")
+    assert "protects nobody" in explained("seeded.blowfish")
+
+
+def test_what_an_attacker_can_learn_depends_on_the_policy():
+    full = certainties(
+        bf.policies.Full(LINE),
+        bf.Laplace(
+            bf.policies.Full(LINE), bf.workloads.Identity(LINE), epsilon=1
+        ).epsilon,
+    )
+    assert all(one.one_step == one.any_value for one in full)
+    blocks = bf.policies.Blocks(LINE, [0] * 8 + [1] * 8)
+    section = attack_section(
+        blocks, bf.Laplace(blocks, bf.workloads.Identity(LINE), epsilon=1).epsilon
+    )
+    assert "become certain" in " ".join(section.sentences)
+    assert section.rows[1][-1] == "100.0%"
+    assert "2 parts" in " ".join(limits_section(blocks).sentences)
+    wide = bf.policies.Line(bf.Domain(2**14))
+    section = attack_section(
+        wide, bf.Ordered(wide, bf.workloads.Prefixes(wide.domain), epsilon=1).epsilon
+    )
+    assert "one step apart" in section.sentences[-1]
+    assert len(section.rows[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("subject", "message"),
+    [
+        ("dawwa", "did you mean 'dawa'"),
+        ("nowhere.blowfish", "there is no release file"),
+        ("nowhere.toml", "--example"),
+        ("text.txt", "not a release file"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(subject, message, empty_folder):
+    (empty_folder / "text.txt").write_text("nothing")
+    done = RUN.invoke(application, ["explain", subject])
+    assert isinstance(done.exception, BlowfishError)
+    assert message in str(done.exception)

@@ -1,0 +1,178 @@
+"""Job files: what they state, what they refuse, what flags override."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from blowfish_fast.apps.cli.parsing.job_file import EXAMPLE, KNOWN, Job
+from blowfish_fast.apps.cli.parsing.release_plan import stated_facts, treatments
+from blowfish_fast.errors import BlowfishError
+
+
+def stated(text):
+    return Job.from_dict(tomllib.loads(text))
+
+
+def test_the_example_states_a_whole_release():
+    job = stated(EXAMPLE)
+    assert job.policy == "threshold:5000:value"
+    assert job.workload == "ranges:500"
+    assert job.domain == ("income=0:120000:1000",)
+    assert (job.epsilon, job.total, job.outside) == ("0.5", "2.0", "clamp")
+    assert stated_facts(job).domain.size == 120
+    mentioned = tomllib.loads(EXAMPLE.replace("# district", "district"))
+    assert mentioned["domain"]["district"][0] == "centre"
+    assert set(tomllib.loads(EXAMPLE)) == set(KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('kind = "line"', "line"),
+        ('kind = "threshold:3"', "threshold:3"),
+        ('kind = "threshold"\ntheta = 2\nmetric = "linf"', "threshold:2:linf"),
+        ('kind = "threshold"\ntheta = 2.5\nunit = "value"', "threshold:2.5:value"),
+        ('kind = "blocks"\nsize = 4', "blocks:4"),
+        ('kind = "graph"\nfile = "e.csv"', "graph:e.csv"),
+        (
+            'kind = "product"\nfactors = ["line", "threshold:2"]',
+            "product:line,threshold:2",
+        ),
+    ],
+)
+def test_a_policy_becomes_the_words_of_a_flag(text, words):
+    assert stated(f"[policy]\n{text}").policy == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('kind = "identity"', "identity"),
+        ('kind = "rectangles"\nnumber = 30', "rectangles:30"),
+        ('kind = "marginals"\ncolumns = ["age", "sex"]', "marginals:age,sex"),
+        ('kind = "ranges"\nfile = "asked.csv"', "ranges:asked.csv"),
+    ],
+)
+def test_a_workload_becomes_the_words_of_a_flag(text, words):
+    assert stated(f"[workload]\n{text}").workload == words
+
+
+def test_domains_take_texts_lists_and_numbers():
+    job = stated(
+        '[domain]\nage = "0:101:1"\nsex = ["f", "m"]\nincome = [0, 1e4, 5e4]\n'
+        "day = [2024-01-01, 2024-02-01]\nfloor = 12\n"
+    )
+    assert job.domain == (
+        "age=0:101:1",
+        "sex=categories:f,m",
+        "income=edges:0,10000.0,50000.0",
+        "day=edges:2024-01-01,2024-02-01",
+        "floor=12",
+    )
+    assert stated('[domain]\ncells = "64x64"').domain == ("64x64",)
+    assert stated("[domain]\ncells = 4096").domain == ("4096",)
+
+
+def test_files_are_looked_for_beside_the_job(tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_text(
+        '[data]\nsource = "people.csv"\n[policy]\nkind = "graph:edges.csv"\n'
+        '[domain]\ntown = "categories:@towns.txt"\n[workload]\nkind = "asked.npy"\n'
+        '[output]\nrelease = "out.blowfish"\n[budget]\nledger = "book"\n'
+    )
+    job = Job.from_file(path)
+    assert job.data == str(tmp_path / "people.csv")
+    assert job.policy == f"graph:{tmp_path / 'edges.csv'}"
+    assert job.domain == (f"town=categories:@{tmp_path / 'towns.txt'}",)
+    assert job.workload == str(tmp_path / "asked.npy")
+    assert job.release == str(tmp_path / "out.blowfish")
+    assert job.ledger == str(tmp_path / "book")
+    address = Job.from_dict({"data": {"source": "duckdb://x"}}, tmp_path)
+    assert address.data == "duckdb://x"
+
+
+def test_flags_override_the_file():
+    job = stated(EXAMPLE)
+    changed = job.overridden({"policy": "full", "epsilon": None, "alpha": "10"})
+    assert changed.policy == "full"
+    assert (changed.epsilon, changed.alpha) == (None, "10")
+    assert changed.workload == job.workload
+    back = changed.overridden({"epsilon": "1", "domain": ["age=0:10:1"]})
+    assert (back.epsilon, back.alpha, back.beta) == ("1", None, None)
+    assert back.domain == ("age=0:10:1",)
+    assert "alpha" not in back.to_dict()
+
+
+def test_passwords_are_not_shown():
+    job = Job(data="postgres://ann:secret@host:5432/people")
+    assert job.to_dict()["data"] == "postgres://ann:***@host:5432/people"
+    assert Job(data="people.csv").shown_data == "people.csv"
+
+
+def test_stray_values_may_be_treated_by_column():
+    assert treatments("cell") == "cell"
+    assert treatments("age=cell, income=clamp") == {"age": "cell", "income": "clamp"}
+    job = stated('[data]\nmissing = {age = "cell"}')
+    assert treatments(job.missing) == {"age": "cell"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[polcy]\nkind = 'line'", r"no table \[polcy\] \(did you mean 'policy'\?\)"),
+        ("policy = 'line'", r"\[policy\] of a job file is a table"),
+        ("[policy]\nkynd = 'line'", r"did you mean 'kind'"),
+        ("[policy]\ntheta = 3", "needs a kind"),
+        ("[policy]\nkind = 3", "is a text; received 3"),
+        ("[policy]\nkind = 'threshold'\ntheta = true", "is a number"),
+        ("[workload]\nkind = 'ranges'\nnumber = 2.5", "is a whole number"),
+        ("[budget]\nepsilonn = 1", "did you mean 'epsilon'"),
+        ("[budget]\nseed = 1", "it takes epsilon, alpha"),
+        ("[data]\nmissing = 3", "a text, or a table"),
+        ("[domain]\nage = true", "the cells of 'age'"),
+        ("[domain]\nage = [1, 'b']", "the cells of 'age'"),
+        ("[domain]\ntown = ['a,b']", "list them in a file"),
+        ("[policy]\nkind = 'product'\nfactors = [1]", "a list of texts"),
+    ],
+)
+def test_what_is_misspelt_is_refused_with_the_nearest_name(text, message):
+    with pytest.raises(BlowfishError, match=message):
+        stated(text)
+
+
+def test_a_file_of_a_windows_editor_is_read(tmp_path):
+    file = tmp_path / "job.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + EXAMPLE.replace("\n", "\r\n").encode())
+    assert Job.from_file(file).policy == "threshold:5000:value"
+
+
+def test_files_that_are_none_are_refused(tmp_path):
+    with pytest.raises(BlowfishError, match="--example"):
+        Job.from_file(tmp_path / "nowhere.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[data\n")
+    with pytest.raises(BlowfishError, match="is no TOML file"):
+        Job.from_file(broken)
+    broken.write_bytes(b"\xff\xfe")
+    with pytest.raises(BlowfishError, match="is no TOML file"):
+        Job.from_file(broken)
+    with pytest.raises(BlowfishError, match="cannot be read"):
+        Job.from_file(Path(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "message"),
+    [
+        ("domain", "state the domain"),
+        ("policy", "which has no default"),
+        ("workload", "state the workload"),
+    ],
+)
+def test_what_is_left_unsaid_is_asked_for(left_out, message):
+    content = tomllib.loads(EXAMPLE)
+    del content[left_out]
+    with pytest.raises(BlowfishError, match=message):
+        stated_facts(Job.from_dict(content))

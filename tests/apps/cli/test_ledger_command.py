@@ -1,0 +1,116 @@
+"""``blowfish ledger``: what a ledger says, and whether it still says it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from typer.testing import CliRunner
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.application import application
+from blowfish_fast.errors import LedgerError
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def path(tmp_path):
+    line = bf.Domain(4)
+    policy = bf.policies.Full(line)
+    found = tmp_path / "some.ledger"
+    with bf.Ledger(found, epsilon=1, policy=policy) as ledger:
+        ledger.allot("ann", 0.5)
+        laplace = bf.Laplace(policy, bf.workloads.Identity(line), epsilon=0.25)
+        ledger.release(laplace, [3, 0, 2, 5], "first", analyst="ann")
+    return found
+
+
+def run(*words):
+    return RUN.invoke(application, ["ledger", *map(str, words)], env={"COLUMNS": "200"})
+
+
+def test_an_intact_ledger_shows_its_head(path):
+    done = run("verify", path)
+    assert done.exit_code == 0, done.output
+    assert "intact: 1 charge, eps = 0.25 of 1 spent" in done.output
+    found = json.loads(run("verify", path, "--json").output)
+    assert found["intact"]
+    assert found["head"] in done.output
+    assert run("verify", path, "--head", found["head"]).exit_code == 0
+
+
+def test_a_head_that_is_gone_and_a_changed_entry_are_told(path):
+    done = run("verify", path, "--head", "00" * 32)
+    assert done.exit_code == 1
+    assert "cut off" in " ".join(done.output.split())
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TRIGGER log_is_fixed")
+    connection.execute("UPDATE log SET cost = 1 WHERE kind = 'charge'")
+    connection.commit()
+    connection.close()
+    done = run("verify", path, "--json")
+    assert done.exit_code == 1
+    assert not json.loads(done.output)["intact"]
+
+
+def test_a_file_that_is_none_is_told(tmp_path):
+    assert run("verify", tmp_path / "nothing").exit_code == 1
+    (tmp_path / "text").write_text("no ledger")
+    done = run("verify", tmp_path / "text")
+    assert done.exit_code == 1
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_the_history_lists_every_charge(path):
+    done = run("history", path)
+    assert done.exit_code == 0, done.output
+    for word in ("laplace", "ann", "0.25", "stored", "first"):
+        assert word in done.output
+    (charge,) = json.loads(run("history", path, "--json").output)["charges"]
+    assert charge["request"] == "first"
+
+
+def test_the_budget_over_time_is_drawn(path, tmp_path):
+    picture = tmp_path / "budget.png"
+    done = run("history", path, "--picture", picture, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["picture"] == str(picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "written:" in run("history", path, "--picture", picture).stderr
+
+
+def test_a_ledger_is_made_allotted_and_shown(tmp_path):
+    made = tmp_path / "new.ledger"
+    terms = ("--epsilon", "1.5", "--cells", "age=0:100:5", "--policy", "threshold:2")
+    done = run("create", made, *terms)
+    assert done.exit_code == 0, done.output
+    assert "eps = 1.5" in done.output
+    assert "may change" in done.output
+    assert "nothing was charged" in run("history", made).output
+    run("allot", made, "ann", "--epsilon", "0.5")
+    found = json.loads(run("status", made, "--json").output)
+    assert found["remaining"] == 1.5
+    assert found["frozen"] is False
+    assert found["allotments"]["ann"]["remaining"] == 0.5
+    with bf.Ledger(made) as ledger:
+        ages = bf.Domain.from_edges(range(0, 101, 5), name="age")
+        assert ledger.policy == bf.policies.Threshold(ages, theta=2)
+
+
+def test_the_status_tells_what_was_spent(path):
+    done = run("status", path)
+    for words in ("0.25, in 1 charge", "0.75", "fixed", "ann"):
+        assert words in done.output
+    assert json.loads(run("status", path, "--json").output)["frozen"] is True
+
+
+def test_ledgers_are_never_overwritten_or_made_by_looking(path, tmp_path):
+    terms = ("--epsilon", "1", "--cells", "4", "--policy", "full")
+    done = run("create", path, *terms)
+    assert isinstance(done.exception, LedgerError)
+    assert "never overwritten" in str(done.exception)
+    done = run("status", tmp_path / "nothing")
+    assert "ledger create" in str(done.exception)
+    assert not (tmp_path / "nothing").exists()

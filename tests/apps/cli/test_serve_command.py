@@ -1,0 +1,114 @@
+"""``blowfish serve``: a workspace that opens again, and a server that answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.commands.serve import open_workspace, run_server
+from blowfish_fast.errors import InputError
+from tests.apps.server.serving import TABLE, make_database
+
+
+def opened(folder, **chosen):
+    plain = {"demo": False, "database": None, "tables": None, "epsilon": 2.0}
+    return open_workspace(folder, **{**plain, **chosen})
+
+
+def test_secrets_are_made_once_and_renewed_on_demand(tmp_path):
+    make_database(tmp_path / "people.duckdb")
+    tables = tmp_path / "tables.json"
+    tables.write_text(json.dumps([TABLE]))
+    chosen = {"database": str(tmp_path / "people.duckdb"), "tables": tables}
+    workspace, secrets = opened(tmp_path / "state", **chosen)
+    assert workspace.tables == ["people"]
+    assert list(secrets) == ["the curator"]
+    workspace.close()
+    workspace, none = opened(tmp_path / "state", **chosen)
+    assert none == {}
+    assert workspace.keys.identify(secrets["the curator"]).role == "curator"
+    workspace.close()
+    workspace, renewed = opened(tmp_path / "state", new_secret=True, **chosen)
+    assert workspace.keys.identify(secrets["the curator"]) is None
+    assert workspace.keys.identify(renewed["the curator"]).role == "curator"
+    workspace.close()
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "3"])
+def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
+    tables = tmp_path / "tables.json"
+    tables.write_text(content)
+    with pytest.raises(InputError, match=r"tables\.json"):
+        opened(tmp_path / "state", tables=tables)
+
+
+def test_a_server_needs_a_folder():
+    with pytest.raises(InputError, match="--folder"):
+        opened(None)
+
+
+@pytest.mark.parametrize("port", [-1, 65536, "taken"])
+def test_no_secret_is_made_where_nobody_can_listen(port, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        if port == "taken":
+            port = other.getsockname()[1]
+        chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
+        chosen |= {"host": "127.0.0.1", "port": port, "new_secret": False}
+        with pytest.raises(InputError, match="port"):
+            run_server(tmp_path / "demo", demo=True, **chosen)
+    assert not (tmp_path / "demo").exists()
+
+
+def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, sockets: sockets[0].close())
+    # The server's way with threads would outlive this test.
+    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    chosen = {"database": None, "tables": None, "epsilon": 2.0, "host": "127.0.0.1"}
+    chosen |= {"port": 0, "https": False, "new_secret": False, "as_json": True}
+    run_server(tmp_path / "demo", demo=True, **chosen)
+    found = json.loads(capsys.readouterr().out)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", found["address"])
+    assert set(found["secrets"]) == {"curator", "ann"}
+
+
+def test_the_demo_starts_and_answers(tmp_path):
+    command = [
+        *(sys.executable, "-m", "blowfish_fast", "serve", "--demo"),
+        *("--port", "0", "--folder", str(tmp_path / "demo")),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        lines = [process.stdout.readline() for _ in range(3)]
+        secrets = dict(re.findall(r"secret of (.*): (\S+)", "".join(lines)))
+        url = re.search(r"http://\S+", lines[2])[0]
+        for _ in range(200):
+            try:
+                httpx.get(url, timeout=5)
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        with bf.connect(url, secrets["the analyst ann"]) as ann:
+            (table,) = ann.tables()
+            assert table["name"] == "salaries"
+            assert table["remaining"] == 1.0
+        with bf.connect(url, secrets["the curator"]) as curator:
+            question = {
+                "kind": "histogram",
+                "table": "salaries",
+                "attribute": "department",
+                "cost": {"epsilon": 1},
+            }
+            assert sum(curator.preview(question, epsilon=1)["truth"]) < 50_000
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        process.stdout.close()

@@ -1,0 +1,238 @@
+"""One suite for every database: the same bins, read only, nothing told by errors.
+
+DuckDB runs with the other tests; PostgreSQL and Spark are marked `engines` and have a
+part of their own in .ci/run, which installs them first.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from blowfish_fast.apps.explorer import Engine, Explorer, TableSpec, read_question
+from blowfish_fast.apps.explorer.layout import lay_out
+from blowfish_fast.errors import CatalogError, EngineError
+
+from .engines_at_hand import POSTGRES
+from .people import SIZE, TABLE, cells_by_definition, columns
+
+# What the databases and their drivers warn of is theirs.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+QUESTIONS = [
+    {"kind": "histogram", "attribute": "age", "width": 10},
+    {"kind": "histogram", "attribute": "pay"},
+    {"kind": "histogram", "attribute": "sex"},
+    {"kind": "histogram", "attribute": "rooms"},
+    {"kind": "histogram", "attribute": "day"},
+    {
+        "kind": "cumulative",
+        "attribute": "age",
+        "width": 3,
+        "filters": [
+            {"attribute": "sex", "values": ["f"]},
+            {"attribute": "day", "low": "2024-02-01"},
+        ],
+    },
+    {
+        "kind": "histogram",
+        "attribute": "age",
+        "width": 7,
+        "filters": [{"attribute": "age", "low": 20, "high": 60}],
+    },
+    {"kind": "histogram2d", "attributes": ["pay", "rooms"]},
+    {
+        "kind": "marginal",
+        "attributes": ["day", "sex", "pay"],
+        "filters": [{"attribute": "rooms", "values": [1, 3]}],
+    },
+]
+
+
+def expected_counts(layout):
+    people = columns()
+    number = np.zeros(SIZE, dtype=np.int64)
+    for axis in layout.axes:
+        cells = cells_by_definition(axis.spec.name, people[axis.spec.source])
+        number = number * axis.bins + axis.labels[cells]
+    if layout.labels is not None:
+        number = layout.labels[number]
+    return np.bincount(number, minlength=layout.bins)
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda one: str(sorted(one.items())))
+def test_bins_equal_the_definition_record_by_record(engine, asked):
+    engine.check(TABLE)
+    question = read_question({**asked, "table": "people", "cost": {"epsilon": 1}})
+    layout = lay_out(TABLE, question)
+    found = engine.counts(layout)
+    assert found.sum() == SIZE, "nobody is dropped"
+    assert found.tolist() == expected_counts(layout).tolist()
+
+
+def test_a_question_is_answered_and_charged(engine):
+    explorer = Explorer(TABLE, engine, epsilon=1, samples=0)
+    asked = {
+        "kind": "histogram",
+        "table": "people",
+        "attribute": "rooms",
+        "cost": {"alpha": 80, "beta": 0.05},
+    }
+    answer = explorer.ask(asked)
+    layout = lay_out(TABLE, read_question(asked))
+    truth = expected_counts(layout)[: answer.values.size]
+    # Secure noise misses alpha once in twenty times, and five times alpha never.
+    assert np.abs(answer.values - truth).max() <= 5 * 80
+    assert explorer.ledger.spent == answer.epsilon > 0
+
+
+# A Spark session has no read-only mode; nothing here writes.
+@pytest.mark.parametrize("engine", ["duckdb", POSTGRES], indirect=True)
+def test_the_connection_only_reads(engine):
+    with pytest.raises(Exception, match=r"(?i)read.only"):
+        engine.backend.raw_sql("CREATE TABLE planted (x INTEGER)")
+
+
+@pytest.mark.parametrize("name", ["people; DROP TABLE people", 'pe"ople', "x' OR 1=1"])
+def test_names_are_quoted(engine, name):
+    spec = TableSpec(
+        name="t", source=name, attributes=[{"name": "sex", "levels": ["f"]}]
+    )
+    with pytest.raises(EngineError, match="there is no table"):
+        engine.check(spec)
+    column = TableSpec(
+        name="people",
+        attributes=[{"name": "a", "column": name, "levels": ["f"]}],
+    )
+    with pytest.raises(CatalogError, match="has no column"):
+        engine.check(column)
+    assert "people" in engine.tables()
+
+
+def test_values_are_quoted(engine):
+    hostile = "o'x\"; --"
+    spec = TableSpec(
+        name="people", attributes=[{"name": "sex", "levels": ["f", hostile]}]
+    )
+    question = read_question(
+        {
+            "kind": "histogram",
+            "table": "people",
+            "attribute": "sex",
+            "cost": {"epsilon": 1},
+        }
+    )
+    counts = engine.counts(lay_out(spec, question))
+    assert counts[1] == (columns()["sex"] == hostile).sum()
+
+
+def test_types_and_nulls_are_judged_by_the_schema(engine):
+    def spec(**change):
+        return TableSpec(name="people", attributes=[{**change}])
+
+    cells = {"start": 0, "stop": 4, "width": 1}
+    with pytest.raises(CatalogError, match="stated as a number"):
+        engine.check(spec(name="sex", cells=cells))
+    with pytest.raises(CatalogError, match="stated as a date"):
+        engine.check(spec(name="age", dates=["2024-01-01", "2024-02-01"]))
+    with pytest.raises(CatalogError, match="stated as a category"):
+        engine.check(spec(name="age", levels=["a"]))
+    with pytest.raises(CatalogError, match="may hold NULL by its schema"):
+        engine.check(spec(name="age", cells=cells, missing="none"))
+    engine.check(spec(name="rooms", levels=[1, 2], missing="none"))
+
+
+def test_errors_say_nothing_of_the_data(engine, caplog):
+    question = read_question(
+        {
+            "kind": "histogram",
+            "table": "people",
+            "attribute": "age",
+            "cost": {"epsilon": 1},
+        }
+    )
+    broken = TableSpec(
+        name="people",
+        attributes=[
+            {"name": "age", "column": "sex", "cells": TABLE.attributes[0].cells}
+        ],
+    )
+    with caplog.at_level(logging.DEBUG), pytest.raises(EngineError) as caught:
+        engine.counts(lay_out(broken, question))
+    said = f"{caught.value} {caught.value.__cause__} {caplog.text}"
+    assert "o'x" not in said
+    assert "nothing was charged" in str(caught.value)
+
+
+def test_unequal_edges_and_many_cells_agree_with_numpy(engine):
+    rng = np.random.default_rng(8)
+    edges = np.unique(np.round(np.cumsum(rng.exponential(40.0, 200)), 3))
+    spec = TableSpec(
+        name="people",
+        attributes=[{"name": "pay", "edges": edges.tolist(), "missing": "cell"}],
+    )
+    question = read_question(
+        {
+            "kind": "histogram",
+            "table": "people",
+            "attribute": "pay",
+            "cost": {"epsilon": 1},
+        }
+    )
+    found = engine.counts(lay_out(spec, question))
+    pay = np.clip(columns()["pay"], edges[0], np.nextafter(edges[-1], 0))
+    cells = np.searchsorted(edges, pay, side="right") - 1
+    assert found[:-1].tolist() == np.bincount(cells, minlength=edges.size - 1).tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_tables(tmp_path, ending):
+    pytest.importorskip("duckdb")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [1, 2, 2, 150], "sex": ["f", "m", None, "f"]})
+    path = tmp_path / f"people.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    engine = Engine.connect(path)
+    spec = TableSpec(
+        name="people",
+        attributes=[{"name": "age", "cells": {"start": 0, "stop": 4, "width": 1}}],
+    )
+    engine.check(spec)
+    question = {
+        "kind": "histogram",
+        "table": "people",
+        "attribute": "age",
+        "cost": {"epsilon": 1},
+    }
+    assert engine.counts(lay_out(spec, read_question(question))).tolist() == [
+        0,
+        1,
+        2,
+        1,
+        0,
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["nothing.duckdb", "people.xlsx", "nothing.csv", "postgres://nobody@127.0.0.1:1/x"],
+)
+def test_what_cannot_be_opened_is_refused_in_words(tmp_path, source):
+    pytest.importorskip("ibis")
+    pytest.importorskip("psycopg")
+    place = source if "://" in source else tmp_path / source
+    with pytest.raises(EngineError):
+        Engine.connect(place)
+
+
+def test_several_files_are_tables_named_like_them(tmp_path):
+    (tmp_path / "visits.csv").write_text("age\n3\n4\n")
+    (tmp_path / "wards.csv").write_text("name,beds\na,7\n")
+    engine = Engine.of_files([tmp_path / "visits.csv", tmp_path / "wards.csv"])
+    assert engine.tables() == ["visits", "wards"]
+    assert Engine.connect(tmp_path / "visits.csv").tables() == ["visits"]
+    assert list(engine.columns("wards")) == ["name", "beds"]
+    with pytest.raises(EngineError, match=r"'notes.txt' is no CSV or Parquet file"):
+        Engine.of_files([tmp_path / "notes.txt"])

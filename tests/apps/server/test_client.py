@@ -1,0 +1,160 @@
+"""The Python client does what the page does, and raises what the server raised."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.apps.server.client import Client
+from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.errors import (
+    BlowfishError,
+    BudgetError,
+    CatalogError,
+    EngineError,
+    InputError,
+    LedgerError,
+    QuestionError,
+)
+
+from .serving import AGES, TOTALS
+
+
+@pytest.fixture
+def ann(own_server):
+    with bf.connect(own_server.url, own_server.secrets["ann"]) as client:
+        yield client
+
+
+@pytest.fixture
+def curator(own_server):
+    with bf.connect(own_server.url, own_server.secrets[CURATOR]) as client:
+        yield client
+
+
+def test_an_analyst_works_without_the_page(ann):
+    assert ann.who()["name"] == "ann"
+    (table,) = ann.tables()
+    told = ann.explain(AGES)
+    answer = ann.ask(AGES)
+    assert answer.values.shape == (16,)
+    assert answer.intervals.shape == (16, 2)
+    assert answer.remaining == pytest.approx(table["remaining"] - told["cost"])
+    assert not answer.replayed
+    kept = ann.answer("people", answer.request)
+    assert (kept.values == answer.values).all()
+    anew = ann.ask_anew(AGES)
+    assert (anew.values != answer.values).any()
+    assert [one["epsilon"] for one in ann.history("people")] == [told["cost"]] * 2
+
+
+def test_a_curator_works_without_the_page(curator, tmp_path):
+    shown = curator.preview(TOTALS, epsilon=0.5)
+    assert np.shape(shown["truth"]) == (16,)
+    assert curator.trade_off(TOTALS, [1, 8])[0]["theta"] == 1
+    stated = curator.set_policies("people", {"age": {"kind": "line"}})
+    assert stated["policies"]["age"]["kind"] == "line"
+    assert curator.set_budget("people", 7)["epsilon"] == 7
+    secret = curator.add_analyst("new one é")
+    curator.allot("people", "new one é", 0.25)
+    assert {one["name"] for one in curator.analysts()} == {"ann", "bob", "new one é"}
+    with bf.connect(str(curator._http.base_url), secret) as fresh:
+        assert fresh.tables()[0]["remaining"] == 0.25
+        curator.revoke_analyst("new one é")
+        with pytest.raises(BlowfishError, match="log in first"):
+            fresh.tables()
+    path = tmp_path / "cities.csv"
+    path.write_text("city\nOslo\nRome\n")
+    assert list(curator.add_csv("cities", path)) == ["city"]
+    assert "cities" in curator.data_sets()
+    levels = [{"name": "city", "levels": ["Oslo", "Rome"]}]
+    curator.add_table({"name": "cities", "attributes": levels}, epsilon=1)
+    assert len(curator.verify("cities")) == 64
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ({**AGES, "table": "x"}, CatalogError),
+        ({**AGES, "width": 100}, QuestionError),
+        ({**AGES, "width": -1}, QuestionError),
+        ({**AGES, "cost": {"epsilon": 4.5}}, BudgetError),
+        ({**AGES, "cost": {"alpha": float("nan")}}, InputError),
+    ],
+)
+def test_errors_keep_their_kind(ann, question, kind):
+    with pytest.raises(kind):
+        ann.ask(question)
+
+
+def test_conflicts_and_roles_are_told(ann, curator):
+    ann.ask(AGES, request="one")
+    with pytest.raises(LedgerError, match="another question"):
+        ann.ask(TOTALS, request="one")
+    with pytest.raises(LedgerError, match="frozen"):
+        curator.set_budget("people", 9)
+    with pytest.raises(BlowfishError, match="curator alone"):
+        ann.preview(AGES, epsilon=1)
+
+
+def test_a_server_that_does_not_answer_is_told():
+    with (
+        bf.connect("http://127.0.0.1:9", "x") as client,
+        pytest.raises(EngineError, match="does not answer"),
+    ):
+        client.tables()
+
+
+@pytest.mark.parametrize(
+    ("url", "token"), [("localhost", "x"), ("http://a", ""), ("http://a", "x\ny")]
+)
+def test_odd_addresses_and_secrets_are_refused(url, token):
+    with pytest.raises(InputError):
+        bf.connect(url, token)
+
+
+ANSWER = {
+    "question": {},
+    "axes": [],
+    "values": [1.0],
+    "intervals": None,
+    "confidence": 0.95,
+    "epsilon": 0.1,
+    "mechanism": "laplace",
+    "promise": "",
+    "request": "r",
+    "replayed": False,
+}
+
+
+def answering(content):
+    """Return a client of something that answers everything alike."""
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=content))
+    return Client("http://elsewhere.example", "secret", transport=transport)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<html>log in to the network</html>",
+        b"null",
+        b"17",
+        b"[" * 100_000,
+        json.dumps({**ANSWER, "values": ["many"]}).encode(),
+        json.dumps({**ANSWER, "intervals": [[1], [2, 3]]}).encode(),
+        json.dumps({"values": [1.0]}).encode(),
+    ],
+    ids=["page", "null", "number", "deep", "words", "ragged", "part"],
+)
+def test_what_is_no_explorer_is_told_in_words(content):
+    with pytest.raises(EngineError, match="check the address"):
+        answering(content).ask(AGES)
+
+
+def test_a_newer_server_may_say_more():
+    content = json.dumps({**ANSWER, "weather": "fine"}).encode()
+    assert answering(content).ask(AGES).values.tolist() == [1.0]

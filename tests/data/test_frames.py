@@ -1,0 +1,107 @@
+"""Tables of public values, for every kind of reader."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from blowfish_fast._support import optional as _optional
+from blowfish_fast.data.frames import Table
+from blowfish_fast.errors import DomainError, MissingExtraError
+
+TOWNS = np.array(["Bern", None, "Ch,ur"], dtype=object)
+
+
+@pytest.fixture
+def table():
+    return Table(
+        {
+            "age": np.array([1.5, np.nan, np.inf]),
+            "town": TOWNS,
+            "day": np.array(["2024-01-01", "NaT", "2024-01-03"], dtype="M8[D]"),
+            "hour": np.array([1, 2, 3], dtype="M8[h]"),
+            "count": np.array([1, 2, 3]),
+        }
+    )
+
+
+def test_columns_are_kept_by_name(table):
+    assert len(table) == 3
+    assert table["count"].tolist() == [1, 2, 3]
+    assert table.to_dict()["town"] == ["Bern", None, "Ch,ur"]
+    assert repr(table) == "Table(3 rows: age, town, day, hour, count)"
+    assert list(table) == list(dict(table)) == ["age", "town", "day", "hour", "count"]
+    assert "town" in table
+    assert 0 not in table
+    with pytest.raises(DomainError, match="no column 'size'"):
+        table["size"]
+    with pytest.raises(DomainError, match="one length"):
+        Table({"a": np.zeros(2), "b": np.zeros(3)})
+
+
+def test_printing_shows_rows(table):
+    assert str(table).splitlines() == [
+        "age  town          day           hour  count",
+        "1.5  Bern   2024-01-01  1970-01-01T01      1",
+        "                        1970-01-01T02      2",
+        "inf  Ch,ur  2024-01-03  1970-01-01T03      3",
+    ]
+    assert table._repr_html_().count("<tr>") == 4
+    long = Table({"n": np.arange(1000), "x": np.arange(1000) * 1234.5678})
+    lines = str(long).splitlines()
+    assert len(lines) == 23
+    assert lines[11].split() == ["...", "..."]
+    assert lines[-2:] == ["999  1233333.2", "1,000 rows"]
+    assert "1,000 rows" in long._repr_html_()
+    assert "&lt;i&gt;" in Table({"<i>": np.arange(2)})._repr_html_()
+    assert str(Table({})) == ""
+
+
+def test_arrow_streams_hand_a_table_over(table):
+    arrow = pytest.importorskip("pyarrow")
+    assert arrow.table(table).num_rows == 3
+    polars = pytest.importorskip("polars")
+    if tuple(map(int, polars.__version__.split(".")[:2])) < (1, 3):
+        # It knows no streams yet.
+        table = arrow.table(table)
+    assert polars.DataFrame(table)["count"].to_list() == [1, 2, 3]
+
+
+def test_a_csv_file_reads_back(table, tmp_path):
+    table.to_csv(tmp_path / "table.csv")
+    with open(tmp_path / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["age", "town", "day", "hour", "count"],
+        ["1.5", "Bern", "2024-01-01", "1970-01-01T01", "1"],
+        ["", "", "", "1970-01-01T02", "2"],
+        ["inf", "Ch,ur", "2024-01-03", "1970-01-01T03", "3"],
+    ]
+
+
+def test_frames_hold_the_same_values(table, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("polars")
+    frame = table.to_pandas()
+    assert frame["town"].isna().tolist() == [False, True, False]
+    assert frame["day"][0] == pandas.Timestamp("2024-01-01")
+    polars = table.to_polars()
+    assert polars["town"].to_list() == ["Bern", None, "Ch,ur"]
+    assert polars["count"].to_list() == [1, 2, 3]
+    arrow = table.to_arrow()
+    assert arrow["day"].null_count == 1
+    table.to_parquet(tmp_path / "table.parquet")
+    again = parquet.read_table(tmp_path / "table.parquet")
+    assert again["town"].to_pylist() == ["Bern", None, "Ch,ur"]
+
+
+def test_a_missing_library_is_named_with_its_extra(table, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(_optional.importlib, "import_module", absent)
+    with pytest.raises(MissingExtraError, match=r"blowfish_fast\[frames\]"):
+        table.to_pandas()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.graph.cut_moments import edge_noise_moments
+from tests.reference import cut_moments as reference
+
+pytestmark = pytest.mark.kernel
+
+EXAMPLES = 30 if config.DISABLE_JIT else 150
+
+
+def runs(queries):
+    """Write dense rows as sorted runs of equal values that are not 0."""
+    pointers, starts, ends, values = [0], [], [], []
+    for row in queries:
+        for cell, value in enumerate(row):
+            if value == 0:
+                continue
+            joins = cell > 0 and row[cell - 1] == value and len(starts) > pointers[-1]
+            if joins and ends[-1] == cell:
+                ends[-1] = cell + 1
+            else:
+                starts.append(cell)
+                ends.append(cell + 1)
+                values.append(value)
+        pointers.append(len(starts))
+    return (
+        np.array(pointers),
+        np.array(starts, dtype=np.int64),
+        np.array(ends, dtype=np.int64),
+        np.array(values, dtype=np.float64),
+    )
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(st.integers(1, 8), st.data())
+def test_equals_the_definition(cells, data):
+    value = st.sampled_from([0.0, 0.0, 1.0, 1.0, -2.0, 0.25])
+    row = st.lists(value, min_size=cells, max_size=cells)
+    queries = np.array(data.draw(st.lists(row, min_size=1, max_size=5)))
+    cell = st.integers(0, cells - 1)
+    ends = st.tuples(cell, st.integers(-1, cells - 1))
+    edges = data.draw(st.lists(ends.filter(lambda e: e[0] != e[1]), max_size=12))
+    heads, tails = np.array(edges, dtype=np.int64).reshape(-1, 2).T.copy()
+    variances = np.arange(1.0, heads.size + 1)
+    widths = np.arange(1.0, heads.size + 1) ** 0.5 + 0.5
+    noise = heads, tails, variances, widths
+    found = edge_noise_moments(*runs(queries), *noise, cells)
+    np.testing.assert_allclose(found, reference.cut_moments(queries, *noise))
+
+
+def test_a_rectangle_of_nine_cells_cuts_twelve_edges():
+    # Oracle T3: the 3 x 3 square inside a grid.
+    side = 5
+    cells = np.arange(side * side).reshape(side, side)
+    heads = np.concatenate([cells[:, :-1].ravel(), cells[:-1].ravel()])
+    tails = np.concatenate([cells[:, 1:].ravel(), cells[1:].ravel()])
+    square = np.zeros((side, side))
+    square[1:4, 1:4] = 1
+    one = np.ones(heads.size)
+    found = edge_noise_moments(
+        *runs(square.reshape(1, -1)), heads, tails, one, one, side**2
+    )
+    assert found.T.tolist() == [[12.0, 12.0, 1.0]]
+
+
+def test_what_does_not_fit_is_refused():
+    query = np.array([0, 1]), np.array([0]), np.array([2]), np.ones(1)
+    edge = np.array([0]), np.array([1]), np.ones(1), np.ones(1)
+    with pytest.raises(InputError, match="runs of cells"):
+        edge_noise_moments(*query, *edge, 1)
+    with pytest.raises(InputError, match="edges must join"):
+        edge_noise_moments(
+            *query, np.array([0]), np.array([2]), np.ones(1), np.ones(1), 2
+        )
+    with pytest.raises(InputError, match="runs of cells"):
+        edge_noise_moments(np.array([0, 2]), *query[1:], *edge, 2)

@@ -1,0 +1,56 @@
+"""Budgets along the ways of a tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.tree_scaling.path_budget import path_weights
+
+pytestmark = pytest.mark.kernel
+
+EXAMPLES = 20 if config.DISABLE_JIT else 80
+
+
+def wants_below(parents, growth, node):
+    below = [
+        growth[node] * wants_below(parents, growth, child)
+        for child in np.flatnonzero(parents == node)
+    ]
+    return 1.0 + max(below, default=0.0)
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(st.integers(1, 25), st.integers(0, 2**32 - 1))
+def test_equals_the_definition_and_ways_add_up_to_one(nodes, seed):
+    generator = np.random.default_rng(seed)
+    parents = np.array([-1] + [generator.integers(0, node) for node in range(1, nodes)])
+    growth = generator.uniform(0.2, 3.0, nodes)
+    weights = path_weights(parents, growth)
+    left = np.ones(nodes)
+    for node in range(nodes):
+        if node:
+            left[node] = left[parents[node]] - weights[parents[node]]
+        expected = left[node] / wants_below(parents, growth, node)
+        assert weights[node] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    for leaf in set(range(nodes)) - set(parents.tolist()):
+        assert left[leaf] == pytest.approx(weights[leaf])
+
+
+def test_a_regular_tree_is_geometric():
+    # Oracle B3: a quadtree of ten levels, one way down.
+    weights = path_weights(np.arange(-1, 10), np.full(11, 2.0 ** (1 / 3)))
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[-1] == pytest.approx(0.223933, abs=1e-6)
+    assert weights[0] == pytest.approx(0.022217, abs=1e-6)
+
+
+@pytest.mark.parametrize("parents", [[], [0], [-1, 1], [-1, -1], [-1, 2, 0]], ids=str)
+def test_trees_in_another_order_are_refused(parents):
+    parents = np.array(parents, dtype=np.int64)
+    with pytest.raises(InputError):
+        path_weights(parents, np.ones(parents.size))

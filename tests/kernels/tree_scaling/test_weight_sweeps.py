@@ -1,0 +1,188 @@
+"""Sweeps lower the error of greedy weights, and never raise it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import config
+
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.tree.tree_shape import tree_levels
+from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
+from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
+    optimal_share_within,
+    refine_scaling,
+)
+from tests.reference.greedy_weights import path_sums, range_rows, squared_error
+
+from .test_greedy_weights import branchings, random_ranges, ranges
+from .test_node_pulls import some_weights
+
+pytestmark = pytest.mark.kernel
+
+EXAMPLES = 10 if config.DISABLE_JIT else 60
+
+
+def declared_error(queries, weights, branching, root_exact=False):
+    *ends, query_weights, leaves = queries
+    rows = query_weights[:, None] * range_rows(*ends, leaves)
+    return squared_error(rows, weights, branching, root_exact)
+
+
+def many_ranges(leaves, count, seed):
+    starts, ends = random_ranges(np.random.default_rng(seed), leaves, count)
+    whole = np.ones(count)
+    return starts, whole, ends - 1, whole, whole, leaves
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.floats(-6.0, 6.0),
+    st.sampled_from((0.0, 1e-3, 0.3, 10.0)),
+    st.floats(1.0, 1e4),
+    st.floats(-6.0, 6.0),
+)
+def test_no_other_share_does_better_within_the_tree(pull, outside, variance, stays):
+    pull, stays = 10.0**pull, 10.0**stays
+
+    def error(share):
+        known = outside + (1.0 - share) ** 2 / variance + share**2
+        return pull / known + stays / (1.0 - share) ** 2
+
+    share = optimal_share_within(pull, outside, variance, stays)
+    assert 0.0 <= share < 1.0
+    grid = np.r_[np.linspace(0.0, 0.999, 4000), 1.0 - np.geomspace(1e-6, 0.01, 500)]
+    assert error(share) <= error(grid).min() * (1.0 + 1e-9)
+
+
+def test_the_share_within_is_none_or_all_at_the_limits():
+    assert optimal_share_within(0.0, 1.0, 2.0, 1.0) == 0.0
+    assert optimal_share_within(1.0, 1.0, 2.0, 0.0) == 1.0
+    assert optimal_share_within(1.0, 0.0, 1.0, 0.0) == 0.0
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(
+    ranges(leaves=14),
+    branchings,
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.booleans(),
+)
+def test_never_raises_the_error_of_any_start(
+    queries, branching, seed, safeguard, root_exact
+):
+    *ends, query_weights, leaves = queries
+    root_exact = root_exact and leaves > 1
+    start = some_weights(seed, leaves, branching, root_exact)
+    refined = refine_scaling(
+        *ends,
+        query_weights,
+        leaves,
+        branching,
+        start=start,
+        safeguard=safeguard,
+        root_exact=root_exact,
+    )
+    before = declared_error(queries, start, branching, root_exact)
+    after = declared_error(queries, refined.weights, branching, root_exact)
+    assert refined.objective == pytest.approx(after, rel=1e-6, abs=1e-6)
+    assert after <= before * (1.0 + 1e-7) + 1e-9
+    np.testing.assert_allclose(
+        path_sums(refined.weights, leaves, branching), 1.0, rtol=1e-12
+    )
+    assert (refined.weights[:leaves] > 0.0).all()
+    assert not root_exact or refined.weights[-1] == 0.0
+
+
+@pytest.mark.parametrize("branching", [2, 3, 16])
+@pytest.mark.parametrize("safeguard", [True, False])
+def test_lowers_the_error_of_greedy_weights(branching, safeguard):
+    leaves, count, part = (40, 60, 0.97) if config.DISABLE_JIT else (256, 1000, 0.85)
+    queries = many_ranges(leaves, count, 1)
+    greedy = greedy_scaling_fractions(*queries, branching)
+    refined = refine_scaling(*queries, branching, safeguard=safeguard)
+    assert refined.objective < part * greedy.objective
+    assert refined.objective == pytest.approx(
+        declared_error(queries, refined.weights, branching), rel=1e-9
+    )
+
+
+def test_more_sweeps_do_not_hurt():
+    queries = many_ranges(32 if config.DISABLE_JIT else 128, 200, 2)
+    errors = [
+        refine_scaling(*queries, 2, sweeps=sweeps, safeguard=False).objective
+        for sweeps in range(5)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] == pytest.approx(
+        greedy_scaling_fractions(*queries, 2).objective, rel=1e-10
+    )
+    assert errors[4] < errors[0]
+
+
+def test_the_safeguard_keeps_unasked_leaves_measurable():
+    # Only one half of the leaves is ever told apart.
+    leaves = 16
+    starts = np.arange(0, 8, 4)
+    first, last = np.r_[starts, 0], np.r_[starts + 3, leaves - 1]
+    whole = np.ones(first.size)
+    variances = []
+    for safeguard in (True, False):
+        refined = refine_scaling(
+            first, whole, last, whole, None, leaves, 2, safeguard=safeguard
+        )
+        variances.append(squared_error(np.eye(leaves), refined.weights, 2))
+    assert variances[0] < 1e3 * leaves
+    assert variances[1] > 1e6 * leaves
+
+
+def test_known_totals_are_used():
+    queries = many_ranges(40, 80, 3)
+    exact = refine_scaling(*queries, 2, root_exact=True)
+    free = refine_scaling(*queries, 2)
+    assert exact.weights[-1] == 0.0
+    assert exact.objective < free.objective
+    assert exact.objective == pytest.approx(
+        declared_error(queries, exact.weights, 2, True), rel=1e-9
+    )
+
+
+def test_weight_on_unary_nodes_moves_to_their_children():
+    sizes, offsets = tree_levels(5, 2)
+    equal = np.full(offsets[-1], 1.0 / sizes.size)
+    queries = (np.array([4]), np.ones(1), np.array([4]), np.ones(1), np.ones(1), 5)
+    refined = refine_scaling(*queries, 2, start=equal, sweeps=0)
+    assert refined.weights[7] == refined.weights[9] == 0.0
+    assert refined.objective < declared_error(queries, equal, 2)
+
+
+@pytest.mark.parametrize("root_exact", [True, False])
+def test_a_single_leaf_and_no_queries_are_left_alone(root_exact):
+    one = refine_scaling([0], [0.5], [0], [0.5], [2.0], 1, 2, root_exact=root_exact)
+    assert one.weights.tolist() == [0.0 if root_exact else 1.0]
+    assert one.objective == (0.0 if root_exact else 1.0)
+    again = refine_scaling(
+        [0], [0.5], [0], [0.5], [2.0], 1, 2, start=one.weights, root_exact=root_exact
+    )
+    assert again.weights.tolist() == one.weights.tolist()
+    assert again.objective == one.objective
+    none = refine_scaling([], [], [], [], None, 3, 2, root_exact=root_exact)
+    assert none.weights.tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    assert none.objective == 0.0
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        np.ones(3),
+        np.array([0.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]),
+        np.array([0.5, 0.5, 0.5, 0.6, 0.25, 0.25, 0.25]),
+        np.full(7, 0.5),
+    ],
+)
+def test_refuses_a_start_that_is_no_scaling(start):
+    with pytest.raises(InputError, match="adding up to 1"):
+        refine_scaling([0], [1.0], [3], [1.0], None, 4, 2, start=start)

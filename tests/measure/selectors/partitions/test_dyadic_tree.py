@@ -1,0 +1,68 @@
+"""DyadicTree: rate, weights and any number of cells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.measure.selectors.partitions import DyadicTree
+from blowfish_fast.policies import AddRemove, Full
+
+from .choosing import chosen
+
+
+@pytest.mark.parametrize("policy", [AddRemove, Full])
+@pytest.mark.parametrize("cells", [1, 2, 3, 31, 100, 1000])
+def test_edges_cover_the_domain(policy, cells):
+    buckets = chosen(DyadicTree().priced(2.0), np.arange(cells), policy)
+    assert buckets.edges[0] == 0
+    assert buckets.cells == cells
+
+
+def test_large_epsilons_find_the_steps():
+    steps = np.repeat([0, 500, 20, 900], 8)
+    buckets = chosen(DyadicTree().priced(3.0), steps, epsilon=200)
+    assert buckets.edges.tolist() == [0, 8, 16, 24, 32]
+
+
+def test_the_rate_is_epsilon_less_the_slack_of_the_sampler():
+    partition = DyadicTree()
+    for cells in (2, 4096, 2**20):
+        rate = partition.rate(cells, Fraction(1, 100))
+        assert 0 < Fraction(1, 100) - rate < Fraction(1, 10**6)
+
+
+def test_an_epsilon_below_the_slack_is_refused():
+    with pytest.raises(EpsilonError, match="sampler's rounding"):
+        DyadicTree().rate(2**24, Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_weights_are_at_most_one_and_grow_with_length(dimensions):
+    weights = DyadicTree(query_cells=300, dimensions=dimensions).length_weights(4096)
+    assert len(weights) == 13
+    assert max(weights) == 1.0
+    assert weights == sorted(weights)
+    assert DyadicTree().length_weights(4096) == [1.0] * 13
+
+
+def test_the_default_share_grows_with_dimension():
+    assert DyadicTree().default_share == Fraction(3, 20)
+    assert DyadicTree(dimensions=2).default_share == Fraction(1, 4)
+
+
+def test_giant_counts_and_zeros_work():
+    for counts in (np.zeros(64, int), np.eye(1, 64, 3, dtype=np.int64)[0] * 2**61):
+        assert chosen(DyadicTree().priced(1.0), counts).cells == 64
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InputError, match="price must lie"):
+        DyadicTree(price=0)
+    with pytest.raises(InputError, match="at least 1"):
+        DyadicTree(query_cells=0)
+    with pytest.raises(InputError, match="at least 1"):
+        DyadicTree(dimensions=0)

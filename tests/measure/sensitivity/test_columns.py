@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blowfish_fast import Domain, policies, workloads
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import SizeError
+from blowfish_fast.measure.sensitivity import columns as column_sensitivity
+from blowfish_fast.measure.sensitivity.policy import sensitivity
+from tests.reference import policy_examples as examples
+from tests.reference import policy_graphs
+from tests.reference import policy_sensitivity as reference
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_columns_equal_the_dense_matrix(data):
+    domain = data.draw(st.sampled_from([Domain(6), Domain((2, 3))]))
+    workload = data.draw(examples.any_workload(domain))
+    columns = column_sensitivity.workload_columns(workload)
+    dense = np.zeros((workload.queries, domain.size))
+    owner = np.repeat(np.arange(domain.size), np.diff(columns.pointers))
+    dense[columns.rows, owner] = columns.values
+    np.testing.assert_allclose(dense, reference.dense(workload), atol=1e-15)
+    np.testing.assert_allclose(columns.lengths(), np.abs(dense).sum(axis=0))
+
+
+@settings(max_examples=150)
+@given(examples.any_policy(), st.data(), st.sampled_from([0, 4, 30]))
+def test_a_small_budget_never_goes_below_the_truth(policy, data, budget):
+    cells = policy.domain.size
+    row = st.lists(
+        st.sampled_from([0.0, 1.0, -2.0, 0.5]), min_size=cells, max_size=cells
+    )
+    matrix = data.draw(st.lists(row, min_size=1, max_size=5))
+    workload = workloads.Linear(policy.domain, matrix)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(column_sensitivity, "MOST_WORK", budget)
+        patch.setattr(column_sensitivity, "MOST_EDGES", budget)
+        found = sensitivity(policy, workload)
+    edges = policy_graphs.edges_of(policy)
+    expected = reference.sensitivity(edges, reference.rows(workload))
+    assert found >= expected
+    if found.exact:
+        assert found == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_a_bound_says_that_it_is_one(monkeypatch):
+    monkeypatch.setattr(column_sensitivity, "MOST_EDGES", 1)
+    grid = Domain((3, 3))
+    workload = workloads.Linear(grid, np.triu(np.ones((9, 9))))
+    found = sensitivity(policies.Attribute(grid), workload)
+    assert not found.exact
+    assert "upper bound" in repr(found)
+    assert found == 9 + 8
+
+
+def test_equal_columns_are_merged_wherever_they_stand():
+    # A thousand cells of two kinds, far more pairs than kinds of pairs.
+    line = Domain(5000)
+    rows = np.zeros((3, 5000))
+    rows[0, ::2] = 1.0
+    rows[1, 1::2] = 2.0
+    rows[2] = 7.0
+    found = sensitivity(policies.Full(line), workloads.Linear(line, rows))
+    assert found == 3
+    assert found.exact
+
+
+def test_sums_of_decimals_are_rounded_up():
+    line = Domain(2)
+    tenths = workloads.Linear(line, [[0.1, 0.0]] * 30)
+    found = sensitivity(policies.Full(line), tenths)
+    assert found >= sum(reference.rows(tenths)[row][0] for row in range(30))
+    assert found == pytest.approx(3.0, rel=1e-12)
+    whole = workloads.Linear(line, [[3, 0]] * 30)
+    assert sensitivity(policies.Full(line), whole) == 90
+
+
+def test_too_many_coefficients_are_refused_with_their_number(monkeypatch):
+    monkeypatch.setattr(column_sensitivity, "MOST_ENTRIES", 10)
+    ranges = workloads.Ranges(Domain(20), [0], [11])
+    with pytest.raises(SizeError, match="11 coefficients"):
+        column_sensitivity.workload_columns(ranges)
+
+
+def test_buckets_held_in_part_are_read_as_they_are():
+    form = workloads.Fractions(
+        np.array([0, 1]),
+        np.array([0.5, 0.25]),
+        np.array([2, 1]),
+        np.array([0.75, 0.25]),
+    )
+    values, (rows, columns) = column_sensitivity._entries(form)
+    dense = np.zeros((2, 3))
+    np.add.at(dense, (rows, columns), values)
+    assert dense.tolist() == [[0.5, 1.0, 0.75], [0.0, 0.25, 0.0]]
+    assert Buckets.single_cells(3).count == 3

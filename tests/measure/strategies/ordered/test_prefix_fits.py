@@ -1,0 +1,75 @@
+"""Fits of noisy running totals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.measure.handle import Account, Handle
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies import Cells, PrefixSums
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.ordered.prefix_fits import (
+    Totals,
+    monotone_buckets,
+    running_totals,
+    smoothed_cells,
+)
+
+STEPS = np.repeat([3, 40, 0, 12], 64)
+
+
+def measured(strategy, policy, counts, epsilon):
+    account = Account(epsilon)
+    handle = Handle(counts, policy, account, Randomness(1))
+    return handle.measure(strategy, epsilon=account.granted)
+
+
+def noisy_line(counts, epsilon, seed):
+    generator = np.random.default_rng(seed)
+    totals = np.cumsum(counts).astype(np.float64)
+    known = np.arange(counts.size) == counts.size - 1
+    totals[~known] += generator.laplace(scale=1 / epsilon, size=counts.size - 1)
+    return Totals(totals, known, 2 / epsilon**2, 1 / epsilon)
+
+
+def test_running_totals_are_read_where_they_were_measured():
+    from fractions import Fraction
+
+    domain = bf.Domain(12)
+    policy = bf.policies.Threshold(domain, 3)
+    counts = np.arange(12)
+    epsilon = Fraction(1000)
+    for strategy in (PrefixSums(12), planned_hierarchy(policy)):
+        totals = running_totals(measured(strategy, policy, counts, epsilon))
+        assert totals is not None
+        np.testing.assert_allclose(totals.values, np.cumsum(counts), atol=1e-6)
+        assert totals.known[-1]
+        assert totals.values[-1] == counts.sum()
+    assert running_totals(measured(Cells(12), policy, counts, epsilon)) is None
+
+
+@pytest.mark.parametrize("query_cells", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("epsilon", [0.002, 0.05, 1.0])
+def test_counts_are_never_negative_and_meet_the_total(query_cells, epsilon):
+    totals = noisy_line(STEPS, epsilon, 1)
+    found = smoothed_cells(totals, query_cells)
+    assert (found >= -1e-9).all()
+    assert found.sum() == pytest.approx(STEPS.sum())
+
+
+def test_single_cells_gain_from_windows_of_all_sizes():
+    errors = {"smooth": 0.0, "monotone": 0.0}
+    for seed in range(5):
+        totals = noisy_line(STEPS, 0.05, seed)
+        errors["smooth"] += ((smoothed_cells(totals, 1.0) - STEPS) ** 2).sum()
+        errors["monotone"] += ((monotone_buckets(totals) - STEPS) ** 2).sum()
+    assert errors["smooth"] < 0.3 * errors["monotone"]
+
+
+def test_long_ranges_and_exact_totals_keep_the_monotone_fit():
+    totals = noisy_line(STEPS, 0.05, 1)
+    assert (smoothed_cells(totals, 100.0) == monotone_buckets(totals)).all()
+    exact = Totals(np.cumsum(STEPS) * 1.0, np.full(STEPS.size, True), 0.0, 0.0)
+    assert (smoothed_cells(exact, 1.0) == STEPS).all()

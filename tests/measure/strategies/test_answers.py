@@ -1,0 +1,198 @@
+"""Noise on the answers themselves."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.audit import audit_measurements
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import EpsilonError, IntervalError, WorkloadError
+from blowfish_fast.measure.noise import chernoff_half_width
+from blowfish_fast.measure.strategies import Answers
+
+LINE = bf.Domain(8)
+RANGES = bf.workloads.Ranges(LINE, [0, 2, 5], [4, 6, 8])
+COUNTS = np.array([3, 1, 4, 1, 5, 9, 2, 6])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        bf.policies.AddRemove(LINE),
+        bf.policies.Full(LINE),
+        bf.policies.Line(LINE),
+        bf.policies.Threshold(LINE, theta=3),
+        bf.policies.Blocks(LINE, [0, 0, 0, 0, 1, 1, 1, 1]),
+    ],
+)
+def test_the_price_is_the_sensitivity_of_the_workload(policy):
+    laplace = bf.Laplace(policy, RANGES, epsilon="0.4", on="queries")
+    for price in audit_measurements(laplace, COUNTS):
+        assert price.passed, price
+
+
+def test_errors_are_those_of_one_draw_and_fall_with_sparser_policies():
+    full = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, on="queries")
+    line = bf.Laplace(bf.policies.Line(LINE), RANGES, epsilon=1, on="queries")
+    assert (full.expected_error() > line.expected_error()).all()
+    truth = RANGES.answer(COUNTS)
+    errors = [
+        full.release(COUNTS, rng=seed).measurements[0].noisy - truth
+        for seed in range(2000)
+    ]
+    assert np.square(errors).mean(axis=0) == pytest.approx(
+        full.expected_error(), rel=0.15
+    )
+
+
+def test_the_histogram_fits_the_noisy_answers():
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1e6, on="queries")
+    release = laplace.release(COUNTS)
+    assert release.answer(RANGES) == pytest.approx(RANGES.answer(COUNTS), abs=1e-6)
+    low, high = release.intervals(RANGES).T
+    assert (low <= high).all()
+
+
+def test_only_declared_queries_have_intervals():
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, on="queries")
+    release = laplace.release(COUNTS)
+    with pytest.raises(IntervalError, match="only those have intervals"):
+        release.intervals(bf.workloads.Identity(LINE))
+    part = bf.workloads.Ranges(LINE, [2], [6])
+    assert release.intervals(part).shape == (1, 2)
+
+
+def test_fractional_coefficients_are_refused():
+    halves = bf.workloads.Linear(LINE, np.full((1, 8), 0.5))
+    with pytest.raises(WorkloadError, match="whole-number coefficients"):
+        bf.Laplace(bf.policies.Full(LINE), halves, epsilon=1, on="queries").release(
+            COUNTS
+        )
+
+
+def test_queries_that_nothing_moves_are_exact():
+    total = bf.workloads.Total(LINE)
+    release = bf.Laplace(
+        bf.policies.Full(LINE), total, epsilon=1, on="queries"
+    ).release(COUNTS)
+    assert release.answer(total) == pytest.approx([31])
+
+
+def test_releases_survive_saving(tmp_path):
+    release = bf.Laplace(
+        bf.policies.Full(LINE), RANGES, epsilon=1, on="queries"
+    ).release(COUNTS)
+    release.save(tmp_path / "answers")
+    again = bf.Release.load(tmp_path / "answers")
+    assert (again.intervals(RANGES) == release.intervals(RANGES)).all()
+
+
+def declared(workload, policy, epsilon=1):
+    """Return strategy, scales and form of a workload."""
+    strategy = Answers.under(policy, workload)
+    scales = strategy.scales(policy, Fraction(epsilon))
+    return strategy, scales, workload.explicit_form(Buckets.single_cells(8))
+
+
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "9"])
+def test_queries_of_which_none_is_a_combination_have_the_law_of_one_draw(epsilon):
+    strategy, scales, form = declared(RANGES, bf.policies.Full(LINE), epsilon)
+    decay = math.exp(-1.0 / scales.widths[0])
+    for miss in (0.3, 0.05, 1e-4):
+        half = strategy.half_widths(form, scales, miss)
+        held = np.floor(half)
+        # P(|Z| > h) = 2 decay^(h + 1) / (1 + decay), for whole h.
+        assert (2.0 * decay ** (held + 1.0) / (1.0 + decay) <= miss).all()
+        least = max(math.log(miss * (1.0 + decay) / 2.0) / math.log(decay) - 1.0, 0.0)
+        assert (half <= math.ceil(least) + 0.5).all()
+        loose = chernoff_half_width(strategy.spread(form, scales), miss)
+        assert (half < loose).all()
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        bf.workloads.AllRanges(LINE),
+        bf.workloads.Ranges(LINE, [0, 0, 4, 0], [4, 8, 8, 1]),
+        bf.workloads.Ranges(LINE, [0, 0, 0], [5, 5, 8]),
+    ],
+    ids=["all", "halves", "twice"],
+)
+def test_spread_equals_the_projection_of_the_noise(workload):
+    strategy, scales, form = declared(workload, bf.policies.AddRemove(LINE))
+    rows = strategy.matrix.toarray()
+    kept = rows @ np.linalg.pinv(rows)
+    spread = strategy.spread(form, scales)
+    variance, width = scales.variances[0], scales.widths[0]
+    np.testing.assert_allclose(spread.variance, variance * (kept**2).sum(axis=1))
+    np.testing.assert_allclose(
+        spread.square, width**2 * (kept**2).sum(axis=1), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        spread.largest, width * np.abs(kept).max(axis=1), rtol=1e-6
+    )
+    assert (spread.square >= width**2 * (kept**2).sum(axis=1)).all()
+    assert (spread.largest >= width * np.abs(kept).max(axis=1)).all()
+    total = strategy.total_variance(workload.form(Buckets.single_cells(8)), scales)
+    assert total == pytest.approx(spread.variance.sum())
+
+
+def test_intervals_after_the_fit_hold_their_part_of_the_noise():
+    asked = bf.workloads.AllRanges(LINE)
+    laplace = bf.Laplace(bf.policies.AddRemove(LINE), asked, epsilon=2, on="queries")
+    truth = asked.answer(COUNTS)
+    missed = np.zeros(truth.size)
+    for seed in range(300):
+        low, high = laplace.release(COUNTS, rng=seed).intervals(asked, 0.9).T
+        missed += (truth < low) | (truth > high)
+    assert (missed / 300 <= 0.1).all()
+
+
+def test_a_total_over_queries_that_were_not_declared_is_refused():
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, on="queries")
+    with pytest.raises(IntervalError, match="only those have intervals"):
+        laplace.expected_total_error(bf.workloads.Identity(LINE))
+
+
+def test_the_price_is_that_of_the_policy_at_hand():
+    line, full = bf.policies.Line(LINE), bf.policies.Full(LINE)
+    total = bf.workloads.Total(LINE)
+    strategy = Answers.under(line, bf.workloads.Prefixes(LINE))
+    scales = strategy.scales(line, Fraction(1))
+    assert strategy.cost(line, scales) == 1
+    assert strategy.cost(full, scales) == 7
+    gone = bf.policies.AddRemove(LINE)
+    assert Answers.under(full, total).exact_rows(full).all()
+    assert not Answers.under(full, total).exact_rows(gone).any()
+
+
+@pytest.mark.parametrize("weight", [2**24, 3 * 10**9, 10**12])
+def test_sums_of_large_weights_are_measured_and_cost_epsilon(weight):
+    policy = bf.policies.AddRemove(LINE)
+    asked = bf.workloads.Linear(LINE, [[weight, *range(7)]])
+    strategy, scales, _ = declared(asked, policy)
+    assert scales.measured.all()
+    cost = strategy.cost(policy, scales)
+    assert Fraction(999, 1000) < cost <= 1
+    assert scales.widths[0] == pytest.approx(weight, rel=1e-3)
+    release = bf.Laplace(policy, asked, epsilon=1, on="queries").release(COUNTS, rng=1)
+    low, high = release.intervals(asked)[0]
+    assert low < asked.answer(COUNTS)[0] < high
+    again = bf.Release.from_bytes(release.to_bytes())
+    assert (again.intervals(asked) == release.intervals(asked)).all()
+
+
+def test_noise_beyond_all_use_is_refused_not_published_as_nothing():
+    asked = bf.workloads.Linear(LINE, [[10**13, *range(7)]])
+    laplace = bf.Laplace(bf.policies.Full(LINE), asked, epsilon=1, on="queries")
+    with pytest.raises(EpsilonError, match="raise epsilon, or ask in larger units"):
+        laplace.release(COUNTS)
+    with pytest.raises(WorkloadError, match="below 2\\^53"):
+        Answers.under(
+            bf.policies.Full(LINE), bf.workloads.Linear(LINE, [[1e17, *range(7)]])
+        )

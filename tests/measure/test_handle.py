@@ -1,0 +1,135 @@
+"""The only way to counts: charges first, draws all noise, records every call."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from blowfish_fast import Domain
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import (
+    BudgetError,
+    DataDependentError,
+    EpsilonError,
+    PrivacyError,
+)
+from blowfish_fast.measure.handle import Account, Handle
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies import Cells
+from blowfish_fast.policies import AddRemove, Full
+
+LINE = Domain(6)
+COUNTS = np.array([3, 1, 4, 1, 5, 9])
+
+
+def handle(policy=None, counts=COUNTS, granted=1, seed=1):
+    account = Account(Fraction(granted))
+    return Handle(counts, policy or AddRemove(LINE), account, Randomness(seed)), account
+
+
+class FirstCell:
+    name = "first_cell"
+
+    def select(self, counts, *, policy, epsilon, rng):
+        return int(counts[0])
+
+
+class Cheater(Cells):
+    def cost(self, policy, scales):
+        return 2 * super().cost(policy, scales)
+
+
+def test_every_call_is_charged_and_recorded():
+    private, account = handle()
+    private.select(FirstCell(), epsilon=Fraction(1, 4))
+    private.measure(Cells(6), epsilon=private.remaining)
+    assert private.remaining == 0
+    assert [(call.kind, call.epsilon) for call in account.calls] == [
+        ("select", Fraction(1, 4)),
+        ("measure", Fraction(3, 4)),
+    ]
+
+
+def test_spending_beyond_the_grant_is_refused_before_anything_is_drawn():
+    private, account = handle()
+    private.measure(Cells(6), epsilon=Fraction(9, 10))
+    with pytest.raises(BudgetError, match=r"only 0\.1 of 1 is left"):
+        private.measure(Cells(6), epsilon=Fraction(2, 10))
+    with pytest.raises(BudgetError):
+        private.select(FirstCell(), epsilon=Fraction(1))
+    assert account.spent == Fraction(9, 10)
+    assert len(account.calls) == 1
+
+
+def test_free_steps_are_refused():
+    private, _ = handle()
+    with pytest.raises(EpsilonError, match="more than 0"):
+        private.select(FirstCell(), epsilon=Fraction(0))
+
+
+def test_a_strategy_that_costs_more_than_granted_draws_nothing():
+    private, account = handle()
+    with pytest.raises(PrivacyError, match="scales are wrong"):
+        private.measure(Cheater(6), epsilon=Fraction(1))
+    assert account.spent == 0
+
+
+def test_the_total_is_read_only_where_it_is_public():
+    private, _ = handle(Full(LINE))
+    assert private.public_totals.tolist() == [23]
+    private, _ = handle(AddRemove(LINE))
+    with pytest.raises(PrivacyError, match="private under this policy"):
+        _ = private.public_totals
+
+
+def test_bucket_handles_share_the_account_and_project_the_policy():
+    private, account = handle(Full(LINE))
+    bucketed = private.on(Buckets(np.array([0, 2, 6])))
+    assert bucketed.policy == Full(Domain(2))
+    assert bucketed.policy.parent == Full(LINE)
+    measurement = bucketed.measure(Cells(2), epsilon=Fraction(1))
+    assert private.remaining == 0
+    assert measurement.noisy[-1] == 23
+    assert measurement.estimate().sum() == pytest.approx(23)
+    nested = private.on(Buckets(np.array([0, 2, 4, 6]))).on(Buckets(np.array([0, 3])))
+    assert nested.buckets.count == 1
+    assert account.granted == 1
+
+
+def test_one_bucket_under_full_is_exact_and_needs_no_noise():
+    private, _ = handle(Full(LINE))
+    measurement = private.on(Buckets(np.array([0, 6]))).measure(
+        Cells(1), epsilon=Fraction(1)
+    )
+    assert measurement.noisy.tolist() == [23, 23]
+
+
+def test_a_rehearsal_sees_no_data_and_draws_nothing():
+    account = Account(Fraction(1))
+    rehearsal = Handle(None, Full(LINE), account, None)
+    measurement = rehearsal.measure(Cells(6), epsilon=Fraction(1))
+    assert not measurement.noisy.any()
+    assert rehearsal.public_totals.tolist() == [0]
+    with pytest.raises(DataDependentError, match="chooses from the data"):
+        rehearsal.select(FirstCell(), epsilon=Fraction(1, 2))
+
+
+def test_noise_is_on_the_integers_and_differs_between_calls():
+    private, _ = handle(granted=2)
+    first = private.measure(Cells(6), epsilon=Fraction(1, 100))
+    second = private.measure(Cells(6), epsilon=Fraction(1, 100))
+    assert first.noisy.dtype == np.int64
+    assert (first.noisy[:-1] != second.noisy[:-1]).any()
+    assert first.noisy[-1] == 0
+
+
+def test_progress_names_each_step():
+    steps = []
+    account = Account(Fraction(1))
+    private = Handle(
+        COUNTS, AddRemove(LINE), account, Randomness(1), progress=steps.append
+    )
+    private.measure(Cells(6), epsilon=Fraction(1))
+    assert steps == ["measuring: cells"]

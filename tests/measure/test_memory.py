@@ -1,0 +1,146 @@
+"""What a release needs is known beforehand, and refused before it is charged."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.data.order import curve
+from blowfish_fast.errors import SizeError
+from blowfish_fast.measure import memory
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from tests import measuring
+from tests.own_process import found_by
+
+MEASURED = [*measuring.cases()]
+LINE = bf.Domain(64)
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    return found_by(measuring, "used", tmp_path_factory.mktemp("used"))
+
+
+@linux
+@pytest.mark.parametrize("name", MEASURED)
+def test_releases_take_no_more_than_was_declared(used, name):
+    sizes = [one for one in used if one[0] == name]
+    assert sizes
+    for _, _, needed, alone, kept in sizes:
+        assert alone <= memory.BASE_BYTES + needed
+        assert kept <= memory.BASE_BYTES + 2 * needed
+
+
+@linux
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_is_declared_is_no_fancy(used, name):
+    _, _, needed, alone, kept = [one for one in used if one[0] == name][-1]
+    assert needed <= 10 * max(alone, kept) + memory.BASE_BYTES
+
+
+@linux
+def test_too_little_memory_is_refused_uncharged(tmp_path):
+    found = found_by(measuring, "refused", tmp_path)
+    assert [one[0] for one in found] == list(MECHANISMS)
+    for name, alone, kept, before, after in found:
+        for said, consequence in ((alone, "drawn"), (kept, "charged")):
+            assert said.startswith(f"{name} on 16,384 cells"), said
+            assert f"can be had; nothing was {consequence}. Use fewer cells" in said
+        assert (before, after) == ("0", "1")
+
+
+def laplace(domain=LINE, **options):
+    policy = bf.policies.Full(domain)
+    return bf.Laplace(policy, bf.workloads.Identity(domain), epsilon=1, **options)
+
+
+def test_the_need_is_stated_with_what_there_is(monkeypatch):
+    monkeypatch.setattr(memory, "memory_room", lambda: 2.0**20)
+    with pytest.raises(SizeError, match=r"need \d+ MiB .* and 1 MiB can be had; noth"):
+        laplace().release(np.ones(64))
+    ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.Full(LINE))
+    with pytest.raises(SizeError, match="nothing was charged"):
+        ledger.release(laplace(), np.ones(64))
+    with pytest.raises(SizeError, match="nothing was charged"):
+        ledger.release_disjoint([(laplace(), np.ones(64))])
+    assert ledger.spent == 0
+    assert ledger.history() == []
+
+
+def test_a_ledger_asks_for_twice_as_much(monkeypatch):
+    line = bf.Domain(2**20)
+    made = laplace(line)
+    made.release(np.ones(2**20))
+    needed = made.memory_needed()
+    room = memory.BASE_BYTES + 1.5 * needed
+    monkeypatch.setattr(memory, "memory_room", lambda: room)
+    memory.check_memory(needed, "a release", "nothing happened")
+    ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
+    with pytest.raises(SizeError, match="rehearsed, drawn and kept"):
+        ledger.release(made, np.ones(2**20))
+    assert ledger.spent == 0
+
+
+def test_parts_of_one_request_add_up(monkeypatch):
+    made = laplace(bf.Domain(2**20))
+    needed = made.memory_needed()
+    room = memory.BASE_BYTES + 5.0 * needed
+    monkeypatch.setattr(memory, "memory_room", lambda: room)
+    ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
+    with pytest.raises(SizeError, match="on 3,145,728 cells"):
+        ledger.release_disjoint([(made, np.ones(2**20))] * 3)
+    assert ledger.spent == 0
+
+
+def test_an_unused_compiler_needs_room_too(monkeypatch):
+    monkeypatch.setattr(memory, "memory_room", lambda: 2.0**28)
+    monkeypatch.setattr(memory, "sys", SimpleNamespace(modules={"numba": None}))
+    memory.check_memory(0, "a release", "nothing happened")
+    monkeypatch.setattr(memory, "sys", SimpleNamespace(modules={}))
+    with pytest.raises(SizeError, match="704 MiB"):
+        memory.check_memory(0, "a release", "nothing happened")
+
+
+@pytest.mark.parametrize("shape", [(64,), (16, 16), (13, 29), (6, 7, 8)])
+def test_pieces_of_rectangles_are_bounded(shape):
+    domain = bf.Domain(shape)
+    asked = bf.workloads.Rectangles.random(domain, 100, rng=3)
+    form = asked.explicit_form(curve(domain))
+    assert form.pointers[-1] <= memory.query_pieces(asked)
+
+
+def test_pieces_of_other_queries():
+    grid = bf.Domain((4, 4))
+    workloads = bf.workloads
+    for formula in (workloads.AllRanges(LINE), workloads.Identity(grid)):
+        assert memory.query_pieces(formula) == 0
+    assert memory.query_pieces(workloads.Ranges(LINE, [0, 2], [5, 9])) == 2
+    assert memory.query_pieces(workloads.Linear(LINE, np.eye(64)[:3])) == 3
+    assert memory.query_pieces(workloads.Marginals(grid, [0])) == 16
+
+
+def test_sizes_and_no_data_decide():
+    small, large = laplace().memory_needed(), laplace(bf.Domain(128)).memory_needed()
+    assert large == 2 * small
+    assert laplace(on="edges").memory_needed() - small == memory.PIECE_BYTES * 63 * 32
+
+
+def test_limits_of_container_and_system_are_read(tmp_path):
+    assert memory._container_room(str(tmp_path)) == float("inf")
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("900\n")
+    (tmp_path / "memory.stat").write_text("anon 700\ninactive_file 150\n")
+    assert memory._container_room(str(tmp_path)) == 250
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory._container_room(str(tmp_path)) == float("inf")
+    table = tmp_path / "meminfo"
+    assert memory._free_memory(str(table)) == float("inf")
+    table.write_text("MemTotal:  9 kB\nMemAvailable:  5 kB\n")
+    assert memory._free_memory(str(table)) == 5 * 1024
+    assert memory.memory_room() > 0

@@ -1,0 +1,196 @@
+"""Scales, the discrete law, and the bounds that intervals rest on."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blowfish_fast.measure.noise import (
+    Scales,
+    Spread,
+    budget_unit,
+    chernoff_half_width,
+    chernoff_tail,
+    integer_weights,
+    laplace_mean_size,
+    laplace_sum_half_width,
+    laplace_variance,
+    measured_rows,
+    one_draw_half_width,
+    scales_within,
+    without_rounding,
+)
+
+
+def law(width, reach=4000):
+    values = np.arange(-reach, reach + 1)
+    mass = np.exp(-np.abs(values) / width)
+    return values, mass / mass.sum()
+
+
+@pytest.mark.parametrize("width", [0.05, 0.3, 1.0, 7.0, 40.0])
+def test_variance_and_mean_size_are_those_of_the_law(width):
+    values, mass = law(width)
+    assert laplace_variance(width) == pytest.approx((values**2 * mass).sum(), rel=1e-9)
+    assert laplace_mean_size(width) == pytest.approx(
+        (np.abs(values) * mass).sum(), rel=1e-9
+    )
+
+
+def test_variance_at_scale_one_is_092_of_the_continuous_one():
+    assert laplace_variance(1.0) / 2 == pytest.approx(0.92, abs=0.005)
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+    st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(10**4)),
+)
+def test_rates_never_overspend(weights, epsilon):
+    whole = integer_weights(np.array(weights))
+    worst = int(whole.sum())
+    exact = np.zeros(whole.size, dtype=bool)
+    scales = scales_within(whole, worst, epsilon, exact)
+    assert Fraction(int(scales.rates.sum()), scales.unit) <= epsilon
+    if worst and max(weights) > 1e-3:
+        spent = Fraction(int(scales.rates.sum()), scales.unit)
+        assert spent >= epsilon * (1 - Fraction(1, 10**4))
+
+
+def test_exact_rows_have_no_noise_and_unmeasured_rows_no_weight():
+    scales = Scales(np.array([4, 0, 0]), 8, np.array([False, False, True]))
+    assert scales.widths.tolist() == [2.0, 0.0, 0.0]
+    assert scales.variances[1] == math.inf
+    assert scales.variances[2] == 0.0
+    assert scales.measured.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
+@pytest.mark.parametrize("terms", [1, 2, 5])
+def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
+    _, mass = law(width, 400)
+    total = mass
+    for _ in range(terms - 1):
+        total = np.convolve(total, mass)
+    reach = np.arange(total.size) - total.size // 2
+    spread = Spread(
+        np.array([terms * float(laplace_variance(width))]),
+        np.array([terms * width**2]),
+        np.array([width]),
+    )
+    for miss in (0.2, 0.05, 0.001):
+        half = float(chernoff_half_width(spread, miss)[0])
+        assert total[np.abs(reach) > half].sum() <= miss
+        bound = float(chernoff_tail(np.array([half]), spread)[0])
+        assert bound <= miss
+        # Tight enough to be useful: a distance 2.5 times shorter is missed more often.
+        if width >= 6:
+            assert total[np.abs(reach) > half / 2.5].sum() > miss
+
+
+@pytest.mark.parametrize("miss", [0.5, 0.05, 1e-3, 1e-12])
+def test_half_widths_are_those_of_a_plain_bisection_to_the_last_bit(miss):
+    rng = np.random.default_rng(5)
+    largest = np.exp(rng.uniform(-20.0, 30.0, 300)) * (rng.random(300) > 0.05)
+    square = largest**2 * np.exp(rng.uniform(0.0, 25.0, 300))
+    spread = Spread(square, square, largest)
+    low, high = np.zeros(300), np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        enough = chernoff_tail(middle, spread) <= miss
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+    half = chernoff_half_width(spread, miss)
+    assert (half == high * (1.0 + 2.0**-30)).all()
+
+
+@pytest.mark.parametrize("rates", [[5, 5, 0], [0, 5, 7], [5, 0, 7], [0, 0, 0], [1]])
+def test_measured_rows_are_found_together_or_apart(rates):
+    scales = Scales(np.array(rates), 8, np.zeros(len(rates), dtype=np.bool_))
+    rows = np.arange(len(rates))
+    assert rows[measured_rows(scales)].tolist() == rows[scales.measured].tolist()
+    assert isinstance(measured_rows(scales), slice) == (rates != [5, 0, 7])
+
+
+@pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_one_heavy_draw_is_bounded_above_and_closely(width, others):
+    # One draw weighs 4, the others 1: the sum lives on the integers.
+    _, mass = law(width, 120)
+    total = np.zeros(4 * (mass.size - 1) + 1)
+    total[::4] = mass
+    for _ in range(others):
+        total = np.convolve(total, mass)
+    reach = np.abs(np.arange(total.size) - total.size // 2)
+    square = (16 + others) * width**2
+    spread = Spread(np.ones(1), np.array([square]), np.array([4 * width]))
+    for miss in (0.2, 0.05, 0.001):
+        half = float(one_draw_half_width(spread, width, miss)[0])
+        assert total[reach > half].sum() <= miss
+        if width >= 6:
+            assert total[reach > half / 1.5].sum() > miss
+
+
+def test_the_bound_for_one_heavy_draw_knows_when_there_is_none():
+    even = Spread(np.ones(1), np.array([3.0]), np.array([1.0]))
+    assert one_draw_half_width(even, 1.0, 0.05)[0] == math.inf
+
+
+def test_without_noise_the_interval_is_a_point():
+    none = Spread(np.zeros(2), np.zeros(2), np.zeros(2))
+    assert chernoff_half_width(none, 0.05).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 6.0, 25.0])
+def test_the_law_of_a_sum_gives_the_smallest_half_width(width):
+    _, mass = law(width, 1500)
+    total = np.array([1.0])
+    for terms in range(1, 6):
+        total = np.convolve(total, mass)
+        distance = np.abs(np.arange(total.size) - total.size // 2)
+        for miss in (0.5, 0.05, 0.001):
+            half = float(laplace_sum_half_width(width, np.array([terms]), miss)[0])
+            assert total[distance > half].sum() <= miss
+            assert half == 0 or total[distance > half - 1].sum() > miss * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("width", [1e-12, 1e-6, 1e-3])
+def test_the_chernoff_bound_of_tiny_noise_far_away_vanishes(width):
+    spread = Spread(np.ones(1), np.array([3.0 * width**2]), np.array([width]))
+    assert chernoff_tail(np.array([5.0]), spread)[0] < 1e-300
+    assert chernoff_tail(np.array([20 * width]), spread)[0] < 1e-5
+
+
+def test_long_sums_are_rounded_up_and_stay_below_the_chernoff_bound():
+    terms = np.array([0, 65, 100, 5000, 10**6])
+    half = laplace_sum_half_width(2.0, terms, 0.05)
+    assert half[0] == 0
+    assert (np.diff(half) > 0).all()
+    bound = chernoff_half_width(Spread(terms * 1.0, terms * 4.0, np.full(5, 2.0)), 0.05)
+    assert (half[1:] < bound[1:]).all()
+    deviation = np.sqrt(terms * float(laplace_variance(2.0)))
+    assert half[1:] / deviation[1:] == pytest.approx(1.96, rel=0.03)
+
+
+def test_misses_below_the_error_of_the_transform_are_left_to_the_bound():
+    assert laplace_sum_half_width(2.0, np.array([3]), 1e-12)[0] == math.inf
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.1", "0.5", "1", "1.7", "100"])
+def test_a_budget_is_counted_in_about_two_billion_steps(epsilon):
+    unit = budget_unit(Fraction(epsilon))
+    assert unit & (unit - 1) == 0
+    assert 2**30 < Fraction(epsilon) * unit <= 2**31
+
+
+def test_answers_without_noise_lose_their_rounding_and_no_others():
+    estimate = np.full(4096, 1e6)
+    answers = np.array([7.0001, 7.0001, 2.4, -3.0])
+    noise = np.array([0.0, 2.0, 0.0, 0.0])
+    found = without_rounding(answers, noise, estimate)
+    assert found.tolist() == [7.0, 7.0001, 2.4, -3.0]
+    # Beside few records a ten-thousandth is no rounding.
+    assert without_rounding(answers, noise, np.ones(4)).tolist() == answers.tolist()

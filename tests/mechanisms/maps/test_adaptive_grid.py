@@ -1,0 +1,151 @@
+"""AdaptiveGrid end to end: two levels, one fit, every step paid for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.audit import audit_measurements
+from blowfish_fast.audit.invariants import audit_invariants
+from blowfish_fast.errors import DataDependentError, InputError
+from blowfish_fast.measure.strategies import NodeTree
+from blowfish_fast.measure.strategies.trees.grid_plan import RoughTotal
+from blowfish_fast.mechanisms.maps import adaptive_grid
+from tests.reference.parent_tree import dense_fit
+
+GRID = bf.Domain((40, 30))
+BOXES = bf.workloads.Rectangles.random(GRID, 12, rng=1)
+COUNTS = np.random.default_rng(3).poisson(1, (40, 30))
+COUNTS[5:15, 5:15] += 60
+POLICIES = [bf.policies.AddRemove, bf.policies.Full]
+
+
+def small(policy, **given):
+    return bf.AdaptiveGrid(policy(GRID), BOXES, epsilon="0.5", fewest_parts=4, **given)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
+def test_both_levels_are_fitted_together(policy):
+    release = small(policy).release(COUNTS, rng=1)
+    (single,) = release.measurements
+    rows = single.noisy.astype(float)
+    leaves = dense_fit(rows, single.scales.variances, single.strategy.parents)
+    estimate = single.buckets.expand(leaves).reshape(40, 30)
+    np.testing.assert_allclose(release.estimate, estimate, atol=1e-3)
+    if policy is bf.policies.Full:
+        assert release.estimate.sum() == pytest.approx(COUNTS.sum())
+        assert single.scales.exact[-1]
+
+
+def test_dense_boxes_are_cut_finer():
+    release = small(bf.policies.AddRemove).release(COUNTS, rng=1)
+    sizes = release.measurements[0].buckets.sizes
+    labels = release.measurements[0].buckets.labels.reshape(40, 30)
+    assert release.details["parts"].tolist() == [4, 4]
+    assert sizes[labels[10, 10]] < sizes[labels[35, 25]]
+    assert release.details["buckets"] == sizes.size
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
+def test_intervals_hold_given_the_boxes(policy):
+    mechanism, confidence, trials = small(policy), 0.9, 200
+    inside = np.zeros(BOXES.queries)
+    squares, predicted = 0.0, 0.0
+    for seed in range(trials):
+        release = mechanism.release(COUNTS, rng=seed)
+        buckets = release.measurements[0].buckets
+        even = buckets.expand(buckets.sum(COUNTS.reshape(-1)).astype(float))
+        truth = BOXES.answer(even.reshape(40, 30))
+        low, high = release.intervals(BOXES, confidence).T
+        inside += (low <= truth) & (truth <= high)
+        squares += np.square(release.answer(BOXES) - truth).sum()
+        predicted += np.square(release.standard_errors(BOXES)).sum()
+    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
+    assert inside.min() / trials >= confidence - slack
+    assert squares == pytest.approx(predicted, rel=0.25)
+
+
+def test_every_step_is_charged():
+    mechanism = small(bf.policies.AddRemove, total_share="0.2", first_share="0.25")
+    prices = audit_measurements(mechanism, COUNTS)
+    charged = [price.charged for price in prices[:3]]
+    assert charged == [Fraction(1, 10), Fraction(1, 10), Fraction(3, 10)]
+    assert all(price.passed for price in prices)
+    given = small(bf.policies.AddRemove, records=1000)
+    assert [price.charged for price in audit_measurements(given, COUNTS)[:2]] == [
+        Fraction(1, 5),
+        Fraction(3, 10),
+    ]
+
+
+def test_a_second_level_that_reads_exact_counts_is_caught(monkeypatch):
+    """Planted: the finer grid follows true counts of the coarse boxes."""
+    mechanism = small(bf.policies.AddRemove)
+    assert audit_invariants(mechanism, COUNTS) == []
+    right = bf.AdaptiveGrid._fine
+
+    def exact(self, private, coarse, first):
+        totals = coarse.placed.buckets.sum(private._counts)
+        noisy = first.noisy.copy()
+        noisy[: totals.size] = totals
+        return right(self, private, coarse, first._replace(noisy=noisy))
+
+    monkeypatch.setattr(bf.AdaptiveGrid, "_fine", exact)
+    found = [breach.invariant for breach in audit_invariants(mechanism, COUNTS)]
+    assert "post-processing only" in found
+
+
+def test_an_exact_number_of_records_is_caught(monkeypatch):
+    """Planted, as in public code."""
+
+    def exact(private, records, *, epsilon):
+        return RoughTotal(float(private._counts.sum()), None)
+
+    monkeypatch.setattr(adaptive_grid, "rough_total", exact)
+    found = audit_invariants(small(bf.policies.AddRemove), COUNTS)
+    assert "post-processing only" in [breach.invariant for breach in found]
+
+
+def test_parallel_composition_across_regions_is_caught(monkeypatch):
+    """Planted: a move pays in one region only."""
+    right = NodeTree.worst_edge
+
+    def one_side(self, weights, policy):
+        return right(self, weights, bf.policies.AddRemove(policy.domain))
+
+    monkeypatch.setattr(NodeTree, "worst_edge", one_side)
+    mechanism, data = bf.AdaptiveGrid.example(
+        bf.Domain(7), bf.policies.Full(bf.Domain(7)), 1
+    )
+    assert not all(price.passed for price in audit_measurements(mechanism, data))
+
+
+def test_large_epsilon_gives_back_the_cells():
+    for policy in POLICIES:
+        mechanism = bf.AdaptiveGrid(policy(GRID), BOXES, epsilon=100_000)
+        found = mechanism.release(COUNTS + 1, rng=1).estimate
+        np.testing.assert_allclose(found, COUNTS + 1, atol=1e-3)
+
+
+def test_zero_records_are_no_trouble():
+    for policy in POLICIES:
+        release = small(policy).release(np.zeros((40, 30), int), rng=1)
+        assert np.isfinite(release.estimate).all()
+
+
+def test_parameters_that_make_no_sense_are_refused():
+    policy = bf.policies.AddRemove(GRID)
+    with pytest.raises(DataDependentError):
+        bf.AdaptiveGrid(policy, BOXES, epsilon=1, records=100).expected_error()
+    for given in (
+        {"constant": 0},
+        {"fine_constant": -1},
+        {"fewest_parts": 0},
+        {"first_share": 1},
+        {"records": "many"},
+    ):
+        with pytest.raises(InputError, match=next(iter(given))):
+            bf.AdaptiveGrid(policy, BOXES, epsilon=1, **given)

@@ -1,0 +1,135 @@
+"""QuadTree end to end: any shape, geometric shares, error as predicted, pruning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.strategies import NodeTree
+
+POLICIES = [bf.policies.AddRemove, bf.policies.Full]
+GRID = bf.Domain((5, 7))
+BOXES = bf.workloads.Rectangles.random(GRID, 12, rng=1)
+COUNTS = np.arange(35).reshape(5, 7) * 3 % 17
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
+def test_measured_error_is_the_predicted_one_and_intervals_hold(policy):
+    mechanism = bf.mechanisms.QuadTree(policy(GRID), BOXES, epsilon=0.8, fit=None)
+    truth, trials, confidence = BOXES.answer(COUNTS), 1000, 0.9
+    errors = np.empty((trials, BOXES.queries))
+    for seed in range(trials):
+        release = mechanism.release(COUNTS, rng=seed)
+        errors[seed] = release.answer(BOXES) - truth
+    measured = np.square(errors).mean(axis=0)
+    expected = mechanism.expected_error()
+    assert measured[expected > 0] / expected[expected > 0] == pytest.approx(
+        1.0, abs=0.3
+    )
+    assert measured.sum() == pytest.approx(mechanism.expected_total_error(), rel=0.08)
+    half = np.diff(release.intervals(BOXES, confidence)).ravel() / 2
+    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
+    assert (np.abs(errors) <= half + 1e-9).mean(axis=0).min() >= confidence - slack
+
+
+@pytest.mark.parametrize("shape", [(1,), (9,), (1, 9), (3, 50), (16, 16), (3, 4, 5)])
+def test_large_epsilon_gives_back_any_shape(shape, generator):
+    """Public code takes the side from the square root of the cells."""
+    domain = bf.Domain(shape)
+    counts = generator.integers(0, 30, shape)
+    for policy in POLICIES:
+        mechanism = bf.mechanisms.QuadTree(
+            policy(domain), bf.workloads.Identity(domain), epsilon=10_000
+        )
+        np.testing.assert_allclose(
+            mechanism.release(counts, rng=1).estimate, counts, atol=1e-6
+        )
+
+
+def test_b3_shares_are_geometric():
+    domain = bf.Domain((1024, 1024))
+    policy = bf.policies.AddRemove(domain)
+    mechanism = bf.mechanisms.QuadTree(policy, bf.workloads.Total(domain), epsilon=1)
+    scales = (
+        mechanism.release(np.zeros((1024, 1024), int), rng=1).measurements[0].scales
+    )
+    shares = scales.rates / scales.unit
+    assert shares[0] == pytest.approx(0.223933, abs=1e-6)
+    assert shares[-1] == pytest.approx(0.022217, abs=1e-6)
+
+
+def test_under_full_the_total_is_exact_and_a_move_pays_twice():
+    release = bf.mechanisms.QuadTree(bf.policies.Full(GRID), BOXES, epsilon=1).release(
+        COUNTS, rng=1
+    )
+    assert release.estimate.sum() == pytest.approx(COUNTS.sum())
+    scales = release.measurements[0].scales
+    assert scales.exact.tolist() == [False] * (scales.exact.size - 1) + [True]
+    strategy = release.measurements[0].strategy
+    cost = strategy.cost(bf.policies.Full(bf.Domain(35)), scales)
+    assert 0.999 < float(cost) <= 1.0
+
+
+def test_variances_are_propagated(monkeypatch):
+    """Public code averages with the raw budgets of the levels: more error."""
+    mechanism = bf.mechanisms.QuadTree(
+        bf.policies.AddRemove(bf.Domain((16, 16))),
+        bf.workloads.Rectangles.random(bf.Domain((16, 16)), 60, rng=2),
+        epsilon=1,
+        fit=None,
+    )
+    counts = np.full((16, 16), 3)
+    truth = mechanism.workload.answer(counts)
+
+    def error():
+        found = [
+            mechanism.release(counts, rng=seed).answer(mechanism.workload) - truth
+            for seed in range(60)
+        ]
+        return np.square(found).mean()
+
+    exact = error()
+
+    def equal(self, noisy, scales):
+        return NodeTree.fit(
+            self, noisy, scales._replace(rates=np.ones_like(scales.rates))
+        )[: self.leaves]
+
+    monkeypatch.setattr(NodeTree, "infer", equal)
+    assert exact < error()
+
+
+def test_pruning_helps_on_a_sparse_map_and_keeps_the_linear_answer(generator):
+    domain = bf.Domain((64, 64))
+    counts = np.zeros((64, 64), int)
+    counts[10:14, 20:24] = generator.poisson(400, (4, 4))
+    asked = bf.workloads.Rectangles.random(domain, 200, rng=1)
+    policy = bf.policies.AddRemove(domain)
+    truth = asked.answer(counts)
+    pruned = bf.mechanisms.QuadTree(policy, asked, epsilon="0.1")
+    linear = bf.mechanisms.QuadTree(policy, asked, epsilon="0.1", fit=None)
+    releases = pruned.release(counts, rng=5), linear.release(counts, rng=5)
+    far = [np.abs(one.answer(asked) - truth).mean() for one in releases]
+    assert far[0] < far[1] / 3
+    np.testing.assert_allclose(
+        releases[0].intervals(asked), releases[1].intervals(asked)
+    )
+    assert releases[0].estimate.sum() == pytest.approx(releases[1].estimate.sum())
+
+
+def test_a_release_is_a_function_of_its_seed():
+    mechanism = bf.mechanisms.QuadTree(bf.policies.AddRemove(GRID), BOXES, epsilon=1)
+    first, second, other = (
+        mechanism.release(COUNTS, rng=seed).estimate for seed in (1, 1, 2)
+    )
+    assert (first == second).all()
+    assert (first != other).any()
+
+
+def test_unknown_fits_are_refused():
+    with pytest.raises(InputError, match="prune"):
+        bf.mechanisms.QuadTree(
+            bf.policies.AddRemove(GRID), BOXES, epsilon=1, fit="clip"
+        )

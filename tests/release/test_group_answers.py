@@ -1,0 +1,123 @@
+"""Answers that carry their intervals."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.group_answers import Answer, GroupedAnswers, Quotient
+
+
+def grouped(asked):
+    def bounds(confidence):
+        asked.append(confidence)
+        return np.array([[0.0, 2.0], [3.0, 9.0]])
+
+    return GroupedAnswers(
+        ["town"], [["Bern", "Chur"]], "count", np.array([1.0, 6.0]), bounds
+    )
+
+
+def test_an_answer_is_a_number():
+    answer = Answer(2.5, lambda confidence: (confidence, 9.0))
+    assert answer + 1 == 3.5
+    assert f"{answer:.1f}" == str(answer) == "2.5"
+    assert answer.interval(0.5) == (0.5, 9.0)
+    assert repr(answer) == "Answer(2.5)"
+    assert type(pickle.loads(pickle.dumps(answer))) is float
+
+
+def test_groups_share_one_computation_of_intervals():
+    asked = []
+    answers = grouped(asked)
+    assert dict(answers) == {"Bern": 1.0, "Chur": 6.0}
+    assert answers["Chur"].interval() == (3.0, 9.0)
+    assert answers["Bern"].interval() == (0.0, 2.0)
+    assert asked == [0.95]
+    answers.intervals(0.9, simultaneous=True)
+    np.testing.assert_allclose(asked[-1], 0.95)
+    assert "Genf" not in answers
+    with pytest.raises(InputError, match="no group 'Genf'"):
+        answers["Genf"]
+    assert repr(answers) == "GroupedAnswers(count by town: 2 groups)"
+
+
+def test_printing_shows_the_answers_with_their_intervals(monkeypatch):
+    assert str(grouped([])).splitlines() == [
+        "town  count  low  high",
+        "Bern      1    0     2",
+        "Chur      6    3     9",
+    ]
+    assert "<td" in grouped([])._repr_html_()
+
+    def unknown(confidence):
+        raise IntervalError("not linear")
+
+    bare = GroupedAnswers(["a"], [["<b>"]], "mean", np.array([0.5]), unknown, of="pay")
+    assert str(bare) == "a    mean\n<b>   0.5"
+    assert repr(bare) == "GroupedAnswers(mean of pay by a: 1 groups)"
+    assert "&lt;b&gt;" in bare._repr_html_()
+    monkeypatch.setattr("blowfish_fast.release.group_answers.MOST_PRINTED", 1)
+    asked = []
+    assert "low" not in str(grouped(asked))
+    assert asked == []
+
+
+def test_groups_become_a_table():
+    table = grouped([]).to_table()
+    assert list(table.columns) == ["town", "count", "low", "high"]
+    assert list(grouped([]).to_table(confidence=None).columns) == ["town", "count"]
+    pytest.importorskip("pandas")
+    assert grouped([]).to_pandas().shape == (2, 4)
+    pytest.importorskip("pyarrow")
+    assert grouped([]).to_arrow().num_rows == 2
+    pytest.importorskip("polars")
+    assert grouped([]).to_polars(None).columns == ["town", "count"]
+
+
+NUMBERS = st.floats(-50, 50)
+
+
+@settings(deadline=None, max_examples=100)
+@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1), st.floats(0, 1))
+def test_every_quotient_of_two_covered_numbers_is_covered(a, b, c, d, over, under):
+    low, high = min(a, b), max(a, b)
+    least, most = min(c, d), max(c, d)
+    quotient = Quotient(
+        lambda confidence: np.array([[low, high]]),
+        lambda confidence: np.array([[least, most]]),
+        lowest=-1000.0,
+        highest=1000.0,
+        centre=2.0,
+    )
+    start, end = quotient.bounds(0.9)[0]
+    first = low + over * (high - low)
+    second = least + under * (most - least)
+    if second > 1e-3:
+        value = min(max(2.0 + first / second, -1000.0), 1000.0)
+        assert start - 1e-6 * (1 + abs(value)) <= value
+        assert value <= end + 1e-6 * (1 + abs(value))
+    assert -1000.0 <= start <= end <= 1000.0
+
+
+def test_an_exact_count_leaves_all_the_doubt_to_the_sum():
+    asked = []
+
+    def dividend(confidence):
+        asked.append(confidence)
+        return np.array([[1.0, 3.0]])
+
+    exact = Quotient(
+        dividend,
+        lambda confidence: np.array([[2.0, 2.0]]),
+        lowest=0.0,
+        highest=9.0,
+        centre=0.0,
+    )
+    assert exact.bounds(0.9).tolist() == [[0.5, 1.5]]
+    assert asked == [0.9]

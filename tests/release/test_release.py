@@ -1,0 +1,276 @@
+"""Releases: public values, answers, files."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blowfish_fast as bf
+from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.mechanisms.registry import MECHANISMS
+
+
+def pickled(release):
+    return pickle.loads(pickle.dumps(release))
+
+
+GRID = bf.Domain((6, 7), names=("north", "east"))
+ASKED = bf.workloads.Rectangles.random(GRID, 20, rng=1)
+COUNTS = np.arange(42).reshape(6, 7)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return bf.Dawa(
+        bf.policies.Full(GRID), ASKED, epsilon=0.7, fit="non_negative"
+    ).release(COUNTS, rng=1)
+
+
+@pytest.fixture(scope="module")
+def saved(release, tmp_path_factory):
+    path = tmp_path_factory.mktemp("releases") / "city.release"
+    release.save(path)
+    return path
+
+
+def test_a_saved_release_answers_as_before(release, saved):
+    again = bf.Release.load(saved)
+    assert (again.estimate == release.estimate).all()
+    assert (again.intervals(ASKED) == release.intervals(ASKED)).all()
+    assert (again.standard_errors(ASKED) == release.standard_errors(ASKED)).all()
+    assert again.guarantee == release.guarantee
+    assert again.domain == GRID
+    assert dict(again.details).keys() == dict(release.details).keys()
+    assert str(again.guarantee.epsilon) == "7/10"
+    assert not again.private
+
+
+def test_the_file_holds_no_pickle_and_no_true_count(saved):
+    with zipfile.ZipFile(saved) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                assert array.dtype.kind in "ifb"
+                assert array.shape != COUNTS.shape or (array != COUNTS).any()
+
+
+def test_plain_data_goes_through_json(release):
+    data = json.loads(json.dumps(release.to_dict()))
+    assert data["mechanism"] == "dawa"
+    assert "eps = 0.7" in data["promise"]
+    assert np.shape(data["estimate"]) == (6, 7)
+
+
+def test_estimates_cannot_be_changed(release):
+    with pytest.raises(ValueError, match="read-only"):
+        release.estimate[0, 0] = 1
+    with pytest.raises(TypeError):
+        release.details["edges"] = 1
+
+
+def test_misfits_are_refused(release):
+    with pytest.raises(DomainError, match=r"over release\.domain"):
+        release.answer(bf.workloads.Identity(bf.Domain((6, 7))))
+    with pytest.raises(DomainError, match="ask a workload"):
+        release.answer([1, 2])
+    with pytest.raises(bf.BlowfishError, match="confidence"):
+        release.intervals(ASKED, confidence=1.5)
+
+
+def test_a_release_that_covers_nothing_has_no_intervals(release):
+    from dataclasses import replace
+
+    with pytest.raises(IntervalError, match="no interval"):
+        replace(release, covers="nothing").intervals(ASKED)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ReleaseFileError, match="no release file"):
+        bf.Release.load(tmp_path / "none")
+
+
+def test_a_newer_format_is_refused(saved, tmp_path):
+    path = _changed(saved, tmp_path, lambda content: content.update(format=99))
+    with pytest.raises(ReleaseFileError, match="format 99"):
+        bf.Release.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("domain"),
+        lambda content: content.update(covers="everything"),
+        lambda content: content.update(estimate=[1, 2]),
+        lambda content: content["measurements"][0].update(kind="spell"),
+        lambda content: content["measurements"][0].update(unit=0),
+        lambda content: content["measurements"][0].update(edges=[0, 3]),
+        lambda content: content["measurements"][0].update(rates={"array": "../x"}),
+        lambda content: content["guarantee"].update(epsilon="1/0"),
+        lambda content: content["domain"]["attributes"][0].update(size=2**40),
+        lambda content: content.update(unfitted=[3]),
+        lambda content: content["measurements"][0].update(order=[0] * 42),
+    ],
+)
+def test_damaged_files_are_refused(saved, tmp_path, change):
+    with pytest.raises(ReleaseFileError):
+        bf.Release.load(_changed(saved, tmp_path, change))
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_flipped_bytes_never_crash(saved, tmp_path_factory, data):
+    content = bytearray(saved.read_bytes())
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "file"
+    path.write_bytes(bytes(content))
+    try:
+        loaded = bf.Release.load(path)
+    except ReleaseFileError:
+        return
+    assert loaded.estimate.shape == loaded.domain.shape
+
+
+def test_a_failed_save_leaves_the_old_file(release, saved, tmp_path, monkeypatch):
+    path = tmp_path / "kept.release"
+    release.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(np, "save", _fail)
+    with pytest.raises(OSError, match="disk full"):
+        release.save(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["kept.release"]
+
+
+def _fail(*arguments, **settings):
+    raise OSError("disk full")
+
+
+def _changed(saved, folder, change):
+    path = folder / "changed.release"
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "release.json":
+                plain = json.loads(content)
+                change(plain)
+                content = json.dumps(plain).encode()
+            new.writestr(name, content)
+    return path
+
+
+def test_the_table_of_cells_holds_estimates_and_intervals(release):
+    table = release.to_table(confidence=0.9)
+    assert list(table.columns) == ["north", "east", "estimate", "low", "high"]
+    assert table["north"][8] == 1
+    assert table["east"][8] == 1
+    assert (table["estimate"] == release.estimate.reshape(-1)).all()
+    bounds = release.intervals(bf.workloads.Identity(GRID), 0.9)
+    assert (table["low"] == bounds[:, 0]).all()
+    assert list(release.to_table(confidence=None).columns)[-1] == "estimate"
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    assert release.to_pandas().shape == (42, 5)
+    assert release.to_arrow(None).num_columns == 3
+    pytest.importorskip("polars")
+    assert release.to_polars(None).width == 3
+
+
+def test_a_release_that_covers_nothing_has_a_table_without_intervals():
+    release = bf.mechanisms.Mwem(bf.policies.Full(GRID), ASKED, epsilon=1).release(
+        COUNTS, rng=1
+    )
+    assert list(release.to_table().columns) == ["north", "east", "estimate"]
+
+
+def test_notebooks_show_the_promise(release):
+    shown = release._repr_html_()
+    assert "eps = 0.7" in shown
+    assert "<b>Release(dawa" in shown
+
+
+def test_loaded_releases_are_asked_and_sampled_as_before(release, saved):
+    again = bf.Release.load(saved)
+    here, there = (one.where(north=slice(1, 3.5)) for one in (release, again))
+    assert here.count() == there.count()
+    assert here.count().interval() == there.count().interval()
+    assert release.sample(rng=3).to_dict() == again.sample(rng=3).to_dict()
+
+
+def test_cells_without_a_place_on_the_axis_have_no_quantiles():
+    ages = bf.Domain.from_edges([0, 10, 20], name="age").with_extra_cells(missing=True)
+    release = bf.Laplace(
+        bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1
+    ).release([3, 4, 5], rng=1)
+    for refused in (release.cdf, release.cdf_intervals):
+        with pytest.raises(DomainError, match="no place on it"):
+            refused()
+    for refused in (release.quantiles, release.quantile_intervals):
+        with pytest.raises(DomainError, match="no place on it"):
+            refused(0.5)
+    with pytest.raises(bf.BlowfishError, match="edges"):
+        bf.policies.Threshold(ages, theta=5, unit="value")
+
+
+def test_a_saved_release_can_be_read_like_any_new_file(release, tmp_path):
+    release.save(tmp_path / "release.blowfish")
+    (tmp_path / "plain").touch()
+    modes = [one.stat().st_mode for one in tmp_path.iterdir()]
+    assert len(modes) == 2
+    assert modes[0] == modes[1]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("name", ["kmeans", "kd_tree", "laplace", "mwem"])
+def test_releases_can_be_copied_and_pickled(name, copied):
+    grid = bf.Domain((4, 4))
+    mechanism, data = MECHANISMS[name].example(grid, bf.policies.Full(grid), 1)
+    release = mechanism.release(data, rng=1)
+    again = copied(release)
+    assert type(again) is type(release)
+    assert again.to_bytes() == release.to_bytes()
+
+
+def test_what_was_measured_cannot_be_written_over(release):
+    with pytest.raises(ValueError, match="read-only"):
+        release.measurements[0].noisy[0] = 0
+
+
+def test_a_promise_prints_shortly_on_many_cells():
+    line = bf.Domain.from_edges(range(2**16 + 1), name="value")
+    laplace = bf.Laplace(
+        bf.policies.Full(line), bf.workloads.Identity(line), epsilon=0.5
+    )
+    release = laplace.release(np.zeros(line.size, dtype=int), rng=1)
+    assert repr(release.guarantee) == (
+        "Guarantee(eps = 0.5, full, seeded: an experiment)"
+    )
+    assert len(release._repr_html_()) < 5000
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - {"kmeans"}))
+def test_intervals_of_public_totals_are_these_totals(name):
+    domain = bf.Domain(700)
+    counts = np.random.default_rng(3).integers(0, 10**6, 700)
+    total = bf.workloads.Total(domain)
+    for policy in (
+        bf.policies.Full(domain),
+        bf.policies.Blocks(domain, np.arange(700) // 7),
+    ):
+        mechanism, _ = MECHANISMS[name].example(domain, policy, 1)
+        found = mechanism.release(counts, rng=1)
+        if found.covers == "nothing" or len(found.measurements) != 1:
+            continue
+        low, high = found.intervals(total)[0]
+        assert low <= counts.sum() <= high
+        if high - low < 1e-6:
+            assert low == high == counts.sum()
