@@ -277,14 +277,10 @@ def test_names_in_prose_lead_to_the_one_entry_they_can_mean():
         == "blowfish_fast.Dawa.release"
     )
     assert (
-        entry_of("partitions.Matching", endings)
-        == "blowfish_fast.partitions.Matching"
+        entry_of("partitions.Matching", endings) == "blowfish_fast.partitions.Matching"
     )
     assert entry_of("Attribute", endings) == "blowfish_fast.policies.Attribute"
-    assert (
-        entry_of("explorer.Attribute", endings)
-        == "blowfish_fast.explorer.Attribute"
-    )
+    assert entry_of("explorer.Attribute", endings) == "blowfish_fast.explorer.Attribute"
     assert entry_of("release", endings) is None
     assert entry_of("not a name", endings) is None
 

@@ -11,9 +11,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+NOTHING: dict[str, str] = {}
+
 
 def attach(
-    package: str, homes: Mapping[str, str]
+    package: str, homes: Mapping[str, str], internal: Mapping[str, str] = NOTHING
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
@@ -24,6 +26,8 @@ def attach(
     homes : mapping
         From a module below the package to the names that it gives, with spaces
         between them; an empty text stands for the module itself, by its last name.
+    internal : mapping
+        The same for names that the package uses itself: reached alike, not public.
 
     Examples
     --------
@@ -35,6 +39,8 @@ def attach(
                if not names}  # fmt: skip
     attributes = {name: home for home, names in homes.items() for name in names.split()}
     public = sorted({*modules, *attributes} - {"__version__"})
+    for home, names in internal.items():
+        attributes |= dict.fromkeys(names.split(), home)
 
     def __getattr__(name: str) -> Any:
         if name in modules:

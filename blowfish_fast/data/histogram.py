@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_counts, malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError
@@ -107,12 +108,10 @@ class Histogram:
         Histogram(Domain(age: 4 cells), counts hidden)
         """
         _check_domain(domain)
-        from blowfish_fast.kernels.space.record_cells import count_into
-
         extended, rules = domain_with_rules(domain, outside, missing)
         counts = np.zeros(extended.size, dtype=np.int64)
         for cells in cell_blocks(extended, rules, columns):
-            count_into(counts, cells)
+            kernels.count_into(counts, cells)
         return cls._own(extended, counts.reshape(extended.shape))
 
     @classmethod

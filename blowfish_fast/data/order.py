@@ -13,6 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from blowfish_fast import kernels
+
 from .buckets import Buckets
 from .domain import Domain
 
@@ -30,6 +32,6 @@ def _curve(shape: tuple[int, ...]) -> Buckets:
     cells = int(np.prod(shape))
     if len(shape) == 1:
         return Buckets.single_cells(cells)
-    from blowfish_fast.kernels.space.hilbert import hilbert_order
-
-    return Buckets.single_cells(cells, hilbert_order(shape), curve=len(shape) == 2)
+    return Buckets.single_cells(
+        cells, kernels.hilbert_order(shape), curve=len(shape) == 2
+    )

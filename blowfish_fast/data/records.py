@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
@@ -136,20 +137,16 @@ def _targets(attribute: Attribute, rule: Rule) -> tuple[int, int, int]:
 
 
 def _by_edges(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
-    from blowfish_fast.kernels.space.record_cells import (
-        Targets,
-        cells_between_edges,
-        edge_guide,
-    )
-
-    guide = edge_guide(np.array(attribute.cuts, dtype=np.float64))
-    targets = Targets(*_targets(attribute, rule))
+    guide = kernels.edge_guide(np.array(attribute.cuts, dtype=np.float64))
+    targets = kernels.Targets(*_targets(attribute, rule))
 
     def place(column: Column) -> IntArray:
         read = _numbers if attribute.unit is None else _dates
         values = read(attribute, column)
         closed = attribute.unit is None
-        cells, strays = cells_between_edges(values, guide, targets, closed=closed)
+        cells, strays = kernels.cells_between_edges(
+            values, guide, targets, closed=closed
+        )
         refuse_strays(attribute, rule, outside=bool(strays[0]), missing=bool(strays[1]))
         return cells
 

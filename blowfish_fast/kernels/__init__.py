@@ -63,4 +63,42 @@ __getattr__, __dir__, __all__ = attach(
         "window_costs.window_matching": "window_mates",
         "window_costs.window_pinball": "window_pinball_costs",
     },
+    # Used inside the package; no promise of compatibility.
+    internal={
+        "fitting.isotonic_stretches": "isotonic_through",
+        "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
+        "nearest_clusters squared_distance_total",
+        "fitting.piecewise_fit": "piecewise_linear",
+        "graph.column_distance": "column_lengths furthest_in_pairs "
+        "furthest_in_windows repeated_columns",
+        "graph.constraint_cycles": "SEVERAL edge_changes longest_cycle "
+        "longest_open_path",
+        "graph.cut_moments": "edge_noise_moments",
+        "graph.edge_line_noise": "Energies line_energies line_levels",
+        "graph.graph_distance": "component_labels corner_distances pair_distances "
+        "reach_distances",
+        "graph.graph_tree": "path_crossings top_down_order",
+        "graph.quotient_graph": "adjacency clique_pairs group_members upper_pairs",
+        "graph.range_sensitivity": "largest_change_within largest_edge_separation "
+        "largest_separation range_coverage",
+        "partition.count_grid": "step_exponent",
+        "sampling.cost_choice": "NO_CANDIDATE",
+        "sampling.exponential_choice": "ABSENT",
+        "space.record_cells": "Targets cells_between_edges count_into edge_guide",
+        "space.rectangle_cover": "box_columns box_coverage largest_box_separation "
+        "step_slices",
+        "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
+        "transform.haar_spread": "most_rows",
+        "tree.block_trees": "trees_over_blocks worst_block_move",
+        "tree.ordered_hierarchy_inference": "hierarchy_least_squares",
+        "tree.ordered_hierarchy_spread": "hierarchy_variances",
+        "tree.parent_moments": "parent_tree_total_variance",
+        "tree.parent_tree": "heaviest_ways parent_totals renumbered",
+        "tree.row_leverage": "row_leverages",
+        "tree.tree_pruning": "pruned_leaves",
+        "tree_scaling.path_budget": "path_weights",
+        "tree_scaling.rectangle_weights": "rectangle_slack",
+        "window_costs.bisection_costs": "bisection_grid split_table",
+        "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",
+    },
 )

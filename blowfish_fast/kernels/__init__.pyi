@@ -1,16 +1,50 @@
 from .capi import c_entries as c_entries
 from .fitting.isotonic import isotonic_between as isotonic_between
 from .fitting.isotonic import isotonic_increasing as isotonic_increasing
+from .fitting.isotonic_stretches import isotonic_through as isotonic_through
 from .fitting.known_totals import non_negative_with_totals as non_negative_with_totals
+from .fitting.lloyd import assigned_totals as assigned_totals
+from .fitting.lloyd import cell_positions as cell_positions
+from .fitting.lloyd import cluster_totals as cluster_totals
+from .fitting.lloyd import nearest_clusters as nearest_clusters
+from .fitting.lloyd import squared_distance_total as squared_distance_total
 from .fitting.multiplicative_weights import pulled_masses as pulled_masses
 from .fitting.multiscale_fit import multiscale_cells as multiscale_cells
+from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
+from .graph.column_distance import column_lengths as column_lengths
+from .graph.column_distance import furthest_in_pairs as furthest_in_pairs
+from .graph.column_distance import furthest_in_windows as furthest_in_windows
+from .graph.column_distance import repeated_columns as repeated_columns
+from .graph.constraint_cycles import SEVERAL as SEVERAL
+from .graph.constraint_cycles import edge_changes as edge_changes
+from .graph.constraint_cycles import longest_cycle as longest_cycle
+from .graph.constraint_cycles import longest_open_path as longest_open_path
+from .graph.cut_moments import edge_noise_moments as edge_noise_moments
+from .graph.edge_line_noise import Energies as Energies
+from .graph.edge_line_noise import line_energies as line_energies
+from .graph.edge_line_noise import line_levels as line_levels
+from .graph.graph_distance import component_labels as component_labels
+from .graph.graph_distance import corner_distances as corner_distances
+from .graph.graph_distance import pair_distances as pair_distances
+from .graph.graph_distance import reach_distances as reach_distances
 from .graph.graph_tree import breadth_first_tree as breadth_first_tree
 from .graph.graph_tree import lowest_common as lowest_common
+from .graph.graph_tree import path_crossings as path_crossings
 from .graph.graph_tree import subtree_totals as subtree_totals
+from .graph.graph_tree import top_down_order as top_down_order
 from .graph.graph_tree import without_children as without_children
+from .graph.quotient_graph import adjacency as adjacency
+from .graph.quotient_graph import clique_pairs as clique_pairs
+from .graph.quotient_graph import group_members as group_members
+from .graph.quotient_graph import upper_pairs as upper_pairs
+from .graph.range_sensitivity import largest_change_within as largest_change_within
+from .graph.range_sensitivity import largest_edge_separation as largest_edge_separation
+from .graph.range_sensitivity import largest_separation as largest_separation
+from .graph.range_sensitivity import range_coverage as range_coverage
 from .partition.bucket_merge import merge_buckets as merge_buckets
 from .partition.count_grid import partition_grid as partition_grid
+from .partition.count_grid import step_exponent as step_exponent
 from .partition.dyadic_partition import (
     sample_dyadic_partition as sample_dyadic_partition,
 )
@@ -22,10 +56,12 @@ from .partition.kd_split import box_order as box_order
 from .partition.kd_split import median_boxes as median_boxes
 from .partition.kd_split import median_cuts as median_cuts
 from .partition.rectangle_partition import sample_rectangles as sample_rectangles
+from .sampling.cost_choice import NO_CANDIDATE as NO_CANDIDATE
 from .sampling.cost_choice import choose_by_cost as choose_by_cost
 from .sampling.discrete_laplace import geometric as geometric
 from .sampling.discrete_laplace import laplace as laplace
 from .sampling.discrete_laplace import subtract_geometric as subtract_geometric
+from .sampling.exponential_choice import ABSENT as ABSENT
 from .sampling.exponential_choice import choose as choose
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
@@ -36,26 +72,53 @@ from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order
 from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
 from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
+from .space.record_cells import Targets as Targets
+from .space.record_cells import cells_between_edges as cells_between_edges
+from .space.record_cells import count_into as count_into
+from .space.record_cells import edge_guide as edge_guide
+from .space.rectangle_cover import box_columns as box_columns
+from .space.rectangle_cover import box_coverage as box_coverage
+from .space.rectangle_cover import largest_box_separation as largest_box_separation
+from .space.rectangle_cover import step_slices as step_slices
 from .space.summed_area import fractional_rectangle_sums as fractional_rectangle_sums
 from .space.summed_area import rectangle_sums as rectangle_sums
 from .space.summed_area import summed_area_table as summed_area_table
+from .transform.fourier_rows import STEP_BITS as STEP_BITS
+from .transform.fourier_rows import circle_sums as circle_sums
+from .transform.fourier_rows import heaviest_column as heaviest_column
+from .transform.fourier_rows import largest_turn as largest_turn
 from .transform.haar_moments import haar_total_variance as haar_total_variance
 from .transform.haar_spread import haar_spread_boxes as haar_spread_boxes
+from .transform.haar_spread import most_rows as most_rows
 from .transform.haar_transform import haar_cell_variances as haar_cell_variances
 from .transform.haar_transform import haar_cells as haar_cells
 from .transform.haar_transform import haar_coefficients as haar_coefficients
 from .transform.haar_transform import haar_path_sums as haar_path_sums
 from .transform.haar_transform import haar_rows as haar_rows
 from .transform.haar_transform import haar_worst_move as haar_worst_move
+from .tree.block_trees import trees_over_blocks as trees_over_blocks
+from .tree.block_trees import worst_block_move as worst_block_move
+from .tree.ordered_hierarchy_inference import (
+    hierarchy_least_squares as hierarchy_least_squares,
+)
+from .tree.ordered_hierarchy_spread import hierarchy_variances as hierarchy_variances
 from .tree.parent_fit import parent_tree_fit as parent_tree_fit
+from .tree.parent_moments import (
+    parent_tree_total_variance as parent_tree_total_variance,
+)
 from .tree.parent_spread import parent_tree_spread as parent_tree_spread
+from .tree.parent_tree import heaviest_ways as heaviest_ways
 from .tree.parent_tree import leaf_first_numbers as leaf_first_numbers
+from .tree.parent_tree import parent_totals as parent_totals
+from .tree.parent_tree import renumbered as renumbered
 from .tree.parent_tree import tree_of_parents as tree_of_parents
+from .tree.row_leverage import row_leverages as row_leverages
 from .tree.tree_inference import tree_least_squares as tree_least_squares
 from .tree.tree_inference import tree_totals as tree_totals
 from .tree.tree_moments import tree_total_variance as tree_total_variance
 from .tree.tree_paths import heaviest_pair as heaviest_pair
 from .tree.tree_paths import heaviest_path as heaviest_path
+from .tree.tree_pruning import pruned_leaves as pruned_leaves
 from .tree.tree_shape import tree_levels as tree_levels
 from .tree.tree_spread import tree_spread_pieces as tree_spread_pieces
 from .tree.tree_spread import tree_spread_ranges as tree_spread_ranges
@@ -66,12 +129,19 @@ from .tree_scaling.greedy_weights import (
 from .tree_scaling.implicit_weights import (
     greedy_scaling_implicit as greedy_scaling_implicit,
 )
+from .tree_scaling.path_budget import path_weights as path_weights
 from .tree_scaling.piece_weights import greedy_scaling_pieces as greedy_scaling_pieces
+from .tree_scaling.rectangle_weights import rectangle_slack as rectangle_slack
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
 from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (
     least_cost_partition_all as least_cost_partition_all,
 )
+from .window_costs.bisection_costs import bisection_grid as bisection_grid
+from .window_costs.bisection_costs import split_table as split_table
+from .window_costs.k_bucket_costs import best_heads as best_heads
+from .window_costs.k_bucket_costs import bucket_errors as bucket_errors
+from .window_costs.k_bucket_costs import squares_grid as squares_grid
 from .window_costs.sorted_groups import group_sorted as group_sorted
 from .window_costs.sorted_squares import group_squares as group_squares
 from .window_costs.window_deviation import window_deviations as window_deviations

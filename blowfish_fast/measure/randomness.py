@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray, WordArray
 from blowfish_fast.errors import InputError, RandomnessError
 
@@ -152,9 +153,7 @@ class Randomness:
         -------
         (n,) int64
         """
-        from blowfish_fast.kernels.sampling.discrete_laplace import laplace
-
-        return self._draw(laplace, numerators, denominators, size, threads)
+        return self._draw(kernels.laplace, numerators, denominators, size, threads)
 
     def geometric(
         self,
@@ -167,9 +166,7 @@ class Randomness:
 
         Parameters and result are those of `laplace`; no draw is negative.
         """
-        from blowfish_fast.kernels.sampling.discrete_laplace import geometric
-
-        return self._draw(geometric, numerators, denominators, size, threads)
+        return self._draw(kernels.geometric, numerators, denominators, size, threads)
 
     def _draw(
         self,

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.buckets import Buckets
@@ -179,11 +180,9 @@ class Dawa(Mechanism):
 
     def _boxes(self, buckets: Buckets) -> IntArray | None:
         """Return the corners of buckets that are rectangles of the grid."""
-        from blowfish_fast.kernels.space.box_buckets import bucket_boxes
-
         if buckets.order is None:
             return None
-        return bucket_boxes(buckets.order, buckets.edges, self.domain.shape)
+        return kernels.bucket_boxes(buckets.order, buckets.edges, self.domain.shape)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
         leaves = bucketed.policy.domain.size
@@ -200,12 +199,12 @@ class Dawa(Mechanism):
         if self.fit == "non_negative":
             return np.maximum(measurement.estimate(), 0.0)
         if self.fit == "shrink":
-            from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
-
             noisy = measurement.strategy.infer(measurement.noisy, measurement.scales)
             widths = measurement.scales.widths[: noisy.size]
             sizes = measurement.buckets.sizes
-            return measurement.buckets.expand(shrink_towards_zero(noisy, widths, sizes))
+            return measurement.buckets.expand(
+                kernels.shrink_towards_zero(noisy, widths, sizes)
+            )
         return None
 
     @classmethod

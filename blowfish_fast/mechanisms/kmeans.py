@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_share, as_whole, malformed_as
 from blowfish_fast.data.buckets import Buckets
@@ -112,9 +113,9 @@ class KMeansRelease(Release):
 
         The number is not private: it reads `points` without noise. For experiments.
         """
-        from blowfish_fast.kernels.fitting.lloyd import squared_distance_total
-
-        return squared_distance_total(_as_points(points, self.domain), self.centers)
+        return kernels.squared_distance_total(
+            _as_points(points, self.domain), self.centers
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, centres, guarantee, details."""
@@ -336,9 +337,9 @@ class KMeans(Mechanism):
             total = int(counts.sum())
         else:
             points = _as_points(data, self.domain)
-            from blowfish_fast.kernels.fitting.lloyd import cell_positions
-
-            counts, outside = cell_positions(points, self.grid.edges, self.grid.offsets)
+            counts, outside = kernels.cell_positions(
+                points, self.grid.edges, self.grid.offsets
+            )
             total = len(points)
             if outside:
                 raise CountsError(

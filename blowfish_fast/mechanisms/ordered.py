@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -113,20 +114,16 @@ class Ordered(Mechanism):
         return Outcome(np.diff(fitted, prepend=0.0), [measured], unfitted=linear)
 
     def _fitted(self, totals: FloatArray, measured: Measurement) -> FloatArray:
-        from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
-
         known = measured.scales.exact
         if self.fit == "piecewise":
             totals = self._piecewise(totals, measured)
-        return isotonic_through(totals, known, 0.0, np.inf)
+        return kernels.isotonic_through(totals, known, 0.0, np.inf)
 
     def _piecewise(self, totals: FloatArray, measured: Measurement) -> FloatArray:
         """Fit each stretch between exact totals; a parameter costs ln(cells) variances.
 
         The variance is that of the law that was drawn; cells are those of the stretch.
         """
-        from blowfish_fast.kernels.fitting.piecewise_fit import piecewise_linear
-
         noisy = measured.scales.measured
         if not noisy.any():
             return totals
@@ -134,7 +131,7 @@ class Ordered(Mechanism):
         starts = np.append(0, ends[:-1] + 1)
         variance = float(measured.scales.variances[noisy].max())
         penalties = variance * np.log(ends - starts + 1.0)
-        return piecewise_linear(totals, starts, ends, penalties)
+        return kernels.piecewise_linear(totals, starts, ends, penalties)
 
     @classmethod
     def example(

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -113,8 +114,6 @@ class OrderedHierarchical(Mechanism):
         linear = measured.estimate()
         if self.fit is None or private.rehearsing:
             return Outcome(linear, [measured], details)
-        from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
-
         # Least squares meets the exact totals up to rounding; the fit passes through
         # them as published.
         exact = measured.scales.exact[: strategy.blocks]
@@ -123,7 +122,7 @@ class OrderedHierarchical(Mechanism):
         known[ends] = True
         totals = np.cumsum(linear)
         totals[ends] = measured.noisy[: strategy.blocks][exact]
-        fitted = isotonic_through(totals, known, 0.0, np.inf)
+        fitted = kernels.isotonic_through(totals, known, 0.0, np.inf)
         estimate = np.diff(fitted, prepend=0.0)
         return Outcome(estimate, [measured], details, unfitted=linear)
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
@@ -390,11 +391,9 @@ def _non_negative(private: Handle, linear: FloatArray) -> FloatArray:
     components = private.policy.components()
     if components.private.any():
         return np.maximum(linear, 0.0)
-    from blowfish_fast.kernels.fitting.known_totals import non_negative_with_totals
-
     labels = components.labels
     parts = np.zeros(linear.size, dtype=np.int64) if labels is None else labels
-    return non_negative_with_totals(linear, parts, private.public_totals)
+    return kernels.non_negative_with_totals(linear, parts, private.public_totals)
 
 
 def _with_totals(private: Handle, estimate: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
@@ -60,9 +61,9 @@ class Graph(Policy):
         ends = _checked(edges, domain.size)
         # "absent" becomes the node after the last cell.
         nodes = np.where(ends == ABSENT, domain.size, ends)
-        from blowfish_fast.kernels.graph.quotient_graph import adjacency
-
-        self._rows = _fixed(*adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1))
+        self._rows = _fixed(
+            *kernels.adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1)
+        )
 
     @classmethod
     def _of_rows(cls, domain: Domain, rows: Rows) -> Graph:
@@ -78,9 +79,7 @@ class Graph(Policy):
 
     def _ends(self) -> tuple[IntArray, IntArray]:
         """Return each edge once; "absent" is the node after the last cell."""
-        from blowfish_fast.kernels.graph.quotient_graph import upper_pairs
-
-        return upper_pairs(*self.rows)
+        return kernels.upper_pairs(*self.rows)
 
     @property
     def has_bottom(self) -> bool:
@@ -104,9 +103,7 @@ class Graph(Policy):
 
     @cached_property
     def _components(self) -> Components:
-        from blowfish_fast.kernels.graph.graph_distance import component_labels
-
-        labels, count = component_labels(*self.rows)
+        labels, count = kernels.component_labels(*self.rows)
         if not self.has_bottom:
             # "absent" stands alone, and last.
             count -= 1
@@ -164,10 +161,8 @@ class Graph(Policy):
         return found
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        from blowfish_fast.kernels.graph.graph_distance import pair_distances
-
         nodes = self.domain.size + 1
-        return pair_distances(*self.rows, first % nodes, second % nodes)
+        return kernels.pair_distances(*self.rows, first % nodes, second % nodes)
 
     def _largest_change(self, lines: FloatArray) -> Change:
         low, high = self._ends()
@@ -180,12 +175,10 @@ class Graph(Policy):
         return Change(best, True)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        from blowfish_fast.kernels.graph.quotient_graph import adjacency
-
         bins = np.append(buckets.labels, buckets.count)
         low, high = (bins[ends] for ends in self._ends())
         cross = low != high
-        rows = _fixed(*adjacency(low[cross], high[cross], buckets.count + 1))
+        rows = _fixed(*kernels.adjacency(low[cross], high[cross], buckets.count + 1))
         return Graph._of_rows(domain, rows)
 
     def describe(self) -> str:

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
 
@@ -139,10 +140,8 @@ def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
 
 def step_pairs(shape: tuple[int, ...], step: IntArray) -> tuple[IntArray, IntArray]:
     """Return the cells from which a step stays in the grid, and where it leads."""
-    from blowfish_fast.kernels.space.rectangle_cover import step_slices
-
     grid = np.arange(math.prod(shape)).reshape(shape)
-    here, there = step_slices(shape, step)
+    here, there = kernels.step_slices(shape, step)
     return grid[here].reshape(-1), grid[there].reshape(-1)
 
 
@@ -161,11 +160,9 @@ def step_bins(
     shape: tuple[int, ...], steps: IntArray, labels: IntArray, bins: int
 ) -> Iterator[IntArray]:
     """Yield the pairs of different bins that steps join, as keys."""
-    from blowfish_fast.kernels.space.rectangle_cover import step_slices
-
     grid = labels.reshape(shape)
     for step in steps:
-        here, there = step_slices(shape, step)
+        here, there = kernels.step_slices(shape, step)
         yield bin_keys(grid[here].reshape(-1), grid[there].reshape(-1), bins)
 
 
@@ -184,8 +181,6 @@ def largest_change_in_ball(
         return Change(_box_change(lines, shape, ball.radius()), ball.metric == "linf")
     from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-    from blowfish_fast.kernels.space.rectangle_cover import step_slices
-
     outer = np.concatenate([np.zeros((1, len(shape)), np.int64), outer])
     room = np.minimum(ball.left_over(ball.length(outer)), shape[-1] - 1)
     grid = lines.reshape(-1, *shape)
@@ -194,7 +189,7 @@ def largest_change_in_ball(
         high = maximum_filter1d(grid, 2 * radius + 1, axis=-1, mode="nearest")
         low = minimum_filter1d(grid, 2 * radius + 1, axis=-1, mode="nearest")
         for step in outer[room == radius]:
-            here, there = step_slices(shape, step)
+            here, there = kernels.step_slices(shape, step)
             base = grid[(slice(None), *here)]
             if base.size:
                 rise = (high[(slice(None), *there)] - base).max()
@@ -257,8 +252,6 @@ def ball_distances(offsets: IntArray, ball: Ball) -> FloatArray:
 
 
 def _searched(points: IntArray, ball: Ball) -> IntArray:
-    from blowfish_fast.kernels.graph.graph_distance import corner_distances
-
     box = tuple(int(side) + 1 for side in points.max(axis=0, initial=0))
     steps = half_ball(box, ball, MOST_SHIFTED // math.prod(box))
     if steps is None:
@@ -269,6 +262,6 @@ def _searched(points: IntArray, ball: Ball) -> IntArray:
         )
     # Steps that go back along an axis never shorten a walk inside the box.
     forward = steps[(steps >= 0).all(axis=1)]
-    found = corner_distances(box, forward)
+    found = kernels.corner_distances(box, forward)
     counted: IntArray = found[np.ravel_multi_index(tuple(points.T), box)]
     return counted

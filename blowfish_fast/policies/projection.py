@@ -18,6 +18,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
@@ -151,14 +152,10 @@ class Reach(Policy):
         return joined
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        from blowfish_fast.kernels.graph.graph_distance import reach_distances
-
-        return reach_distances(self.far, first, second)
+        return kernels.reach_distances(self.far, first, second)
 
     def _largest_change(self, lines: FloatArray) -> Change:
-        from blowfish_fast.kernels.graph.range_sensitivity import largest_change_within
-
-        return Change(largest_change_within(lines, self.far), True)
+        return Change(kernels.largest_change_within(lines, self.far), True)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if buckets.order is not None:
@@ -235,10 +232,8 @@ class Projection(Graph):
     @cached_property
     def rows(self) -> Rows:
         """The quotient graph in compressed rows; its last node is "absent"."""
-        from blowfish_fast.kernels.graph.quotient_graph import adjacency
-
         pairs = joined_bins(self.source, self.bins)
-        return Rows(*adjacency(*pairs, self.bins.count + 1))
+        return Rows(*kernels.adjacency(*pairs, self.bins.count + 1))
 
     @property
     def edge_count(self) -> int:
@@ -287,13 +282,12 @@ class Projection(Graph):
         parts = self.source.components()
         if parts.labels is None:
             return one_component(private=False)
-        from blowfish_fast.kernels.graph.graph_distance import component_labels
-        from blowfish_fast.kernels.graph.quotient_graph import adjacency
-
         # Bins that hold cells of one part are connected: join both kinds of node.
         bins = self.bins.count
-        graph = adjacency(self.bins.labels, parts.labels + bins, bins + parts.count)
-        labels, count = component_labels(*graph)
+        graph = kernels.adjacency(
+            self.bins.labels, parts.labels + bins, bins + parts.count
+        )
+        labels, count = kernels.component_labels(*graph)
         return Components(
             labels[:bins].copy() if count > 1 else None, np.zeros(count, dtype=np.bool_)
         )
@@ -387,11 +381,9 @@ def _held(pairs: IntArray, bins: int, most: int) -> IntArray:
 
 def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntArray]:
     """Yield the pairs of bins that share a group of cells, all joined to each other."""
-    from blowfish_fast.kernels.graph.quotient_graph import clique_pairs, group_members
-
-    pointers, members = group_members(groups, labels, bins)
+    pointers, members = kernels.group_members(groups, labels, bins)
     try:
-        yield from clique_pairs(pointers, members, bins, MOST_LISTED)
+        yield from kernels.clique_pairs(pointers, members, bins, MOST_LISTED)
     except SizeError as problem:
         raise SizeError(
             f"{problem}. Use larger bins, or policies.Full over the bins, which has "

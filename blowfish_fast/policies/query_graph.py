@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, IntArray
 from blowfish_fast.errors import PolicyError, SizeError
 
@@ -144,16 +145,14 @@ def joined_queries(constraints: Constraints, policy: Policy) -> QueryGraph:
 
 
 def _walked(constraints: Constraints, policy: Policy, quotient: Policy) -> QueryGraph:
-    from blowfish_fast.kernels.graph.constraint_cycles import SEVERAL, edge_changes
-
     kinds = constraints.cell_kinds
     is_open = np.zeros(constraints.queries, dtype=np.bool_)
     keys: list[IntArray] = [np.zeros(0, dtype=np.int64)]
     for edges in quotient.edges():
         ends = np.where(edges == ABSENT, kinds.absent, edges)
         one, two = np.ascontiguousarray(ends.T)
-        lowered, lifted = edge_changes(kinds.pointers, kinds.members, one, two)
-        several = (lowered == SEVERAL) | (lifted == SEVERAL)
+        lowered, lifted = kernels.edge_changes(kinds.pointers, kinds.members, one, two)
+        several = (lowered == kernels.SEVERAL) | (lifted == kernels.SEVERAL)
         if several.any():
             first = edges[np.flatnonzero(several)[0]]
             _refuse(constraints, policy, *(int(kind) for kind in first))
@@ -236,11 +235,6 @@ def longest_chains(graph: QueryGraph) -> Chains:
     Connected sets of at most 20 queries are searched exactly, O(2^q q); larger ones
     are bounded by their size, O(edges).
     """
-    from blowfish_fast.kernels.graph.constraint_cycles import (
-        longest_cycle,
-        longest_open_path,
-    )
-
     labels = _connected(graph)
     sizes = np.bincount(labels)
     is_open = np.bincount(labels, weights=graph.open) > 0
@@ -254,8 +248,8 @@ def longest_chains(graph: QueryGraph) -> Chains:
         subsets += 1 << min(size, EXACT_QUERIES + 5)
         if size <= EXACT_QUERIES and subsets <= MOST_SUBSETS:
             bits, starts = _as_bits(graph, np.flatnonzero(labels == part))
-            longest = longest_cycle(bits)
-            opened = 1 + longest_open_path(bits, starts) if starts else 1
+            longest = kernels.longest_cycle(bits)
+            opened = 1 + kernels.longest_open_path(bits, starts) if starts else 1
         else:
             exact = False
         cycle, path = max(cycle, longest), max(path, opened)
@@ -263,12 +257,9 @@ def longest_chains(graph: QueryGraph) -> Chains:
 
 
 def _connected(graph: QueryGraph) -> IntArray:
-    from blowfish_fast.kernels.graph.graph_distance import component_labels
-    from blowfish_fast.kernels.graph.quotient_graph import adjacency
-
     one, two = np.ascontiguousarray(graph.pairs.T)
-    rows = adjacency(one, two, graph.open.size)
-    labels, _ = component_labels(*rows)
+    rows = kernels.adjacency(one, two, graph.open.size)
+    labels, _ = kernels.component_labels(*rows)
     return labels
 
 

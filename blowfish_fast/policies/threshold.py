@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_fraction
 from blowfish_fast.data.buckets import Buckets
@@ -235,18 +236,14 @@ class Threshold(Policy):
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         if self.unit == "value":
-            from blowfish_fast.kernels.graph.graph_distance import reach_distances
-
-            return reach_distances(self._far, first, second)
+            return kernels.reach_distances(self._far, first, second)
         offsets = self._offsets(first, second)
         return ball_distances(offsets, self._ball)
 
     def _largest_change(self, lines: FloatArray) -> Change:
         if not self._on_line:
             return largest_change_in_ball(lines, self.domain.shape, self._ball)
-        from blowfish_fast.kernels.graph.range_sensitivity import largest_change_within
-
-        return Change(largest_change_within(lines, self._far), True)
+        return Change(kernels.largest_change_within(lines, self._far), True)
 
     def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         # Merged slabs keep the form of the ball only if it goes no further than the

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.domain import Domain
@@ -43,13 +44,11 @@ def ordered_attribute(domain: Domain, name: str) -> None:
 
 def monotone_totals(estimate: FloatArray) -> FloatArray:
     """Return running totals that start above 0, never decrease and keep the total."""
-    from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
-
     totals = np.cumsum(estimate)
     totals[-1] = max(float(totals[-1]), 0.0)
     last = np.zeros(totals.size, dtype=np.bool_)
     last[-1] = True
-    return isotonic_through(totals, last, 0.0, np.inf)
+    return kernels.isotonic_through(totals, last, 0.0, np.inf)
 
 
 def cdf_values(estimate: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
@@ -18,17 +19,15 @@ def rectangle_pieces(
     space-filling curve only the outline of a box is visited; along any other order each
     of its cells is.
     """
-    from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
-    from blowfish_fast.kernels.space.curve_intervals import rectangle_intervals
-    from blowfish_fast.kernels.space.interval_pieces import intervals_to_pieces
-
     if buckets.order is not None and not buckets.curve:
-        boxes = bucket_boxes(buckets.order, buckets.edges, domain.shape)
+        boxes = kernels.bucket_boxes(buckets.order, buckets.edges, domain.shape)
         if boxes is not None:
-            return Pieces(*boxes_to_pieces(lows, highs, boxes))
+            return Pieces(*kernels.boxes_to_pieces(lows, highs, boxes))
 
     order = buckets.position if buckets.order is None else buckets.order
-    intervals = rectangle_intervals(order, buckets.position, domain.shape, lows, highs)
+    intervals = kernels.rectangle_intervals(
+        order, buckets.position, domain.shape, lows, highs
+    )
     if buckets.are_single_cells:
         return Pieces(*intervals)
-    return Pieces(*intervals_to_pieces(*intervals, buckets.edges))
+    return Pieces(*kernels.intervals_to_pieces(*intervals, buckets.edges))

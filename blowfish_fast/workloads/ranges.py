@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
@@ -89,10 +90,8 @@ class Ranges(Workload):
         """Cut the ranges at the buckets' edges."""
         self._check_buckets(buckets)
         if buckets.order is None:
-            from blowfish_fast.kernels.space.interval_pieces import ranges_to_fractions
-
             return Fractions(
-                *ranges_to_fractions(self.starts, self.ends, buckets.edges)
+                *kernels.ranges_to_fractions(self.starts, self.ends, buckets.edges)
             )
         lows, highs = self.starts[:, None], self.ends[:, None]
         return rectangle_pieces(

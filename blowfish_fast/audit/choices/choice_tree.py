@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
@@ -70,10 +71,8 @@ class _Steering:
         return choices
 
     def _next(self, row: IntArray, bits: int) -> int:
-        from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
-
         if self.generator is None:
-            return int(np.flatnonzero(row != ABSENT)[0])
+            return int(np.flatnonzero(row != kernels.ABSENT)[0])
         return int(self.generator.choice(row.size, p=_chances(row, bits)))
 
 
@@ -186,13 +185,11 @@ def sampled_choices(
 
 def _decided(row: IntArray, bits: int, runs: int, rng: Randomness) -> Counter[int]:
     """Let the sampler decide for many runs at one row."""
-    from blowfish_fast.kernels.sampling.exponential_choice import choose
-
     words = rng.stream()
     taken: Counter[int] = Counter()
     for start in range(0, runs, CHUNK):
         size = min(CHUNK, runs - start)
-        drawn = choose(words, start, np.tile(row, (size, 1)), bits)
+        drawn = kernels.choose(words, start, np.tile(row, (size, 1)), bits)
         taken.update(dict(enumerate(np.bincount(drawn).tolist())))
     return Counter({choice: number for choice, number in taken.items() if number})
 
@@ -205,8 +202,6 @@ def _leaves(
     split: Callable[[tuple[int, ...], IntArray, int], None] | None = None,
 ) -> Iterator[tuple[Hashable, _Steering]]:
     """Run the selector once for every path of decisions, depth first."""
-    from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
-
     path: list[int] = []
     for _ in range(MOST_LEAVES):
         steering = _Steering(list(path))
@@ -221,7 +216,7 @@ def _leaves(
         path = steering.path
         while path:
             row, _ = steering.rows[len(path) - 1]
-            later = np.flatnonzero(row != ABSENT)
+            later = np.flatnonzero(row != kernels.ABSENT)
             later = later[later > path[-1]]
             if later.size:
                 path[-1] = int(later[0])
@@ -283,9 +278,7 @@ def _homes(function: Any, loaded: int) -> list[Any]:
 
 def _chances(row: IntArray, bits: int) -> FloatArray:
     """Return the probabilities of a row's candidates."""
-    from blowfish_fast.kernels.sampling.exponential_choice import ABSENT
-
-    there = row != ABSENT
+    there = row != kernels.ABSENT
     gaps = np.where(there, row - row[there].max(), 0).astype(np.float64)
     weights = np.where(there, np.exp(gaps * 2.0**-bits), 0.0)
     chances: FloatArray = weights / weights.sum()

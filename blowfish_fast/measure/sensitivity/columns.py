@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
@@ -59,9 +60,7 @@ class Columns(NamedTuple):
 
     def lengths(self) -> FloatArray:
         """Return the sum of absolute values of each column."""
-        from blowfish_fast.kernels.graph.column_distance import column_lengths
-
-        return column_lengths(self.pointers, self.values)
+        return kernels.column_lengths(self.pointers, self.values)
 
     def rounded_up(self, value: float) -> float:
         """Return a number that is not below the exact sum behind `value`."""
@@ -158,9 +157,9 @@ def _on_classes(policy: Policy, columns: Columns) -> tuple[Policy, Columns]:
         products = columns.values * mixed[columns.rows]
         keys = np.bincount(places, products, minlength=order.size)
         order = np.argsort(keys, kind="stable")
-    from blowfish_fast.kernels.graph.column_distance import repeated_columns
-
-    fresh = ~repeated_columns(order, columns.pointers, columns.rows, columns.values)
+    fresh = ~kernels.repeated_columns(
+        order, columns.pointers, columns.rows, columns.values
+    )
     number = np.empty(order.size, dtype=np.int64)
     number[order] = np.cumsum(fresh) - 1
     if columns.labels is None and fresh.all():
@@ -180,30 +179,27 @@ def _chosen(columns: Columns, chosen: IntArray) -> Columns:
 
 def _furthest(policy: Policy, columns: Columns) -> Part:
     """Return the largest distance of two columns that the policy joins."""
-    from blowfish_fast.kernels.graph.column_distance import (
-        furthest_in_pairs,
-        furthest_in_windows,
-    )
-
     lengths = columns.lengths()
     if isinstance(policy, Full):
         order = np.argsort(-lengths, kind="stable")
         longest_first = _chosen(columns, order)
         far = np.full(lengths.size, lengths.size - 1, dtype=np.int64)
-        seen = furthest_in_windows(
+        seen = kernels.furthest_in_windows(
             *longest_first[1:], lengths[order], far, descending=True, budget=MOST_WORK
         )
         return _part(seen.found, seen.ceiling, "all pairs of columns")
     reach = policy.reach()
     if reach is not None and reach.all_between:
-        seen = furthest_in_windows(*columns[1:], lengths, reach.far, budget=MOST_WORK)
+        seen = kernels.furthest_in_windows(
+            *columns[1:], lengths, reach.far, budget=MOST_WORK
+        )
         return _part(seen.found, seen.ceiling, "columns within reach of each other")
     if policy.edge_count > MOST_EDGES:
         raise SizeError(f"{policy.edge_count:,} edges are too many to compare")
     found, left = 0.0, MOST_WORK
     for chunk in policy.edges():
         cells = chunk[(chunk != ABSENT).all(axis=1)]
-        seen = furthest_in_pairs(
+        seen = kernels.furthest_in_pairs(
             *columns[1:],
             lengths,
             np.ascontiguousarray(cells[:, 0]),

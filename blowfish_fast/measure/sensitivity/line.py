@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
@@ -82,8 +83,6 @@ def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
 
 
 def _swept(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
-    from blowfish_fast.kernels.graph.range_sensitivity import largest_separation
-
     cells = policy.domain.size
     bound = np.zeros(cells + 1, dtype=np.bool_)
     bound[[0, cells]] = True
@@ -94,14 +93,12 @@ def _swept(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
     reach = policy.project(stretches).reach()
     assert reach is not None, "contiguous bins of a line form a line"
     assert reach.all_between, "contiguous bins of a line form a line"
-    most = largest_separation(number[starts], number[ends], reach.far)
+    most = kernels.largest_separation(number[starts], number[ends], reach.far)
     return Part(most, True, "sweep over the ranges")
 
 
 def _swept_by_block(policy: Blocks, starts: IntArray, ends: IntArray) -> Part:
     """Sweep along the cells block after block: in each, a range is a range again."""
-    from blowfish_fast.kernels.graph.range_sensitivity import largest_separation
-
     cells, blocks = policy.domain.size, policy.sizes.size
     order = policy.order
     places = np.arange(cells)[order] + policy.labels[order] * np.int64(cells + 1)
@@ -113,16 +110,11 @@ def _swept_by_block(policy: Blocks, starts: IntArray, ends: IntArray) -> Part:
     split = (first < last) & (last - first < size)
     reach = policy.reach(order)
     assert reach is not None, "blocks reach their last cell along any order"
-    most = largest_separation(first[split], last[split], reach.far)
+    most = kernels.largest_separation(first[split], last[split], reach.far)
     return Part(most, True, "sweep over the ranges, block by block")
 
 
 def _by_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
-    from blowfish_fast.kernels.graph.range_sensitivity import (
-        largest_edge_separation,
-        range_coverage,
-    )
-
     cells = policy.domain.size
     try:
         if policy.edge_count > MOST_EDGES // 8:
@@ -131,10 +123,10 @@ def _by_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
             graph = policy
         else:
             graph = Graph(policy.domain, np.concatenate(list(policy.edges())))
-        most = largest_edge_separation(*graph.rows, starts, ends, cells)
+        most = kernels.largest_edge_separation(*graph.rows, starts, ends, cells)
         return Part(most, True, "edge by edge")
     except SizeError:
-        coverage = range_coverage(starts, ends, cells)
+        coverage = kernels.range_coverage(starts, ends, cells)
         most = int(np.partition(coverage, -2)[-2:].sum())
         return Part(
             min(most, starts.size), False, "the two most covered cells together"

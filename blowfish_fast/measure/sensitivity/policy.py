@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import DomainError, PolicyError, WorkloadError
 from blowfish_fast.policies import Policy
@@ -259,9 +260,7 @@ def _absent(policy: Policy, workload: Workload) -> Part:
         value = float(np.abs(workload.weights[cells]).max())
         return Part(value, True, "the largest absolute weight")
     if isinstance(workload, Ranges):
-        from blowfish_fast.kernels.graph.range_sensitivity import range_coverage
-
-        coverage = range_coverage(workload.starts, workload.ends, count)
+        coverage = kernels.range_coverage(workload.starts, workload.ends, count)
         return Part(int(coverage[cells].max()), True, "the most ranges over one cell")
     if isinstance(workload, Rectangles):
         return rectangles_over(workload, marked)

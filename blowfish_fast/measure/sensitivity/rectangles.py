@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.policies import Full, Policy
 from blowfish_fast.workloads import Rectangles
@@ -68,10 +69,8 @@ class Slabs(NamedTuple):
 
     def columns(self) -> Columns:
         """Return the rectangles by columns of the cut grid."""
-        from blowfish_fast.kernels.space.rectangle_cover import box_columns
-
         parts = (self.first_part, self.last_part)
-        columns = box_columns(self.shape, self.first, self.last, *parts)
+        columns = kernels.box_columns(self.shape, self.first, self.last, *parts)
         whole = self.shape == tuple(int(cut[-1]) for cut in self.cuts)
         return Columns(None if whole else self.labels(), *columns)
 
@@ -98,19 +97,17 @@ def cut_grid(workload: Rectangles) -> Slabs:
 
 def rectangles_over(workload: Rectangles, cells: BoolArray) -> Part:
     """Return the largest change when a record of some of the cells vanishes."""
-    from blowfish_fast.kernels.space.rectangle_cover import box_coverage
-
     how = "the most rectangles over one cell"
     slabs = cut_grid(workload)
     if workload.whole_cells:
         if cells.all():
-            coverage = box_coverage(slabs.shape, slabs.first, slabs.last + 1)
+            coverage = kernels.box_coverage(slabs.shape, slabs.first, slabs.last + 1)
             return Part(int(coverage.max()), True, how)
-        coverage = box_coverage(workload.domain.shape, *_rounded_out(workload))
+        coverage = kernels.box_coverage(workload.domain.shape, *_rounded_out(workload))
         return Part(int(coverage.reshape(-1)[cells].max()), True, how)
     if slabs.entries <= MOST_ENTRIES:
         return longest_column(slabs.columns(), np.flatnonzero(cells))
-    coverage = box_coverage(workload.domain.shape, *_rounded_out(workload))
+    coverage = kernels.box_coverage(workload.domain.shape, *_rounded_out(workload))
     most = int(coverage.reshape(-1)[cells].max())
     return Part(most, False, f"{how}, parts of a cell counted whole")
 
@@ -137,8 +134,6 @@ def rectangle_moves(policy: Policy, workload: Rectangles) -> Part:
 
 def _by_steps(policy: Policy, workload: Rectangles) -> Part | None:
     """Try every move from all cells at once, if all cells have the same moves."""
-    from blowfish_fast.kernels.space.rectangle_cover import largest_box_separation
-
     slabs, domain = cut_grid(workload), workload.domain
     grids = (
         (slabs.shape, slabs.first, slabs.last + 1),
@@ -148,17 +143,15 @@ def _by_steps(policy: Policy, workload: Rectangles) -> Part | None:
         visited = math.prod(shape) * domain.ndim + workload.queries * 2**domain.ndim
         steps = policy._steps(shape, MOST_WORK // visited)
         if steps is not None:
-            most = largest_box_separation(shape, lows, highs, steps)
+            most = kernels.largest_box_separation(shape, lows, highs, steps)
             return Part(most, True, "step by step over the grid")
     return None
 
 
 def _two_most_covered(policy: Policy, workload: Rectangles, slabs: Slabs) -> Part:
     """Bound by the two most covered cells; exact if a search finds them apart."""
-    from blowfish_fast.kernels.space.rectangle_cover import box_coverage
-
     shape, lows, highs = slabs.shape, slabs.first, slabs.last + 1
-    coverage = box_coverage(shape, lows, highs).reshape(-1)
+    coverage = kernels.box_coverage(shape, lows, highs).reshape(-1)
     two = np.partition(coverage, -2)[-2:] if coverage.size > 1 else coverage
     bound = min(int(two.sum()), workload.queries)
     how = "the two most covered cells together"
@@ -168,7 +161,7 @@ def _two_most_covered(policy: Policy, workload: Rectangles, slabs: Slabs) -> Par
     for _ in range(ROUNDS):
         place = np.array(np.unravel_index(here, shape))
         holds = ((lows <= place) & (place < highs)).all(axis=1)
-        shared = box_coverage(shape, lows[holds], highs[holds]).reshape(-1)
+        shared = kernels.box_coverage(shape, lows[holds], highs[holds]).reshape(-1)
         apart = coverage + coverage[here] - 2 * shared
         here = int(apart.argmax())
         if apart[here] <= best:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts
 from blowfish_fast.errors import IntervalError, SizeError
@@ -229,12 +230,10 @@ class Cells(LinearStrategy):
             return float(self.spread(form, scales).variance.sum())
         if self.parts is not None:
             return self._total_over_parts(form, scales)
-        from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
-
         # Cells below one root: a tree whose root is exact or not measured.
         variances = scales.variances[:1] if self.cells == 1 else scales.variances
         return float(
-            tree_total_variance(
+            kernels.tree_total_variance(
                 variances, self.cells, max(self.cells, 2), form.kind, form.edges
             )
         )

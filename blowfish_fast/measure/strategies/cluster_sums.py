@@ -24,6 +24,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts, as_share
 from blowfish_fast.data.domain import Attribute, Domain
@@ -218,18 +219,18 @@ class ClusterSums(LinearStrategy):
 
         `counts` are counts of all cells, or (n, axes) int32 positions of n records.
         """
-        from blowfish_fast.kernels.fitting.lloyd import assigned_totals, cluster_totals
-
         places, repeats = counts, np.zeros(0, dtype=np.int64)
         if counts.ndim == 1:
             occupied = np.flatnonzero(counts)
             places, repeats = self.grid.places(occupied), counts[occupied]
         tables = self.grid.coordinates, self.grid.offsets
         if self.parts is None:
-            totals = cluster_totals(places, repeats, self._distances, *tables)
+            totals = kernels.cluster_totals(places, repeats, self._distances, *tables)
         else:
             clusters = self._cluster_of_cell
-            totals = assigned_totals(places, repeats, clusters, self.clusters, *tables)
+            totals = kernels.assigned_totals(
+                places, repeats, clusters, self.clusters, *tables
+            )
         return np.concatenate([totals[:, 0], totals[:, 1:].reshape(-1)])
 
     def weights(self) -> IntArray:
@@ -315,10 +316,8 @@ class ClusterSums(LinearStrategy):
     def _cluster_of(self, cells: IntArray) -> IntArray:
         if self.parts is not None:
             return self._cluster_of_cell[cells]
-        from blowfish_fast.kernels.fitting.lloyd import nearest_clusters
-
         places = self.grid.places(cells)
-        return nearest_clusters(places, self._distances, self.grid.offsets)
+        return kernels.nearest_clusters(places, self._distances, self.grid.offsets)
 
     def moved_centers(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return new centres from noisy sizes and sums, inside the box.

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError
@@ -78,9 +79,7 @@ class StackedBuckets(LinearStrategy):
     kind = "stacked_buckets"
 
     def __init__(self, parents: IntArray, edges: IntArray, *, uniform: bool) -> None:
-        from blowfish_fast.kernels.tree.parent_tree import tree_of_parents
-
-        self.tree: ParentTree = tree_of_parents(parents)
+        self.tree: ParentTree = kernels.tree_of_parents(parents)
         self.edges = np.asarray(edges, dtype=np.int64)
         self.uniform = uniform
         rising = self.edges.size > 1 and self.edges[0] == 0
@@ -161,14 +160,14 @@ class StackedBuckets(LinearStrategy):
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the estimate of every cell. O(cells)."""
-        from blowfish_fast.kernels.tree.parent_fit import parent_tree_fit
-
         sizes, share = self.sizes, (combined := self.combined(scales)).share
         cells = noisy[: self.cells].astype(np.float64)
         sums = np.add.reduceat(cells, self.edges[:-1])
         above = noisy[self.cells :].astype(np.float64)
         above[: sizes.size] += share * (sums - above[: sizes.size])
-        totals = parent_tree_fit(above, combined.variances, self.tree)[: sizes.size]
+        totals = kernels.parent_tree_fit(above, combined.variances, self.tree)[
+            : sizes.size
+        ]
         if self.uniform:
             return np.repeat(totals / sizes, sizes)
         fitted: FloatArray = cells + np.repeat((totals - sums) / sizes, sizes)
@@ -182,16 +181,13 @@ class StackedBuckets(LinearStrategy):
         are uncorrelated: coefficient w - q (1 - c) - m c on a cell, where q and m are
         averages of w over its bucket and its part, and c lies in [0, 1].
         """
-        from blowfish_fast.kernels.space.interval_pieces import intervals_to_pieces
-        from blowfish_fast.kernels.tree.parent_spread import parent_tree_spread
-
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         pieces = as_pieces(form)
-        averaged = Pieces(*intervals_to_pieces(*pieces, self.edges))
+        averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
         combined = self.combined(scales)
         even = Spread(
-            *parent_tree_spread(
+            *kernels.parent_tree_spread(
                 combined.variances, combined.widths, self.tree, *averaged
             )
         )

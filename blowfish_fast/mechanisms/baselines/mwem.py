@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
@@ -214,8 +215,6 @@ class _Pieces:
 
     def learn(self, rows: list[Runs], measured: Measurement, passes: int) -> None:
         """Cut at the ends of the rows, then pull towards all answers known."""
-        from blowfish_fast.kernels.fitting.multiplicative_weights import pulled_masses
-
         ends = [end for runs in rows for end in (runs.starts, runs.ends)]
         edges = np.unique(np.concatenate([self.edges, *ends]))
         parent = np.searchsorted(self.edges, edges[:-1], side="right") - 1
@@ -235,7 +234,7 @@ class _Pieces:
             once_more = _Total.measured(float(answers.sum()), variance)
             self.total = self.total.combined(once_more)
         lengths = [one.starts.size for one in self.known]
-        self.masses = pulled_masses(
+        self.masses = kernels.pulled_masses(
             self.masses,
             np.concatenate([[0], np.cumsum(lengths)]),
             self._at(np.concatenate([one.starts for one in self.known])),

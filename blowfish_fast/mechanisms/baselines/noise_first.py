@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_positive
 from blowfish_fast.data.buckets import Buckets
@@ -98,14 +99,12 @@ class NoiseFirst(Mechanism):
         self, cells: FloatArray, parts: IntArray | None, price: float
     ) -> IntArray:
         """Merge within each stretch of cells of one part, whose total may be exact."""
-        from blowfish_fast.kernels.partition.bucket_merge import merge_buckets
-
         if parts is None:
-            return merge_buckets(cells, price)
+            return kernels.merge_buckets(cells, price)
         borders = np.flatnonzero(np.diff(parts)) + 1
         starts = np.concatenate([[0], borders])
         merged = [
-            start + merge_buckets(stretch, price)[:-1]
+            start + kernels.merge_buckets(stretch, price)[:-1]
             for start, stretch in zip(starts, np.split(cells, borders), strict=True)
         ]
         return np.concatenate([*merged, [cells.size]])

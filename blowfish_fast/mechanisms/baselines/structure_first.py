@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -91,10 +92,8 @@ class StructureFirst(Mechanism):
             None if buckets is None else as_whole(buckets, "buckets"),
             largest_count=as_whole(largest_count, "largest_count"),
         )
-        from blowfish_fast.kernels.window_costs.k_bucket_costs import squares_grid
-
         # Refuses, before anything is charged, counts whose squares would overflow.
-        squares_grid(self.domain.size, self.partition.largest_count)
+        kernels.squares_grid(self.domain.size, self.partition.largest_count)
         self.partition_share = as_share(
             partition_share, "partition_share", self.partition.default_share
         )

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
@@ -117,9 +118,7 @@ class HierarchicalKdTree(Mechanism):
 
     def _counts_of(self, private: Handle, boxes: Boxes, epsilon: Any) -> Measurement:
         """Measure the records of boxes that cover the domain."""
-        from blowfish_fast.kernels.partition.kd_split import box_order
-
-        order, edges = box_order(boxes.lows, boxes.highs, self.domain.shape)
+        order, edges = kernels.box_order(boxes.lows, boxes.highs, self.domain.shape)
         return bucket_counts(private, Buckets(edges, order), epsilon=epsilon)
 
     @classmethod
@@ -148,9 +147,7 @@ def _slabs(boxes: Boxes, axis: IntArray) -> tuple[Boxes, IntArray]:
 
 def _halves(boxes: Boxes, axis: IntArray, noisy: FloatArray, edges: IntArray) -> Boxes:
     """Cut each box at the median of its noisy slabs; single cells stay as they are."""
-    from blowfish_fast.kernels.partition.kd_split import median_cuts
-
-    cuts = median_cuts(noisy, edges)
+    cuts = kernels.median_cuts(noisy, edges)
     divided = cuts > 0
     owner = np.repeat(np.arange(len(axis)), 1 + divided)
     lows, highs = boxes.lows[owner], boxes.highs[owner]

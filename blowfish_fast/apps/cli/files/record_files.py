@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.apps.cli.parsing.text_forms import TextForm
 from blowfish_fast.data.axes import Attribute
@@ -93,8 +94,6 @@ def counted(
     count_column: str | None,
 ) -> Histogram:
     """Count chunks of columns by cell; `domain` has its extra cells already."""
-    from blowfish_fast.kernels.space.record_cells import count_into
-
     counts = np.zeros(domain.size, dtype=np.int64)
     reading: Domain | None = None
     for chunk in chunks:
@@ -106,7 +105,7 @@ def counted(
         start = 0
         for cells in cell_blocks(reading, rules, chunk):
             if weights is None:
-                count_into(counts, cells)
+                kernels.count_into(counts, cells)
             else:
                 np.add.at(counts, cells, weights[start : start + cells.size])
             start += cells.size

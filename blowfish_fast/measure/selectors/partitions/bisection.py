@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
@@ -114,14 +115,11 @@ class Bisection(Partition):
         rng: Randomness,
     ) -> Buckets:
         """Return the buckets between the cuts that were drawn and kept."""
-        from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
-        from blowfish_fast.kernels.window_costs.bisection_costs import bisection_grid
-
         cells = counts.size
         distance = record_distance(policy)
         if cells == 1 or distance == 0:
             return Buckets.single_cells(cells)
-        bits, cap = bisection_grid(cells)
+        bits, cap = kernels.bisection_grid(cells)
         for_split, for_number = self.rates(cells, epsilon / distance)
         price = min(round(self.bucket_cost * 2**bits), MOST_FOR_PRICES // cells)
         cuts, costs = _level_by_level(
@@ -132,7 +130,9 @@ class Bisection(Partition):
             price=price,
             bits=bits,
         )
-        kept = choose_by_cost(rng.stream(), 0, costs[None], for_number / 2**bits)[0]
+        kept = kernels.choose_by_cost(
+            rng.stream(), 0, costs[None], for_number / 2**bits
+        )[0]
         return Buckets(np.concatenate([[0], np.sort(cuts[:kept]), [cells]]))
 
 
@@ -199,15 +199,12 @@ def _drawn_splits(
 
     Clusters of like size share a table, so that little of it is empty.
     """
-    from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
-    from blowfish_fast.kernels.window_costs.bisection_costs import split_table
-
     splits, change = np.empty((2, starts.size), dtype=np.int64)
     kinds = np.frexp((ends - starts).astype(np.float64))[1]
     for kind in np.unique(kinds):
         alike = np.flatnonzero(kinds == kind)
-        costs = split_table(before, after, starts[alike], ends[alike], price)
-        chosen = choose_by_cost(words, drawn, costs, rate)
+        costs = kernels.split_table(before, after, starts[alike], ends[alike], price)
+        chosen = kernels.choose_by_cost(words, drawn, costs, rate)
         drawn += alike.size
         splits[alike] = chosen
         change[alike] = costs[np.arange(chosen.size), chosen] - costs[:, 0]

@@ -17,6 +17,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
@@ -108,17 +109,13 @@ class DyadicRectangles(Partition):
 
         `counts` lie in C order on the grid of the policy's domain.
         """
-        from blowfish_fast.kernels.partition.rectangle_partition import (
-            sample_rectangles,
-        )
-
         self.check_grid(policy.domain)
         shape = policy.domain.shape
         distance = record_distance(policy)
         walk = curve(policy.domain).order
         if counts.size == 1 or distance == 0:
             return Buckets.single_cells(counts.size, walk, curve=True)
-        edges, order = sample_rectangles(
+        edges, order = kernels.sample_rectangles(
             counts.reshape(shape),
             rng.stream(),
             rate=self.rate(shape, epsilon / distance),
@@ -161,9 +158,7 @@ class DyadicRectangles(Partition):
 
     def rate(self, shape: tuple[int, ...], epsilon: Fraction) -> Fraction:
         """Return the rate that `epsilon` allows once the sampler's slack is paid."""
-        from blowfish_fast.kernels.tree_scaling.rectangle_weights import rectangle_slack
-
-        slack = rectangle_slack((shape[0], shape[1]))
+        slack = kernels.rectangle_slack((shape[0], shape[1]))
         if epsilon <= 2 * slack:
             raise EpsilonError(
                 f"choosing a partition of {shape[0]:,} x {shape[1]:,} cells needs more "

@@ -14,6 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, InputError
@@ -97,14 +98,10 @@ class DyadicTree(Partition):
         rng: Randomness,
     ) -> Buckets:
         """Return a sampled partition."""
-        from blowfish_fast.kernels.partition.dyadic_partition import (
-            sample_dyadic_partition,
-        )
-
         distance = record_distance(policy)
         if counts.size == 1 or distance == 0:
             return Buckets.single_cells(counts.size)
-        edges = sample_dyadic_partition(
+        edges = kernels.sample_dyadic_partition(
             counts,
             rng.stream(),
             rate=self.rate(counts.size, epsilon / distance),
@@ -129,9 +126,7 @@ class DyadicTree(Partition):
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
         """Return the rate that `epsilon` allows once the sampler's slack is paid."""
-        from blowfish_fast.kernels.partition.dyadic_partition import sampling_slack
-
-        slack = sampling_slack(cells)
+        slack = kernels.sampling_slack(cells)
         if epsilon <= 2 * slack:
             raise EpsilonError(
                 f"choosing a partition of {cells:,} cells needs more than "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
@@ -118,16 +119,9 @@ class KBuckets(Partition):
         rng: Randomness,
     ) -> Buckets:
         """Return the buckets between the borders that were drawn."""
-        from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
-        from blowfish_fast.kernels.window_costs.k_bucket_costs import (
-            best_heads,
-            bucket_errors,
-            squares_grid,
-        )
-
         cells = counts.size
         distance = record_distance(policy)
-        bits = squares_grid(cells, self.largest_count)
+        bits = kernels.squares_grid(cells, self.largest_count)
         buckets = self.count(cells)
         if cells == 1 or distance == 0:
             return Buckets.single_cells(cells)
@@ -135,8 +129,10 @@ class KBuckets(Partition):
         if buckets in (1, borders.size - 1):
             return Buckets(borders if buckets > 1 else np.array([0, cells]))
         rate = self.rate(cells, epsilon / distance) / 2**bits
-        errors = bucket_errors(np.minimum(counts, self.largest_count), borders, bits)
-        heads = best_heads(errors, buckets - 1)
+        errors = kernels.bucket_errors(
+            np.minimum(counts, self.largest_count), borders, bits
+        )
+        heads = kernels.best_heads(errors, buckets - 1)
         log_factorials = _log_factorials(borders.size)
         words = rng.stream()
         kept = [borders.size - 1]
@@ -144,7 +140,7 @@ class KBuckets(Partition):
             # `rest` buckets end at the border that is drawn, so it is at least that.
             candidates = np.arange(rest, kept[-1])
             costs = heads[rest - 1, candidates] + errors[kept[-1], candidates]
-            drawn = choose_by_cost(
+            drawn = kernels.choose_by_cost(
                 words,
                 buckets - rest,
                 costs[None],

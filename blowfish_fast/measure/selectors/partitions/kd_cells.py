@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.noise import laplace_mean_size, laplace_variance
@@ -58,11 +59,9 @@ def paying_boxes(
     caution, depth
         See `kernels.kd_gain.gain_boxes`.
     """
-    from blowfish_fast.kernels.partition.kd_gain import gain_boxes
-
     variance = float(laplace_variance(width)) if width else 0.0
     return Boxes(
-        *gain_boxes(
+        *kernels.gain_boxes(
             cells,
             cell_variance=variance,
             price=price * bucket_variance,
@@ -99,15 +98,13 @@ def uniform_boxes(
     depth : int
         Most cuts above a box.
     """
-    from blowfish_fast.kernels.partition.kd_split import median_boxes
-
     mean = laplace_mean_size(width)
     variance = float(laplace_variance(width)) if width else 0.0
     level, slack = mean, SIGNIFICANT * math.sqrt(max(variance - mean**2, 0.0))
     if uniformity is not None:
         level, slack = uniformity * mean, 0.0
     return Boxes(
-        *median_boxes(
+        *kernels.median_boxes(
             cells,
             level=level,
             slack=slack,
@@ -131,9 +128,7 @@ def box_buckets(
     parts : (cells,) int64, optional
         Part of each cell; None when there is just one.
     """
-    from blowfish_fast.kernels.partition.kd_split import box_order
-
-    order, edges = box_order(boxes.lows, boxes.highs, shape)
+    order, edges = kernels.box_order(boxes.lows, boxes.highs, shape)
     if parts is None:
         return Buckets(edges, order)
     box = np.empty(order.size, dtype=np.int64)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, SizeError
@@ -115,13 +116,6 @@ class LeastCost(Partition):
         rng: Randomness,
     ) -> Buckets:
         """Return the partition of least noisy cost."""
-        from blowfish_fast.kernels.partition.interval_partition import (
-            least_cost_partition,
-        )
-        from blowfish_fast.kernels.window_costs.all_intervals import (
-            least_cost_partition_all,
-        )
-
         cells = counts.size
         if self.lengths == "all" and cells > MOST_CELLS_ALL_LENGTHS:
             raise SizeError(
@@ -137,7 +131,7 @@ class LeastCost(Partition):
         quantile = QUANTILE if self.cost == "pinball" else None
         prices = self.bucket_cost + self.offset * noise.scales
         if self.lengths == "all":
-            edges = least_cost_partition_all(
+            edges = kernels.least_cost_partition_all(
                 clipped,
                 prices,
                 noise.scales,
@@ -146,7 +140,7 @@ class LeastCost(Partition):
                 quantile=quantile,
             )
         else:
-            edges = least_cost_partition(
+            edges = kernels.least_cost_partition(
                 clipped,
                 prices,
                 noise.scales,
@@ -163,8 +157,6 @@ class LeastCost(Partition):
         `epsilon` is the budget when one record is added or removed. On a grid of
         `step`, floored costs change by at most the sensitivity rounded up to it.
         """
-        from blowfish_fast.kernels.partition.count_grid import partition_grid
-
         if self.lengths == "powers":
             sizes = [2**power for power in range(cells.bit_length())]
         else:
@@ -172,7 +164,7 @@ class LeastCost(Partition):
             sizes = [1, *range(1, cells + 1)]
         own, other = self._sensitivities(sizes)
         smallest = float(min(own) + other) / float(epsilon)
-        step, cap = partition_grid(cells, smallest)
+        step, cap = kernels.partition_grid(cells, smallest)
         grid = Fraction(step)
         largest = math.ceil(other / grid)
         scales = [

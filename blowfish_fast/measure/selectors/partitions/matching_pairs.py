@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import is_whole
 from blowfish_fast.data.buckets import Buckets
@@ -163,11 +164,6 @@ class Matching(Partition):
         holds. On a grid of 2^exponent counts a floored cost changes by at most the
         sensitivity rounded up to it.
         """
-        from blowfish_fast.kernels.partition.count_grid import (
-            partition_grid,
-            step_exponent,
-        )
-
         large, small = int(sizes.max()), int(sizes.min())
         change = Fraction(2 * large, large + small)
         scale = float(change / epsilon)
@@ -177,8 +173,8 @@ class Matching(Partition):
             cap = 1 << CAP_BITS
             dearest = 1 << (CAP_BITS + FINEST_BITS)
         else:
-            coarse, cap = partition_grid(cells, scale)
-            grid = step_exponent(coarse)
+            coarse, cap = kernels.partition_grid(cells, scale)
+            grid = kernels.step_exponent(coarse)
             # Later rounds multiply totals by sizes.
             cap >>= self.rounds
             dearest = (1 << PRICE_BITS) // cells
@@ -204,9 +200,7 @@ class Matching(Partition):
         rng: Randomness,
     ) -> IntArray:
         if not self._by_blossoms and self.window is not None:
-            from blowfish_fast.kernels.window_costs.window_matching import window_mates
-
-            return window_mates(
+            return kernels.window_mates(
                 totals,
                 sizes,
                 parts,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import is_whole
 from blowfish_fast.data.buckets import Buckets
@@ -138,8 +139,6 @@ class NoisySort(Partition):
 
     def _grouped(self, noisy: IntArray, policy: Policy) -> Buckets:
         """Sort and cut; this reads noisy counts only."""
-        from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
-
         # No count is negative, so what lies below 0 is as good as 0.
         likely = np.maximum(noisy, 0)
         parts = connected_parts(policy)
@@ -152,7 +151,7 @@ class NoisySort(Partition):
             )
             edges = np.append(np.flatnonzero(behind % self.largest == 0), order.size)
         else:
-            edges = group_sorted(
+            edges = kernels.group_sorted(
                 likely[order], self.bucket_cost, self.largest, stretches
             )
         # Buckets are numbered by the first of their cells.

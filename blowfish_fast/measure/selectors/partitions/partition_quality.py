@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_counts, as_epsilon
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
@@ -25,13 +26,11 @@ def partition_cost(counts: Any, buckets: Buckets, *, epsilon: Any) -> float:
     >>> partition_cost([5, 7, 1, 1], Buckets(np.array([0, 2, 4])), epsilon=1)
     4.0
     """
-    from blowfish_fast.kernels.partition.interval_partition import (
-        partition_cost as deviation,
-    )
-
     exact = as_counts(counts, (buckets.cells,))
     along = exact if buckets.order is None else exact[buckets.order]
-    return deviation(along, buckets.edges) + buckets.count / float(as_epsilon(epsilon))
+    return kernels.partition_cost(along, buckets.edges) + buckets.count / float(
+        as_epsilon(epsilon)
+    )
 
 
 def cost_bound(cells: int, candidates: int, *, delta: float, epsilon: Any) -> float:

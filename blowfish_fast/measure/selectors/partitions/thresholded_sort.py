@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
@@ -108,8 +109,6 @@ class ThresholdedSort(Partition):
 
     def _clusters(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> Buckets:
         """Cut off what is small, sort and cluster; this reads noisy counts only."""
-        from blowfish_fast.kernels.window_costs.sorted_squares import group_squares
-
         # Draws that a cell carries: its own, or those of its edges on average.
         carried = 1.0 if noise.edges is None else 2.0 * len(noise.edges) / noisy.size
         variance = float(noise.scales.variances[0]) * carried
@@ -123,7 +122,7 @@ class ThresholdedSort(Partition):
         # Noise pulls the counts of a cluster apart by a variance for each cell but
         # one: with that one as the price, costs are errors but for a constant. Noise
         # of mean size b on the total has the variance 2 b^2, shared by the cells.
-        edges = group_squares(
+        edges = kernels.group_squares(
             likely[order], variance, 2.0 * self.bucket_cost**2, stretches
         )
         # Buckets are numbered by the first of their cells.

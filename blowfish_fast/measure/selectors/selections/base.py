@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.policies import Policy
 
@@ -51,10 +52,8 @@ class ByCost(ABC):
         rng: Randomness,
     ) -> int:
         """Return the number of a candidate; the cheapest if no edge moves a cost."""
-        from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
-
         costs = self.costs(counts)
         if self.sensitivity(policy) == 0:
             return int(costs.argmin())
         rate = self.rate(policy, epsilon)
-        return int(choose_by_cost(rng.stream(), 0, costs[None], rate)[0])
+        return int(kernels.choose_by_cost(rng.stream(), 0, costs[None], rate)[0])

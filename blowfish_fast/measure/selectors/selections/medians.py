@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies import Policy
@@ -95,14 +96,12 @@ class Medians:
         rng: Randomness,
     ) -> KdBoxes:
         """Return the boxes of all levels."""
-        from blowfish_fast.kernels.space.summed_area import summed_area_table
-
         if counts.size != int(np.prod(self.shape)):
             raise DomainError(
                 f"a grid of shape {self.shape} has {int(np.prod(self.shape))} cells; "
                 f"received {counts.size} counts"
             )
-        table = summed_area_table(counts.reshape(self.shape))
+        table = kernels.summed_area_table(counts.reshape(self.shape))
         moved = policy.has_moves or policy.has_bottom
         rate = self.rate(policy, epsilon) if moved else None
         sides = np.array([self.shape], dtype=np.int64)
@@ -142,18 +141,17 @@ def median_costs(
     (boxes, cuts) int64
         Entry j is the cut after j + 1 cells; `NO_CANDIDATE` where there is none.
     """
-    from blowfish_fast.kernels.sampling.cost_choice import NO_CANDIDATE
-    from blowfish_fast.kernels.space.summed_area import rectangle_sums
-
     rows = np.arange(axes.size)
     sides = highs[rows, axes] - lows[rows, axes]
     box = np.repeat(rows, sides - 1)
     cut = np.arange(box.size) - np.repeat(np.cumsum(sides - 1) - sides + 1, sides - 1)
     ends = highs[box].copy()
     ends[np.arange(box.size), axes[box]] = lows[box, axes[box]] + cut + 1
-    left = rectangle_sums(table, lows[box], ends)
-    whole = rectangle_sums(table, lows, highs)
-    costs = np.full((axes.size, int(sides.max()) - 1), NO_CANDIDATE, dtype=np.int64)
+    left = kernels.rectangle_sums(table, lows[box], ends)
+    whole = kernels.rectangle_sums(table, lows, highs)
+    costs = np.full(
+        (axes.size, int(sides.max()) - 1), kernels.NO_CANDIDATE, dtype=np.int64
+    )
     costs[box, cut] = np.abs(2 * left - whole[box])
     return costs
 
@@ -167,14 +165,12 @@ def _cuts(
     rate: Fraction | None,
 ) -> tuple[IntArray, IntArray]:
     """Return how many cells lie left of each box's cut, and along which axis."""
-    from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
-
     lows, highs = tree.lows[boxes], tree.highs[boxes]
     axes = np.argmax(highs - lows, axis=1)
     costs = median_costs(table, lows, highs, axes)
     if rate is None:
         return np.argmin(costs, axis=1) + 1, axes
-    return choose_by_cost(words, drawn, costs, rate) + 1, axes
+    return kernels.choose_by_cost(words, drawn, costs, rate) + 1, axes
 
 
 def _split(tree: KdBoxes, boxes: IntArray, axes: IntArray, cuts: IntArray) -> KdBoxes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, SizeError, WorkloadError
@@ -128,16 +129,11 @@ class WorstQuery:
         rng: Randomness,
     ) -> int:
         """Return the number of a query not asked yet."""
-        from blowfish_fast.kernels.sampling.cost_choice import (
-            NO_CANDIDATE,
-            choose_by_cost,
-        )
-
-        costs = np.where(self._asked, NO_CANDIDATE, -self.errors(counts))
+        costs = np.where(self._asked, kernels.NO_CANDIDATE, -self.errors(counts))
         if self.reach(policy) == 0:
             return int(costs.argmin())
         rate = self.rate(policy, epsilon)
-        return int(choose_by_cost(rng.stream(), 0, costs[None], rate)[0])
+        return int(kernels.choose_by_cost(rng.stream(), 0, costs[None], rate)[0])
 
     def runs(self, query: int) -> Runs:
         """Return one query as runs of cells."""

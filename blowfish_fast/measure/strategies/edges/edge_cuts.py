@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import IntervalError, SizeError
 from blowfish_fast.measure.noise import Spread
@@ -49,8 +50,6 @@ def cut_spread(
     """
     if isinstance(form, Implicit):
         raise IntervalError("list the queries first: use explicit_form")
-    from blowfish_fast.kernels.graph.cut_moments import edge_noise_moments
-
     pieces = as_runs(form)
     covered = int((pieces.ends - pieces.starts).sum())
     if covered > MOST_COVERED:
@@ -59,7 +58,9 @@ def cut_spread(
             f"{MOST_COVERED:,} are followed along the edges of a policy. Ask fewer "
             "queries at a time"
         )
-    return Spread(*edge_noise_moments(*pieces, heads, tails, variances, widths, cells))
+    return Spread(
+        *kernels.edge_noise_moments(*pieces, heads, tails, variances, widths, cells)
+    )
 
 
 def cut_variance(

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import (
     DomainError,
@@ -81,10 +82,8 @@ class EdgeLines(LinearStrategy):
         self.shape = shape
         self.level_weights = level_weights
         self.tops = tuple(one.size - 1 for one in level_weights)
-        from blowfish_fast.kernels.graph.edge_line_noise import line_levels
-
         for across, weights in zip(AXES, level_weights, strict=True):
-            most = line_levels(shape[1 - across])
+            most = kernels.line_levels(shape[1 - across])
             if weights.ndim != 1 or not 1 <= weights.size <= most:
                 raise InputError(
                     f"lines of {shape[1 - across]} edges have 1 to {most} levels of "
@@ -305,12 +304,6 @@ def _synthesised(draws: IntArray, *, signed: bool) -> IntArray:
 
 
 def _energies(form: Form, shape: tuple[int, int], across: int) -> Any:
-    from blowfish_fast.kernels.graph.edge_line_noise import (
-        Energies,
-        line_energies,
-        line_levels,
-    )
-
     if not isinstance(form, Implicit):
         runs = as_runs(form)
         covered = int((runs.ends - runs.starts).sum())
@@ -319,9 +312,9 @@ def _energies(form: Form, shape: tuple[int, int], across: int) -> Any:
                 f"these queries cover {covered:,} cells in all; at most 2^30 are "
                 "followed along the lines of a grid. Ask fewer queries at a time"
             )
-        return line_energies(*runs, shape, across)
+        return kernels.line_energies(*runs, shape, across)
     edges = max(shape[across] - 1, 0) * shape[1 - across]
-    levels = np.arange(line_levels(shape[1 - across]), dtype=np.float64)
+    levels = np.arange(kernels.line_levels(shape[1 - across]), dtype=np.float64)
     if form.kind == "total":
         seen = np.zeros((1, levels.size))
     elif form.kind == "identity":
@@ -331,7 +324,7 @@ def _energies(form: Form, shape: tuple[int, int], across: int) -> Any:
         raise SizeError(f"the total over {form.kind} has no closed form on a grid")
     turns = seen.copy()
     turns[:, 0] = 0.0
-    return Energies(seen, turns, np.sqrt(seen), np.sqrt(turns))
+    return kernels.Energies(seen, turns, np.sqrt(seen), np.sqrt(turns))
 
 
 def _best_weights(sums: FloatArray, turns: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, EpsilonError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
@@ -61,10 +62,8 @@ class SpanningTree(LinearStrategy):
     kind = "spanning_tree"
 
     def __init__(self, parents: IntArray) -> None:
-        from blowfish_fast.kernels.graph.graph_tree import top_down_order
-
         self.parents = parents
-        self.order = top_down_order(parents)
+        self.order = kernels.top_down_order(parents)
         self._known: Detours | None = None
 
     @classmethod
@@ -74,13 +73,11 @@ class SpanningTree(LinearStrategy):
         Each connected part is rooted at "absent" if it holds it, and else at the cell
         with most neighbours.
         """
-        from blowfish_fast.kernels.graph.graph_tree import breadth_first_tree
-
         pointers, neighbours = _rows(policy)
         cells = policy.domain.size
         degrees = np.diff(pointers)[:-1]
         starts = np.append(cells, np.argsort(-degrees, kind="stable"))
-        parents = breadth_first_tree(pointers, neighbours, starts)[:-1]
+        parents = kernels.breadth_first_tree(pointers, neighbours, starts)[:-1]
         return cls(np.where(parents == cells, -1, parents))
 
     @property
@@ -90,13 +87,11 @@ class SpanningTree(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total of every subtree, at the number of its root."""
-        from blowfish_fast.kernels.graph.graph_tree import subtree_totals
-
         if counts.size != self.cells:
             raise DomainError(
                 f"this tree has {self.cells} cells; received {counts.size} counts"
             )
-        return subtree_totals(counts, self.parents, self.order)
+        return kernels.subtree_totals(counts, self.parents, self.order)
 
     def weights(self) -> IntArray:
         """Give every row the same weight."""
@@ -104,10 +99,9 @@ class SpanningTree(LinearStrategy):
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the rows that lie on no path between the ends of an edge."""
-        from blowfish_fast.kernels.graph.graph_tree import path_crossings
-
         exact: BoolArray = (
-            path_crossings(self.parents, self.order, *self._detours(policy)[1:]) == 0
+            kernels.path_crossings(self.parents, self.order, *self._detours(policy)[1:])
+            == 0
         )
         return exact
 
@@ -145,10 +139,8 @@ class SpanningTree(LinearStrategy):
 
     def _detours(self, policy: Policy) -> Detours:
         if self._known is None or self._known.policy is not policy:
-            from blowfish_fast.kernels.graph.graph_tree import lowest_common
-
             heads, tails = _ends(policy)
-            tops = lowest_common(self.parents, self.order, heads, tails)
+            tops = kernels.lowest_common(self.parents, self.order, heads, tails)
             self._known = Detours(policy, heads, tails, tops)
         return self._known
 
@@ -165,9 +157,7 @@ class SpanningTree(LinearStrategy):
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return each subtree's total less those of the subtrees right below it."""
-        from blowfish_fast.kernels.graph.graph_tree import without_children
-
-        return without_children(noisy, self.parents).astype(np.float64)
+        return kernels.without_children(noisy, self.parents).astype(np.float64)
 
     @cached_property
     def _cells_in_order(self) -> IntArray:
@@ -227,8 +217,6 @@ def _rows(policy: Policy) -> tuple[IntArray, IntArray]:
     _refuse_too_many(policy)
     if isinstance(policy, Graph):
         return policy.rows
-    from blowfish_fast.kernels.graph.quotient_graph import adjacency
-
     heads, tails = _ends(policy)
     cells = policy.domain.size
-    return adjacency(heads, np.where(tails == ABSENT, cells, tails), cells + 1)
+    return kernels.adjacency(heads, np.where(tails == ABSENT, cells, tails), cells + 1)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
@@ -86,9 +87,7 @@ class OrderedHierarchy(LinearStrategy):
     @cached_property
     def trees(self) -> BlockTrees:
         """The trees over all blocks."""
-        from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
-
-        return trees_over_blocks(self.edges, self.fan_outs)
+        return kernels.trees_over_blocks(self.edges, self.fan_outs)
 
     @cached_property
     def _below_roots(self) -> BoolArray:
@@ -140,18 +139,14 @@ class OrderedHierarchy(LinearStrategy):
         Exact for policies that join each cell to all cells up to a furthest one
         (`Line`, `Threshold`, `Full`, contiguous `Blocks`); a bound above for others.
         """
-        from blowfish_fast.kernels.tree.block_trees import worst_block_move
-
         reach = LineReach(policy)
-        return worst_block_move(weights, self.trees, reach.furthest, reach.bottom)
+        return kernels.worst_block_move(
+            weights, self.trees, reach.furthest, reach.bottom
+        )
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the least-squares estimate of the cells. O(cells)."""
-        from blowfish_fast.kernels.tree.ordered_hierarchy_inference import (
-            hierarchy_least_squares,
-        )
-
-        return hierarchy_least_squares(noisy, scales.variances, self.trees)
+        return kernels.hierarchy_least_squares(noisy, scales.variances, self.trees)
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
@@ -177,19 +172,13 @@ class OrderedHierarchy(LinearStrategy):
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
-        from blowfish_fast.kernels.tree.row_leverage import row_leverages
-
         widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
-        noise = row_leverages(scales.variances, self.trees) * widths
+        noise = kernels.row_leverages(scales.variances, self.trees) * widths
         # Leverages are found in floating point; rounding is far below this margin.
         return float(noise.max()) * (1.0 + 2.0**-30)
 
     def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
-        from blowfish_fast.kernels.tree.ordered_hierarchy_spread import (
-            hierarchy_variances,
-        )
-
-        return hierarchy_variances(scales.variances, self.trees, *cuts)
+        return kernels.hierarchy_variances(scales.variances, self.trees, *cuts)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in O(cells * levels)."""

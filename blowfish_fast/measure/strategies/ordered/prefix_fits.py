@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray
 from blowfish_fast.measure.handle import Measurement
 
@@ -64,9 +65,7 @@ def running_totals(measured: Measurement) -> Totals | None:
 
 def monotone_buckets(totals: Totals) -> FloatArray:
     """Return the counts whose running totals are closest and never decrease."""
-    from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
-
-    fitted = isotonic_through(totals.values, totals.known, 0.0, np.inf)
+    fitted = kernels.isotonic_through(totals.values, totals.known, 0.0, np.inf)
     return np.diff(fitted, prepend=0.0)
 
 
@@ -93,20 +92,16 @@ def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
 
 
 def _multiscale(totals: Totals) -> Totals:
-    from blowfish_fast.kernels.fitting.multiscale_fit import multiscale_cells
-
-    cells = multiscale_cells(totals.values, totals.known, totals.variance)
+    cells = kernels.multiscale_cells(totals.values, totals.known, totals.variance)
     values = np.where(totals.known, totals.values, np.cumsum(cells))
     return totals._replace(values=values)
 
 
 def _piecewise(totals: Totals) -> Totals:
     """Fit straight pieces between exact totals; ln(cells) variances per parameter."""
-    from blowfish_fast.kernels.fitting.piecewise_fit import piecewise_linear
-
     ends = np.flatnonzero(totals.known)
     starts = np.append(0, ends[:-1] + 1)
     penalties = totals.variance * np.log(ends - starts + 1.0)
     return totals._replace(
-        values=piecewise_linear(totals.values, starts, ends, penalties)
+        values=kernels.piecewise_linear(totals.values, starts, ends, penalties)
     )

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, IntervalError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
@@ -74,24 +75,20 @@ class Fourier(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total, then cosine and sine sums. O(cells * frequencies)."""
-        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS, circle_sums
-
         if counts.size != self.cells:
             raise DomainError(
                 f"frequencies of {self.cells} cells; received {counts.size} counts"
             )
-        rows = np.append(counts.sum(), circle_sums(counts, self.frequencies))
+        rows = np.append(counts.sum(), kernels.circle_sums(counts, self.frequencies))
         if self.alternating:
             # Its cosines are 1 and -1, so the step divides the sum; its sines are 0.
             rows = rows[:-1]
-            rows[-1] >>= STEP_BITS
+            rows[-1] >>= kernels.STEP_BITS
         return rows
 
     def weights(self) -> IntArray:
         """Give all rows the same noise once they are scaled to unit length."""
-        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
-
-        weights = np.full(self.row_count, 2 ** (WEIGHT_BITS - STEP_BITS))
+        weights = np.full(self.row_count, 2 ** (WEIGHT_BITS - kernels.STEP_BITS))
         # The total is longer than the others by the root of 2, and so is the last.
         alone = math.floor(2**WEIGHT_BITS / math.sqrt(2))
         weights[0] = alone
@@ -136,14 +133,12 @@ class Fourier(LinearStrategy):
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the inverse transform. O(cells log cells)."""
-        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
-
         spectrum = np.zeros(self.cells // 2 + 1, dtype=np.complex128)
         spectrum[0] = noisy[0]
         waves = noisy[1 : 1 + 2 * self._waves].reshape(-1, 2)
         spectrum[1 : 1 + self._waves] = np.ldexp(
-            waves[:, 0].astype(np.float64), -STEP_BITS
-        ) - 1j * np.ldexp(waves[:, 1].astype(np.float64), -STEP_BITS)
+            waves[:, 0].astype(np.float64), -kernels.STEP_BITS
+        ) - 1j * np.ldexp(waves[:, 1].astype(np.float64), -kernels.STEP_BITS)
         if self.alternating:
             spectrum[-1] = noisy[-1]
         cells: FloatArray = np.fft.irfft(spectrum, self.cells)
@@ -204,9 +199,7 @@ class Fourier(LinearStrategy):
 
     def _factors(self) -> FloatArray:
         """Return what a row's cosines are multiplied by in the inverse transform."""
-        from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS
-
-        factors = np.full(self.row_count, 2.0 / (self.cells * 2**STEP_BITS))
+        factors = np.full(self.row_count, 2.0 / (self.cells * 2**kernels.STEP_BITS))
         factors[0] = 1.0 / self.cells
         if self.alternating:
             factors[-1] = 1.0 / self.cells
@@ -280,9 +273,7 @@ def _sample(most: int) -> FloatArray:
 
 @lru_cache(maxsize=16)
 def _heaviest_column(cells: int, frequencies: int) -> int:
-    from blowfish_fast.kernels.transform.fourier_rows import heaviest_column
-
-    return heaviest_column(cells, frequencies)
+    return kernels.heaviest_column(cells, frequencies)
 
 
 @lru_cache(maxsize=16)
@@ -292,10 +283,8 @@ def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
     Each table entry is off by at most half a step, so each of the two rows of a
     frequency may change by one step more than its cosine or sine.
     """
-    from blowfish_fast.kernels.transform.fourier_rows import STEP_BITS, largest_turn
-
-    turn = largest_turn(cells, frequencies, longest) * (1.0 + 2.0**-30)
-    steps: int = math.ceil(2.0 * math.sqrt(2.0) * 2**STEP_BITS * turn)
+    turn = kernels.largest_turn(cells, frequencies, longest) * (1.0 + 2.0**-30)
+    steps: int = math.ceil(2.0 * math.sqrt(2.0) * 2**kernels.STEP_BITS * turn)
     return steps + 2 * frequencies + 1
 
 

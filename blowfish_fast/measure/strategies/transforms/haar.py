@@ -23,6 +23,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
@@ -62,14 +63,12 @@ class Haar(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the products of sums and differences, in C order of the axes' rows."""
-        from blowfish_fast.kernels.transform.haar_transform import haar_rows
-
         if counts.size != self.cells:
             raise DomainError(
                 f"a grid of shape {self.shape} has {self.cells} cells; received "
                 f"{counts.size} counts"
             )
-        return haar_rows(counts.reshape(self.shape)).reshape(-1)
+        return kernels.haar_rows(counts.reshape(self.shape)).reshape(-1)
 
     def weights(self) -> IntArray:
         """Return the products of the axes' weights, the largest as 2^30."""
@@ -94,24 +93,17 @@ class Haar(LinearStrategy):
         Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
         `worst_grid_move`. For sparser policies it is a bound above.
         """
-        from blowfish_fast.kernels.transform.haar_transform import (
-            haar_path_sums,
-            haar_worst_move,
-        )
-
-        paid = haar_path_sums(weights.reshape(self.shape))
+        paid = kernels.haar_path_sums(weights.reshape(self.shape))
         worst = int(paid.max()) if policy.has_bottom else 0
         if not policy.has_moves:
             return worst
         if len(self.shape) == 1:
-            return max(worst, haar_worst_move(weights))
+            return max(worst, kernels.haar_worst_move(weights))
         return max(worst, worst_grid_move(weights.reshape(self.shape), paid))
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the only cells that have these rows: least squares. O(cells)."""
-        from blowfish_fast.kernels.transform.haar_transform import haar_cells
-
-        return haar_cells(noisy.reshape(self.shape)).reshape(-1)
+        return kernels.haar_cells(noisy.reshape(self.shape)).reshape(-1)
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the exact law of each query's noise.
@@ -121,21 +113,15 @@ class Haar(LinearStrategy):
         """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        from blowfish_fast.kernels.space.grid_boxes import runs_to_boxes
-        from blowfish_fast.kernels.transform.haar_spread import (
-            haar_spread_boxes,
-            most_rows,
-        )
-
         variances, widths = _noise_of(scales)
         pieces = as_pieces(form)
-        pointers, lows, highs, values = runs_to_boxes(*pieces, self.shape)
+        pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
         boxes = np.diff(pointers)
-        many = boxes * most_rows(self.shape) > 2 * self.cells * len(self.shape)
+        many = boxes * kernels.most_rows(self.shape) > 2 * self.cells * len(self.shape)
         few = np.repeat(~many, boxes)
         kept = np.append(0, np.cumsum(np.where(many, 0, boxes)))
         spread = Spread(
-            *haar_spread_boxes(
+            *kernels.haar_spread_boxes(
                 variances,
                 widths,
                 self.shape,
@@ -158,8 +144,6 @@ class Haar(LinearStrategy):
         spread: Spread,
     ) -> None:
         """Fill in the spread of one query from a transform of all its cells."""
-        from blowfish_fast.kernels.transform.haar_transform import haar_coefficients
-
         own = slice(pieces.pointers[query], pieces.pointers[query + 1])
         alone = Pieces(
             np.array([0, own.stop - own.start]),
@@ -168,7 +152,7 @@ class Haar(LinearStrategy):
             pieces.values[own],
         )
         row = form_matrix(alone, self.cells, most=self.cells).toarray()
-        parts = haar_coefficients(row.reshape(self.shape)).reshape(-1)
+        parts = kernels.haar_coefficients(row.reshape(self.shape)).reshape(-1)
         reach = np.abs(parts) * widths
         spread.variance[query] = parts**2 @ variances
         spread.square[query] = reach @ reach
@@ -178,18 +162,17 @@ class Haar(LinearStrategy):
         """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        from blowfish_fast.kernels.transform.haar_moments import haar_total_variance
-        from blowfish_fast.kernels.transform.haar_transform import haar_cell_variances
-
         variances, _ = _noise_of(scales)
         if form.kind == "total":
             return float(variances[0])
         if form.kind == "identity":
             # Each of m cells is 1/m of its bucket: m / m^2 of the bucket's variance.
-            each = haar_cell_variances(variances.reshape(self.shape)).reshape(-1)
+            each = kernels.haar_cell_variances(variances.reshape(self.shape)).reshape(
+                -1
+            )
             return float((each / np.diff(form.edges)).sum())
         # Ranges are asked of one ordered attribute only.
-        return haar_total_variance(variances, form.kind, form.edges)
+        return kernels.haar_total_variance(variances, form.kind, form.edges)
 
     def pack(self) -> dict[str, Any]:
         """Return the shape."""

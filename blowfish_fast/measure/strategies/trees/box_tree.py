@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.handle import Measurement
@@ -78,9 +79,9 @@ class BoxTree(NamedTuple):
 
     def divided(self, boxes: IntArray, parts: IntArray) -> Self:
         """Return the tree with some `boxes` cut into `parts` intervals per axis."""
-        from blowfish_fast.kernels.space.box_division import divide_boxes
-
-        owners, lows, highs = divide_boxes(self.lows[boxes], self.highs[boxes], parts)
+        owners, lows, highs = kernels.divide_boxes(
+            self.lows[boxes], self.highs[boxes], parts
+        )
         return self._replace(
             parents=np.concatenate([self.parents, boxes[owners]]),
             lows=np.concatenate([self.lows, lows]),
@@ -103,19 +104,15 @@ class BoxTree(NamedTuple):
 
     def arranged(self, shape: tuple[int, ...]) -> Arranged:
         """Return parents and buckets in the order of `NodeTree`. O(nodes + cells)."""
-        from blowfish_fast.kernels.space.box_division import cells_of_boxes
-        from blowfish_fast.kernels.tree.parent_tree import (
-            leaf_first_numbers,
-            renumbered,
-        )
-
-        numbers = leaf_first_numbers(self.parents)
+        numbers = kernels.leaf_first_numbers(self.parents)
         leaves = self.leaves
         in_order = np.empty_like(leaves)
         in_order[numbers[leaves]] = leaves
-        edges, order = cells_of_boxes(self.lows[in_order], self.highs[in_order], shape)
+        edges, order = kernels.cells_of_boxes(
+            self.lows[in_order], self.highs[in_order], shape
+        )
         buckets = Buckets(edges, order)
-        return Arranged(numbers, renumbered(self.parents, numbers), buckets)
+        return Arranged(numbers, kernels.renumbered(self.parents, numbers), buckets)
 
     def geometric_weights(self) -> FloatArray:
         """Return weights that grow with the nodes that a box query uses per level.
@@ -125,12 +122,10 @@ class BoxTree(NamedTuple):
         a factor 2^((d-1)/3) for 2^d children, and in proportion for fewer or more.
         Along every way from the root to a leaf the weights add up to 1.
         """
-        from blowfish_fast.kernels.tree_scaling.path_budget import path_weights
-
         wide = max(int((self.highs[0] > 1).sum()), 1)
         children = np.bincount(self.parents[1:], minlength=self.parents.size)
         halvings = np.log2(np.maximum(children, 1)) / wide
-        return path_weights(self.parents, np.exp2(halvings * (wide - 1) / 3.0))
+        return kernels.path_weights(self.parents, np.exp2(halvings * (wide - 1) / 3.0))
 
     def counted(self, shape: tuple[int, ...]) -> tuple[NodeTree, Buckets]:
         """Return the strategy that counts all boxes, geometrically, and its buckets."""
@@ -145,11 +140,9 @@ def pruned_cells(measurement: Measurement) -> FloatArray:
     Post-processing of a measured `NodeTree`: a box is cut off where its least-squares
     total lies below `PRUNED_BELOW` noise scales of the cells or boxes at its bottom.
     """
-    from blowfish_fast.kernels.tree.tree_pruning import pruned_leaves
-
     strategy, scales, noisy, buckets = measurement
     assert isinstance(strategy, NodeTree)
     thresholds = PRUNED_BELOW * scales.widths[: strategy.leaves]
     fit = strategy.fit(noisy, scales)
-    leaves = pruned_leaves(fit, thresholds, strategy.tree, buckets.edges)
+    leaves = kernels.pruned_leaves(fit, thresholds, strategy.tree, buckets.edges)
     return buckets.expand(leaves)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, InputError, IntervalError
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
@@ -60,9 +61,7 @@ class NodeTree(LinearStrategy):
     kind = "node_tree"
 
     def __init__(self, parents: IntArray, node_weights: FloatArray) -> None:
-        from blowfish_fast.kernels.tree.parent_tree import tree_of_parents
-
-        self.tree = tree_of_parents(parents)
+        self.tree = kernels.tree_of_parents(parents)
         self.node_weights = np.asarray(node_weights, dtype=np.float64)
         if self.node_weights.shape != (self.tree.nodes,):
             raise InputError(
@@ -88,13 +87,11 @@ class NodeTree(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total of every node."""
-        from blowfish_fast.kernels.tree.parent_tree import parent_totals
-
         if counts.size != self.leaves:
             raise DomainError(
                 f"this tree has {self.leaves} leaves; received {counts.size} counts"
             )
-        return parent_totals(counts, self.tree)
+        return kernels.parent_totals(counts, self.tree)
 
     def weights(self) -> IntArray:
         """Return the node weights as integers."""
@@ -114,9 +111,7 @@ class NodeTree(LinearStrategy):
         if meetings is None:
             exact[-1] = not policy.has_bottom
             return exact
-        from blowfish_fast.kernels.graph.graph_tree import path_crossings
-
-        crossings = path_crossings(self.parents, self._downward, *meetings[1:])
+        crossings = kernels.path_crossings(self.parents, self._downward, *meetings[1:])
         return np.asarray(crossings == 0)
 
     def worst_edge(self, weights: IntArray, policy: Policy) -> int:
@@ -126,11 +121,9 @@ class NodeTree(LinearStrategy):
         hold exactly one of its two cells. Exact under `AddRemove`, `Full` and wherever
         edges can be listed; else the worst of all moves is a bound above.
         """
-        from blowfish_fast.kernels.tree.parent_tree import heaviest_ways
-
         meetings = self._meetings(policy)
         if meetings is None:
-            path, pair = heaviest_ways(weights, self.tree)
+            path, pair = kernels.heaviest_ways(weights, self.tree)
             return max(path * policy.has_bottom, pair * policy.has_moves)
         from blowfish_fast.kernels.graph.graph_tree import path_sums, sums_to_root
 
@@ -148,14 +141,12 @@ class NodeTree(LinearStrategy):
         if listed_edges(policy) is None:
             return None
         if self._known is None or self._known.policy is not policy:
-            from blowfish_fast.kernels.graph.graph_tree import lowest_common
-
             chunks = list(policy.edges())
             edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
             first = edges[:, 0] == ABSENT
             heads = np.where(first, edges[:, 1], edges[:, 0])
             tails = np.where(first, ABSENT, edges[:, 1])
-            tops = lowest_common(self.parents, self._downward, heads, tails)
+            tops = kernels.lowest_common(self.parents, self._downward, heads, tails)
             self._known = Meetings(policy, heads, tails, tops)
         return self._known
 
@@ -165,30 +156,28 @@ class NodeTree(LinearStrategy):
 
     def fit(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the least-squares estimate of every node, consistent throughout."""
-        from blowfish_fast.kernels.tree.parent_fit import parent_tree_fit
-
-        return parent_tree_fit(noisy.astype(np.float64), scales.variances, self.tree)
+        return kernels.parent_tree_fit(
+            noisy.astype(np.float64), scales.variances, self.tree
+        )
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the exact law of each query's noise.
 
         A query visits the nodes that hold one of its borders, and their children.
         """
-        from blowfish_fast.kernels.tree.parent_spread import parent_tree_spread
-
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         pieces = as_pieces(form)
         variances, widths = scales.variances, scales.widths
-        return Spread(*parent_tree_spread(variances, widths, self.tree, *pieces))
+        return Spread(
+            *kernels.parent_tree_spread(variances, widths, self.tree, *pieces)
+        )
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        from blowfish_fast.kernels.tree.parent_moments import parent_tree_total_variance
-
-        return parent_tree_total_variance(
+        return kernels.parent_tree_total_variance(
             scales.variances, self.tree, form.kind, form.edges
         )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.workloads import Form, Fractions, Implicit
 
@@ -88,9 +89,7 @@ def _swept(form: Form, leaves: int, start: Candidate, root_exact: bool) -> Candi
     """Improve weights by sweeps; only ranges have them."""
     if not isinstance(form, Fractions):
         return start
-    from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
-
-    swept = refine_scaling(
+    swept = kernels.refine_scaling(
         *form,
         None,
         leaves,
@@ -133,9 +132,7 @@ def level_tree(
     Uniform weights, or geometric ones that grow by the cube root of two from each
     level to the one below it.
     """
-    from blowfish_fast.kernels.tree.tree_shape import tree_levels
-
-    sizes, _ = tree_levels(leaves, branching)
+    sizes, _ = kernels.tree_levels(leaves, branching)
     ratio = 2.0 ** (-1.0 / 3.0) if geometric else 1.0
     by_level = ratio ** np.arange(sizes.size)
     if root_exact and sizes.size > 1:

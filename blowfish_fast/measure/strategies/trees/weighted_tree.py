@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
@@ -50,9 +51,7 @@ class WeightedTree(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total of every node."""
-        from blowfish_fast.kernels.tree.tree_inference import tree_totals
-
-        return tree_totals(counts, self.branching)
+        return kernels.tree_totals(counts, self.branching)
 
     def weights(self) -> IntArray:
         """Return the node weights as integers."""
@@ -74,45 +73,34 @@ class WeightedTree(LinearStrategy):
         common node. For policies sparser than `Full` twice the heaviest path is a
         bound above.
         """
-        from blowfish_fast.kernels.tree.tree_paths import heaviest_pair, heaviest_path
-
         if isinstance(policy, AddRemove):
-            return int(heaviest_path(weights, self.leaves, self.branching))
+            return int(kernels.heaviest_path(weights, self.leaves, self.branching))
         if isinstance(policy, Full):
-            return int(heaviest_pair(weights, self.leaves, self.branching))
-        path = int(heaviest_path(weights, self.leaves, self.branching))
+            return int(kernels.heaviest_pair(weights, self.leaves, self.branching))
+        path = int(kernels.heaviest_path(weights, self.leaves, self.branching))
         return 2 * path if policy.has_moves else path * policy.has_bottom
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the least-squares estimate of the leaves. O(nodes)."""
-        from blowfish_fast.kernels.tree.tree_inference import tree_least_squares
-
-        return tree_least_squares(
+        return kernels.tree_least_squares(
             noisy.astype(np.float64), scales.variances, self.leaves, self.branching
         )
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the exact law of each query's noise. O(log leaves) per range."""
-        from blowfish_fast.kernels.tree.tree_spread import (
-            tree_spread_pieces,
-            tree_spread_ranges,
-        )
-
         shape = (scales.variances, scales.widths, self.leaves, self.branching)
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         if isinstance(form, Fractions):
-            return Spread(*tree_spread_ranges(*shape, *form))
-        return Spread(*tree_spread_pieces(*shape, *form))
+            return Spread(*kernels.tree_spread_ranges(*shape, *form))
+        return Spread(*kernels.tree_spread_pieces(*shape, *form))
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
-
         return float(
-            tree_total_variance(
+            kernels.tree_total_variance(
                 scales.variances, self.leaves, self.branching, form.kind, form.edges
             )
         )
