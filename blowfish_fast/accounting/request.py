@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 def refusal(mechanism: Mechanism, policy: Policy) -> str:
     """Say why a ledger under `policy` cannot charge a mechanism; "" if it can."""
-    if mechanism.policy.covers(policy):
+    if mechanism.policy.implies(policy):
         return ""
     return (
         f"the ledger promises {policy!r}, and {mechanism.name} runs under "
@@ -74,12 +74,12 @@ def check_room(parts: list[Part]) -> None:
     """Fail here, before the charge, if sizes alone make a release fail."""
     names = ", ".join(dict.fromkeys(one.mechanism.name for one in parts))
     cells = sum(one.mechanism.domain.size for one in parts)
-    what = f"{names} on {cells:,} cells, rehearsed, drawn and kept,"
+    what = f"{names} on {cells:,} cells, for a dry run, the draw and a copy,"
     needed = 2 * sum(one.mechanism.memory_needed() for one in parts)
     check_memory(needed, what, "nothing was charged")
     for one in parts:
         with suppress(DataDependentError):
-            _ = one.mechanism._rehearsal
+            _ = one.mechanism._dry_run
 
 
 def drawn(
@@ -107,13 +107,13 @@ def is_public(part: Part) -> bool:
     """Return whether no policy edge moves anything that is measured.
 
     Every neighbouring database then gives the very same answer: epsilon is 0. Only for
-    recipes of one measurement, whose rehearsal shows all that is ever drawn.
+    recipes of one measurement, whose dry run shows all that is ever drawn.
     """
     try:
-        outcome = part.mechanism._rehearsal
+        outcome = part.mechanism._dry_run
     except DataDependentError:
         return False
-    if outcome.covers != "noise" or len(outcome.measurements) != 1:
+    if outcome.interval_scope != "noise" or len(outcome.measurements) != 1:
         return False
     return not outcome.measurements[0].scales.measured.any()
 

@@ -79,7 +79,7 @@ class AddRemove(Policy):
     def _largest_change(self, lines: FloatArray) -> Change:
         return Change(0.0, True)
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         return not other.has_moves
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:

@@ -99,10 +99,10 @@ class Attribute(Policy):
         changes = (np.ptp(grid, axis=axis + 1) for axis in range(self.domain.ndim))
         return Change(max(float(one.max()) for one in changes), True)
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         if isinstance(other, Full):
             return max(self.domain.shape) == self.domain.size
-        return super()._covers(other)
+        return super()._implies(other)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if depends_on_one(buckets.labels, self.domain.shape) is not None:

@@ -98,7 +98,7 @@ class Policy(ABC):
     (9, 4, 3.0)
     >>> policy.edges_up_to(9), policy.edges_up_to(8)
     (9, None)
-    >>> policy.covers(bf.policies.Line(bf.Domain(6)))
+    >>> policy.implies(bf.policies.Line(bf.Domain(6)))
     True
     """
 
@@ -253,13 +253,13 @@ class Policy(ABC):
             return count if (count := self.edge_count) <= most else None
         return None
 
-    def covers(self, other: Policy) -> bool:
+    def implies(self, other: Policy) -> bool:
         """Return whether this policy protects at least what `other` does.
 
         True for the same policy, for one with at least its edges, and for a
         projection of such a policy; False where that is not known.
         """
-        if self._covers_by_parent(other):
+        if self._implied_by_parent(other):
             return True
         if self == other:
             return True
@@ -267,21 +267,21 @@ class Policy(ABC):
             return False
         if not (other.has_moves or other.has_bottom):
             return True
-        return self._covers(other)
+        return self._implies(other)
 
-    def _covers_by_parent(self, other: Policy) -> bool:
-        """Return whether the policy that this is a projection of covers `other`.
+    def _implied_by_parent(self, other: Policy) -> bool:
+        """Return whether the policy that this is a projection of implies `other`.
 
         Not where cells were only put in another order and both domains look alike:
         nobody could tell counts in the old order from counts in the new one.
         """
-        if self.parent is None or not self.parent.covers(other):
+        if self.parent is None or not self.parent.implies(other):
             return False
         bins = self.buckets
         reordered = bins is not None and bins.order is not None
         return not (reordered and self.domain == other.domain)
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         """Compare edges, for another policy over the same domain."""
         if other.has_bottom and not self.has_bottom:
             return False

@@ -161,7 +161,7 @@ class Blocks(Policy):
         lowest = np.minimum.reduceat(along, starts, axis=1)
         return Change(float((highest - lowest).max()), True)
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         if other.has_bottom:
             return False
         parts = other.components().labels

@@ -150,17 +150,17 @@ class Constrained(Policy):
         """Return whether an edge joins two cells."""
         return self.base.joins(first, second)
 
-    def covers(self, other: Policy) -> bool:
+    def implies(self, other: Policy) -> bool:
         """Return whether a release under this policy keeps the promise of `other`.
 
         Releases here are private at eps / factor without the constraints, so they
         keep the promise of every policy with no more edges and no larger factor.
         """
-        if self._covers_by_parent(other):
+        if self._implied_by_parent(other):
             return True
         if other.has_constraints and other.factor > self.factor:
             return self == other
-        return self.base.covers(other.unconstrained)
+        return self.base.implies(other.unconstrained)
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return self.base._distance(first, second)

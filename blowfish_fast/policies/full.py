@@ -73,7 +73,7 @@ class Full(Policy):
     def _largest_change(self, lines: FloatArray) -> Change:
         return Change(float((lines.max(axis=1) - lines.min(axis=1)).max()), True)
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         return not other.has_bottom
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:

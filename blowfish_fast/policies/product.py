@@ -159,7 +159,7 @@ class Product(Policy):
         # A bound from one factor may hide behind the exact change of another.
         return Change(value, any(one.exact and one.value == value for one in changes))
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         if isinstance(other, Product) and other._shape == self._shape:
             pairs = zip(self.factors, other.factors, strict=True)
             return all(
@@ -170,11 +170,11 @@ class Product(Policy):
             return all(_at_least(one, Attribute(one.domain)) for one in self.factors)
         if isinstance(other, Full) and max(self._shape) < self.domain.size:
             return False
-        return super()._covers(other)
+        return super()._implies(other)
 
     def _is_within(self, other: Policy) -> bool:
         return isinstance(other, Attribute) and all(
-            Attribute(one.domain).covers(one) for one in self.factors
+            Attribute(one.domain).implies(one) for one in self.factors
         )
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
@@ -239,5 +239,5 @@ class Product(Policy):
 def _at_least(one: Policy, other: Policy) -> bool:
     """Compare factors by their edges alone: names do not matter inside a product."""
     if one.domain == other.domain:
-        return one.covers(other)
+        return one.implies(other)
     return one == other or not other.has_moves

@@ -128,7 +128,7 @@ class TablePolicy(Policy):
             self._factor(axis).has_moves for axis in range(len(self.domain.attributes))
         )
 
-    def covers(self, other: Policy) -> bool:
+    def implies(self, other: Policy) -> bool:
         """Return whether this is the same table, or protects all that `other` does."""
         if self == other:
             return True
@@ -137,7 +137,7 @@ class TablePolicy(Policy):
         if self.by_attribute is None:
             return True
         return other.by_attribute is not None and all(
-            self._factor(axis).covers(other._factor(axis))
+            self._factor(axis).implies(other._factor(axis))
             for axis in range(len(self.domain.attributes))
         )
 

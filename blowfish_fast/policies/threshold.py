@@ -254,12 +254,12 @@ class Threshold(Policy):
             return None
         return half_ball(shape, self._ball, most)
 
-    def _covers(self, other: Policy) -> bool:
+    def _implies(self, other: Policy) -> bool:
         if not self._on_line:
             steps = other._steps(self.domain.shape, MOST_STEPS)
             if steps is not None:
                 return bool((self._ball.length(steps) <= self._ball.limit).all())
-        return super()._covers(other)
+        return super()._implies(other)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if not self._on_line:

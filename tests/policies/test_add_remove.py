@@ -22,8 +22,8 @@ def test_moves_are_not_its_edges():
     domain = Domain(4)
     policy = policies.AddRemove(domain)
     assert not policy.has_moves
-    assert not policy.covers(policies.Line(domain))
-    assert policy.covers(policies.Graph(domain, [[0, -1], [3, -1]]))
+    assert not policy.implies(policies.Line(domain))
+    assert policy.implies(policies.Graph(domain, [[0, -1], [3, -1]]))
     assert policy.longest_edge() == 0
 
 

@@ -17,7 +17,7 @@ def test_p5_single_attributes_have_fewer_edges_than_whole_records():
     assert policies.Full(grid).edge_count == 66
     product = policies.Product(policies.Full(Domain(3)), policies.Full(Domain(4)))
     assert reference.listed(product) == reference.listed(attribute)
-    assert not attribute.covers(policies.Full(grid))
+    assert not attribute.implies(policies.Full(grid))
 
 
 def test_distance_counts_the_attributes_that_differ():
@@ -30,7 +30,7 @@ def test_distance_counts_the_attributes_that_differ():
 
 def test_one_attribute_is_the_full_policy():
     policy = policies.Attribute(Domain(7))
-    assert policy.covers(policies.Full(Domain(7)))
+    assert policy.implies(policies.Full(Domain(7)))
     assert policy.reach().far.tolist() == [6] * 7
     assert policies.Attribute(Domain((2, 3))).reach() is None
 

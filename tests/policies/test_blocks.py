@@ -49,16 +49,16 @@ def test_other_bins_are_joined_when_they_share_a_block():
     assert quotient.components().labels.tolist() == [0, 0, 0, 1]
 
 
-def test_coarser_blocks_cover_finer_ones():
+def test_coarser_blocks_imply_finer_ones():
     domain = Domain(6)
     coarse = policies.Blocks(domain, [0, 0, 0, 1, 1, 1])
     fine = policies.Blocks(domain, [0, 0, 1, 2, 2, 2])
-    assert coarse.covers(fine)
-    assert not fine.covers(coarse)
-    assert not coarse.covers(policies.Line(domain))
-    assert coarse.covers(policies.Graph(domain, [[0, 2], [3, 5]]))
-    assert policies.Blocks(domain, [0] * 6).covers(policies.Full(domain))
-    assert not coarse.covers(policies.AddRemove(domain))
+    assert coarse.implies(fine)
+    assert not fine.implies(coarse)
+    assert not coarse.implies(policies.Line(domain))
+    assert coarse.implies(policies.Graph(domain, [[0, 2], [3, 5]]))
+    assert policies.Blocks(domain, [0] * 6).implies(policies.Full(domain))
+    assert not coarse.implies(policies.AddRemove(domain))
 
 
 def test_single_cells_have_no_secret():

@@ -147,7 +147,7 @@ def test_a_projection_keeps_the_factor_and_the_parent(policy):
     assert bins.parent is policy
     assert bins.factor == policy.factor
     assert bins.unconstrained == policy.unconstrained.project(labels)
-    assert bins.covers(policy)
+    assert bins.implies(policy)
     twice = bins.project([0, 0, 1])
     assert twice.unconstrained == policy.unconstrained.project(
         np.array([0, 0, 1])[labels]
@@ -156,20 +156,20 @@ def test_a_projection_keeps_the_factor_and_the_parent(policy):
     assert "seen through" in repr(bins)
 
 
-def test_a_policy_covers_what_its_releases_keep_private():
+def test_a_policy_implies_what_its_releases_keep_private():
     plain, known = Line(LINE), PAIRS
     policy = plain.with_constraints(known)
-    assert policy.covers(policy)
-    assert policy.covers(plain)
-    assert not plain.covers(policy)
-    assert not policy.covers(Full(LINE))
-    assert Full(LINE).with_constraints(known).covers(policy)
+    assert policy.implies(policy)
+    assert policy.implies(plain)
+    assert not plain.implies(policy)
+    assert not policy.implies(Full(LINE))
+    assert Full(LINE).with_constraints(known).implies(policy)
     stricter = Line(LINE).with_constraints(
         bf.policies.RectangleConstraints(LINE, [2], [4])
     )
     assert stricter.factor < policy.factor
-    assert not stricter.covers(policy)
-    assert policy.covers(stricter)
+    assert not stricter.implies(policy)
+    assert policy.implies(stricter)
 
 
 def test_the_handle_divides_once_and_charges_in_full():
@@ -179,7 +179,7 @@ def test_the_handle_divides_once_and_charges_in_full():
     assert handle.policy == Full(GRID)
     half = Fraction(1, 2)
     first = handle.measure(Cells(6), epsilon=half)
-    second = handle.on(Buckets.from_labels([0, 0, 1, 1, 2, 2])).measure(
+    second = handle.coarsened(Buckets.from_labels([0, 0, 1, 1, 2, 2])).measure(
         Cells(3), epsilon=half
     )
     assert account.spent == 1
@@ -201,7 +201,7 @@ def test_a_selector_is_handed_the_divided_epsilon():
     policy = Line(LINE).with_constraints(PAIRS)
     account = Account(Fraction(3))
     handle = Handle(np.arange(6), policy, account, Randomness(3))
-    seen, epsilon = handle.on(Buckets.single_cells(6)).select(
+    seen, epsilon = handle.coarsened(Buckets.single_cells(6)).select(
         Recording(), epsilon=Fraction(3)
     )
     assert epsilon == Fraction(3, policy.factor)

@@ -34,7 +34,7 @@ def test_no_edges_mean_no_secrets():
     assert not policy.has_bottom
     assert policy.components().count == 3
     assert policy.describe().startswith("nothing is a secret")
-    assert policies.Full(Domain(3)).covers(policy)
+    assert policies.Full(Domain(3)).implies(policy)
 
 
 def test_the_quotient_keeps_absent():

@@ -40,12 +40,12 @@ def test_the_name_of_the_attribute_is_used():
     assert text.startswith("two people whose age values lie in neighbouring cells")
 
 
-def test_a_line_equals_no_threshold_but_covers_it():
+def test_a_line_equals_no_threshold_but_implies_it():
     domain = Domain(6)
     line, threshold = policies.Line(domain), policies.Threshold(domain, 1)
     assert line != threshold
-    assert line.covers(threshold)
-    assert threshold.covers(line)
+    assert line.implies(threshold)
+    assert threshold.implies(line)
 
 
 def test_a_million_cells_allocate_nothing():

@@ -52,7 +52,7 @@ def test_keeping_one_attribute_gives_its_factor():
     assert quotient == policies.Threshold(Domain(6), 2)
 
 
-def test_products_cover_by_their_factors():
+def test_products_imply_by_their_factors():
     def pair(one, other):
         return policies.Product(one(Domain(30)), other(Domain(40)))
 
@@ -61,15 +61,15 @@ def test_products_cover_by_their_factors():
 
     attribute = policies.Attribute(Domain((30, 40)))
     full = policies.Full(Domain((30, 40)))
-    assert pair(policies.Full, near).covers(pair(policies.Line, near))
-    assert not pair(policies.Full, near).covers(pair(policies.Line, policies.Full))
-    assert attribute.covers(pair(policies.Full, near))
-    assert pair(policies.Full, policies.Full).covers(attribute)
-    assert not pair(policies.Full, near).covers(attribute)
-    assert full.covers(pair(policies.Full, near))
-    assert not pair(policies.Full, policies.Full).covers(full)
+    assert pair(policies.Full, near).implies(pair(policies.Line, near))
+    assert not pair(policies.Full, near).implies(pair(policies.Line, policies.Full))
+    assert attribute.implies(pair(policies.Full, near))
+    assert pair(policies.Full, policies.Full).implies(attribute)
+    assert not pair(policies.Full, near).implies(attribute)
+    assert full.implies(pair(policies.Full, near))
+    assert not pair(policies.Full, policies.Full).implies(full)
     wide = policies.Product(policies.Full(Domain((5, 6))), near(Domain(40)))
-    assert not policies.Attribute(wide.domain).covers(wide)
+    assert not policies.Attribute(wide.domain).implies(wide)
 
 
 def test_names_of_the_product_domain_survive_json():

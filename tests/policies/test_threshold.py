@@ -24,7 +24,7 @@ def test_a_theta_of_the_whole_line_joins_everything():
     for theta in (5, 6, 100, 10**30):
         policy = policies.Threshold(Domain(6), theta)
         assert policy.edge_count == 15
-        assert policy.covers(policies.Full(Domain(6)))
+        assert policy.implies(policies.Full(Domain(6)))
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5, 10])
@@ -126,8 +126,8 @@ def test_unit_cells_measure_the_same_in_values_and_in_cells():
     by_value = policies.Threshold(ages, 10, unit="value")
     by_cells = policies.Threshold(ages, 10)
     assert by_value.reach().far.tolist() == by_cells.reach().far.tolist()
-    assert by_value.covers(by_cells)
-    assert by_cells.covers(by_value)
+    assert by_value.implies(by_cells)
+    assert by_cells.implies(by_value)
 
 
 def test_values_are_compared_exactly():

@@ -210,8 +210,8 @@ def as_opendp(
     dp: Any = require("opendp.prelude", extra="interop", purpose="as_opendp")
     own = Measurement(mechanism)
     policy, domain = mechanism.policy, mechanism.domain
-    adds = not policy.has_constraints and policy.covers(AddRemove(domain))
-    moves = not policy.has_constraints and policy.covers(Full(domain))
+    adds = not policy.has_constraints and policy.implies(AddRemove(domain))
+    moves = not policy.has_constraints and policy.implies(Full(domain))
     if not (adds or (moves and not counts)):
         raise PolicyError(
             f"OpenDP's metrics cannot state {policy!r}"

@@ -212,7 +212,7 @@ def _preview(job: Job, facts: Facts, mechanism: Mechanism) -> dict[str, Any] | N
         if entry is not None and entry.state != "reserved":
             after = ledger.remaining
         elif entry is None and not weighed.accepted:
-            covered = mechanism.policy.covers(ledger.policy)
+            covered = mechanism.policy.implies(ledger.policy)
             kind = BudgetError if covered else PolicyError
             way_out = (
                 ""

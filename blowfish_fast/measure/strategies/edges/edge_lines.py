@@ -274,7 +274,7 @@ def grid_shape(policy: Policy) -> tuple[int, int]:
     if (
         domain.ndim != 2
         or policy.has_bottom
-        or not Threshold(domain, theta=1).covers(policy)
+        or not Threshold(domain, theta=1).implies(policy)
     ):
         raise PolicyError(
             "edge lines need a grid of two attributes whose neighbouring cells are "

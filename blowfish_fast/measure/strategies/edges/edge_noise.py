@@ -99,7 +99,7 @@ class EdgeNoise(LinearStrategy):
             return
         ends = np.column_stack([self.heads, self.tails])
         if self.cells != policy.domain.size or not (
-            policy == self._made_for or Graph(policy.domain, ends).covers(policy)
+            policy == self._made_for or Graph(policy.domain, ends).implies(policy)
         ):
             raise PrivacyError(
                 "this noise lies on the edges of another policy, and an edge without a "
