@@ -1,7 +1,15 @@
-"""Every deliberate error of the package.
+"""Every deliberate error of the package, as fields that each face words for its reader.
 
-A message states the rule, the value received and the way out. Whatever the caller
-can cause descends from `BlowfishError`; an ``AssertionError`` would be our own bug.
+    rule        what must hold           "a line needs one attribute"
+    received    what came instead        "2 attributes"
+    way_out     what to do, in Python    "Use policies.Product on several attributes"
+    code        which refusal this is    "policy_needs_one_attribute"
+    data        facts for other wordings {"attributes": 2}
+
+In Python the message is ``rule; received X. way_out``. The command line replaces fields
+by options that can be typed (`apps.cli.wording`, a table by code), and the server sends
+the fields. Whatever the caller can cause descends from `BlowfishError`; an
+``AssertionError`` would be our own bug.
 """
 
 from __future__ import annotations
@@ -9,6 +17,19 @@ from __future__ import annotations
 
 class BlowfishError(Exception):
     """The root of every deliberate error.
+
+    Parameters
+    ----------
+    rule : str
+        What must hold; a whole message, where it has no fields.
+    received : object, optional
+        What came instead, as it reads after "received"; never a record.
+    way_out : str, optional
+        What the caller can do, in the words of Python.
+    code : str, optional
+        A stable name of this refusal; the name of the class if left out.
+    **data : object
+        Facts that another wording of the same refusal needs.
 
     Examples
     --------
@@ -19,7 +40,31 @@ class BlowfishError(Exception):
     ...     print(problem)
     each attribute needs at least one cell; received shape 0. A domain of n
     ordered values is Domain(n)
+    >>> print(BlowfishError("cells are whole", received=1.5, way_out="Round it"))
+    cells are whole; received 1.5. Round it
     """
+
+    def __init__(
+        self,
+        rule: str = "",
+        *,
+        received: object = None,
+        way_out: str | None = None,
+        code: str | None = None,
+        **data: object,
+    ) -> None:
+        self.rule = rule
+        self.received = None if received is None else str(received)
+        self.way_out = way_out
+        self.code = code or type(self).__name__
+        self.data = data
+        super().__init__(compose_message(rule, self.received, way_out))
+
+
+def compose_message(rule: str, received: str | None, way_out: str | None) -> str:
+    """Return ``rule; received X. way_out``, without the parts that are None."""
+    message = rule if received is None else f"{rule}; received {received}"
+    return message if way_out is None else f"{message}. {way_out}"
 
 
 class InputError(BlowfishError, ValueError):
