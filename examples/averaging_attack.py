@@ -76,8 +76,8 @@ def main() -> dict[str, float]:
         "constrained": try_out("line with constraints", guarded, counts),
     }
     print(
-        f"\nThe sums tie up to {guarded.factor} records together, so the constrained "
-        f"policy draws its noise at eps / {guarded.factor}."
+        f"\nThe sums tie up to {guarded.group_size} records together, so the "
+        f"constrained policy draws its noise at eps / {guarded.group_size}."
     )
     return results
 

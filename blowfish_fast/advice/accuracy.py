@@ -317,7 +317,7 @@ class _Promise:
         return one
 
     def _law(self, mechanism: Mechanism) -> _Law:
-        measurement, asked = mechanism._rehearsed(None)
+        measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
         over = self.policy.unconstrained
@@ -340,7 +340,7 @@ class _Promise:
             return strategy.half_widths(form, scales, miss)
 
         return _Law(
-            lambda epsilon: strategy.scales(over, epsilon / self.policy.factor),
+            lambda epsilon: strategy.scales(over, epsilon / self.policy.group_size),
             lambda scales: strategy.spread(form, scales),
             half_widths if knows_law else None,
             # A fit by iterations is too slow to be drawn many times.

@@ -208,7 +208,7 @@ def compare(
 def _strategies(
     policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
 ) -> list[Prediction]:
-    drawn_at = epsilon / policy.factor
+    drawn_at = epsilon / policy.group_size
     free = policy.unconstrained
     cells = Buckets.single_cells(policy.domain.size)
     lined = policy.domain.ndim == 1

@@ -119,9 +119,9 @@ def _overcharged(testimony: Testimony) -> str:
 
 
 def _miscalibrated(testimony: Testimony) -> str:
-    """Check that selectors get what was charged, over the constraints' factor."""
+    """Check that selectors get what was charged, over the policy's group size."""
     for step in testimony.selected:
-        granted = step.charged / testimony.mechanism.policy.factor
+        granted = step.charged / testimony.mechanism.policy.group_size
         if step.calibrated is None or step.calibrated > granted:
             return (
                 f"{_name(step)} was charged {step.charged} and calibrated to "

@@ -81,7 +81,7 @@ def _price(
     for edges in policy.edges():
         for start, end in edges.tolist():
             # Under constraints one move brings others with it.
-            cost = policy.factor * edge_cost(measurement, start, end)
+            cost = policy.group_size * edge_cost(measurement, start, end)
             if cost > worst:
                 worst, where = cost, (start, end)
     return Price(f"{name}: {measurement.strategy.kind}", charged, worst, where)

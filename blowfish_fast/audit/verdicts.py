@@ -294,10 +294,10 @@ def _first_choices(testimonies: list[Testimony]) -> Iterator[Step]:
 def _together_verdict(
     task: Task, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
-    """Under constraints: neighbours from the definition, not from the factor."""
+    """Under constraints: neighbours from the definition, not from the group size."""
     policy = mechanism.policy
     number, moves = most_moves(policy)
-    passed = number <= policy.factor
+    passed = number <= policy.group_size
     worst, charged = Fraction(0), mechanism.epsilon
     for step, _ in priced:
         cost = price_together(step.result, policy)
@@ -305,7 +305,7 @@ def _together_verdict(
         if cost / step.charged > worst / charged:
             worst, charged = cost, step.charged
     note = f"{task.name}: neighbours may differ in {number} moves, such as {moves}; "
-    note += f"calibrated to {policy.factor}"
+    note += f"calibrated to {policy.group_size}"
     return _verdict("constraints", task, charged, worst, passed, note)
 
 
@@ -332,7 +332,7 @@ def _sampled_verdicts(
                 task.name,
                 step.result,
                 edge,
-                epsilon=step.charged / mechanism.policy.factor,
+                epsilon=step.charged / mechanism.policy.group_size,
                 samples=plan.noise * (MORE if _moves_many(step.result, edge) else 1),
                 confidence=plan.each,
             ),

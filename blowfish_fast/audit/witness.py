@@ -64,7 +64,7 @@ class Step(NamedTuple):
     kind: Literal["select", "measure", "totals"]
     asked: Any
     policy: Policy
-    factor: int
+    group_size: int
     charged: Fraction
     calibrated: Fraction | None
     """The epsilon that a selector was given; None for a measurement."""
@@ -188,9 +188,9 @@ class Witness(Handle):
         self._keep("measure", strategy, epsilon, None, measurement, begin)
         return measurement
 
-    def on(self, buckets: Buckets) -> Witness:
+    def coarsened(self, buckets: Buckets) -> Witness:
         """Watch the same account on bucket totals."""
-        return type(self).over(super().on(buckets), self.steps, self.diary)
+        return type(self).over(super().coarsened(buckets), self.steps, self.diary)
 
     def _keep(
         self,
@@ -207,7 +207,7 @@ class Witness(Handle):
                 kind,
                 asked,
                 self.policy,
-                self._factor,
+                self._group_size,
                 charged,
                 calibrated,
                 self._counts,
@@ -232,7 +232,7 @@ class Replay(Handle):
         return replay
 
     @property
-    def rehearsing(self) -> bool:
+    def dry_run(self) -> bool:
         """Never: the recipe shall do what it did."""
         return False
 
@@ -254,9 +254,9 @@ class Replay(Handle):
         measurement: Measurement = self._next("measure", epsilon).result
         return measurement
 
-    def on(self, buckets: Buckets) -> Replay:
+    def coarsened(self, buckets: Buckets) -> Replay:
         """Continue on bucket totals, which are not there either."""
-        return type(self).over(super().on(buckets), self.noted)
+        return type(self).over(super().coarsened(buckets), self.noted)
 
     def _next(self, kind: str, epsilon: Fraction | None) -> Step:
         step = next(self.noted, None)

@@ -8,7 +8,7 @@ exact cost of what was asked, and records every call for audits.
     handle = counts + policy + account
     handle.select(selector, epsilon)   -> a public choice
     handle.measure(strategy, epsilon)  -> noisy rows
-    handle.on(buckets)                 -> the same account on bucket totals
+    handle.coarsened(buckets)                 -> the same account on bucket totals
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Handle:
 
     `policy` is the one without constraints, which is all that strategies and selectors
     see. Constraints make several records move together, so what is drawn may cost only
-    the epsilon that was charged divided by their factor; this division happens here.
+    the epsilon that was charged divided by the group size; this division happens here.
     """
 
     def __init__(
@@ -170,13 +170,13 @@ class Handle:
         *,
         buckets: Buckets | None = None,
         progress: Progress | None = None,
-        factor: int | None = None,
+        group_size: int | None = None,
     ) -> None:
         self._counts = counts
         self._account = account
         self._rng = rng
         self._progress = progress
-        self._factor = policy.factor if factor is None else factor
+        self._group_size = policy.group_size if group_size is None else group_size
         self.policy = policy.unconstrained
         self.buckets = buckets or Buckets.single_cells(policy.domain.size)
 
@@ -186,7 +186,7 @@ class Handle:
         return self._account.granted - self._account.spent
 
     @property
-    def rehearsing(self) -> bool:
+    def dry_run(self) -> bool:
         """Whether there are no counts: a dry run that predicts the error."""
         return self._counts is None
 
@@ -216,15 +216,15 @@ class Handle:
             )
         self._report(f"choosing: {selector.name}")
         self._account.charge(Call("select", selector.name, epsilon, None))
-        drawn_at = epsilon / self._factor
+        drawn_at = epsilon / self._group_size
         return selector.select(
             self._counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
 
     def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
         """Charge, then add noise to the strategy's rows."""
-        scales = strategy.scales(self.policy, epsilon / self._factor)
-        cost = strategy.cost(self.policy, scales) * self._factor
+        scales = strategy.scales(self.policy, epsilon / self._group_size)
+        cost = strategy.cost(self.policy, scales) * self._group_size
         if cost > epsilon:
             raise PrivacyError(
                 f"{strategy.kind} would cost {float(cost):g} on the worst edge and was "
@@ -241,7 +241,7 @@ class Handle:
         noisy = strategy.published(strategy.rows(counts), noise, scales)
         return Measurement(strategy, scales, noisy, self.buckets)
 
-    def on(self, buckets: Buckets) -> Handle:
+    def coarsened(self, buckets: Buckets) -> Handle:
         """Return the same account on bucket totals, under the quotient policy."""
         return Handle(
             None if self._counts is None else buckets.sum(self._counts),
@@ -250,11 +250,11 @@ class Handle:
             self._rng,
             buckets=self.buckets.then(buckets),
             progress=self._progress,
-            factor=self._factor,
+            group_size=self._group_size,
         )
 
     def _report(self, step: str) -> None:
-        if self._progress is not None and not self.rehearsing:
+        if self._progress is not None and not self.dry_run:
             self._progress(step)
 
 

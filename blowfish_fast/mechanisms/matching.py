@@ -114,8 +114,8 @@ class Matching(Mechanism):
         share = self.partition_share * self.epsilon
         price = mean_noise(self.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
-        bucketed = private.on(buckets)
-        strategy = self._strategy(bucketed, private.remaining / self.policy.factor)
+        bucketed = private.coarsened(buckets)
+        strategy = self._strategy(bucketed, private.remaining / self.policy.group_size)
         measurement = bucketed.measure(strategy, epsilon=private.remaining)
         details = {
             "labels": buckets.labels,

@@ -220,7 +220,7 @@ class Transformed(Mechanism):
         if not buckets.are_single_cells:
             details["labels"] = buckets.labels
         linear = measured.estimate()
-        if self.fit is None or private.rehearsing:
+        if self.fit is None or private.dry_run:
             return Outcome(linear, [measured], details)
         fitted = self._fitted(private, measured, linear)
         if fitted is linear:
@@ -229,7 +229,7 @@ class Transformed(Mechanism):
 
     def _over_cells(self, private: Handle) -> Chosen:
         """Choose among strategies over all cells, in their own order or on a curve."""
-        epsilon = private.remaining / self.policy.factor
+        epsilon = private.remaining / self.policy.group_size
         if isinstance(self.strategy, Explicit):
             return Chosen(private, self.strategy.under(private.policy))
         form = self.workload.form(private.buckets)
@@ -237,7 +237,7 @@ class Transformed(Mechanism):
             return self._best(private, form, epsilon, NAMES)
         if self.strategy in ON_GRIDS:
             return Chosen(private, built(self.strategy, private.policy, form))
-        along = private.on(curve(self.domain))
+        along = private.coarsened(curve(self.domain))
         if self.strategy != "best":
             line_form = self.workload.form(along.buckets)
             return Chosen(along, built(self.strategy, along.policy, line_form))
@@ -263,7 +263,7 @@ class Transformed(Mechanism):
     def _whole_grid(self, private: Handle) -> Chosen | None:
         """Return noise along the lines of a grid if it is small beside the records."""
         form = self.workload.form(private.buckets)
-        epsilon = private.remaining / self.policy.factor
+        epsilon = private.remaining / self.policy.group_size
         lines = built("edge_lines", private.policy, form)
         variance = predicted_variance(lines, private.policy, form, epsilon)
         error = math.sqrt(variance / max(self.workload.queries, 1))
@@ -276,13 +276,13 @@ class Transformed(Mechanism):
         partition = self.partition
         assert partition is not None
         assert self.partition_share is not None
-        along = private.on(curve(self.domain))
+        along = private.coarsened(curve(self.domain))
         share = self.partition_share * self.epsilon
         priced = partition.priced(self._bucket_price(self.epsilon - share))
-        bucketed = along.on(along.select(priced, epsilon=share))
+        bucketed = along.coarsened(along.select(priced, epsilon=share))
         form = self.workload.form(bucketed.buckets)
         offered = tuple(one for one in NAMES if one != "edge_lines")
-        epsilon = private.remaining / self.policy.factor
+        epsilon = private.remaining / self.policy.group_size
         return self._best(bucketed, form, epsilon, offered)
 
     def _best(
@@ -306,7 +306,7 @@ class Transformed(Mechanism):
         contiguous = isinstance(self.partition, DyadicTree | LeastCost)
         between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
         if between and _is_line(self.policy):
-            return mean_difference_size(self.policy.factor / float(epsilon))
+            return mean_difference_size(self.policy.group_size / float(epsilon))
         return mean_noise(self.policy, epsilon)
 
     def _fitted(

@@ -368,7 +368,7 @@ class Policy(ABC):
         return numbers
 
     @property
-    def factor(self) -> int:
+    def group_size(self) -> int:
         """Most records in which neighbours differ: 1 without constraints."""
         return 1
 

@@ -6,8 +6,8 @@ along an edge of the policy without constraints:
     database 1    a  b  c        known: one record in {a}, one in {b}, one in {c}
     database 2    b  c  a        three moves, none of which alone keeps the counts
 
-A mechanism that is private at eps / factor without the constraints is private at eps
-with them, `factor` being the most moves that neighbours can need.
+A mechanism that is private at eps / group_size without the constraints is private at
+eps with them, `group_size` being the most moves that neighbours can need.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Constrained(Policy):
     >>> from blowfish_fast.policies import Full, MarginalConstraints
     >>> grid = Domain((2, 3))
     >>> policy = Full(grid).with_constraints(MarginalConstraints(grid, 0))
-    >>> policy.factor, histogram_sensitivity(policy)
+    >>> policy.group_size, histogram_sensitivity(policy)
     (2, 4)
     """
 
@@ -97,9 +97,9 @@ class Constrained(Policy):
         return seen
 
     @property
-    def factor(self) -> int:
+    def group_size(self) -> int:
         """Most records in which neighbours differ, or a bound above; at least 1."""
-        return self.chains.factor
+        return self.chains.group_size
 
     @property
     def unconstrained(self) -> Policy:
@@ -153,12 +153,12 @@ class Constrained(Policy):
     def implies(self, other: Policy) -> bool:
         """Return whether a release under this policy keeps the promise of `other`.
 
-        Releases here are private at eps / factor without the constraints, so they
-        keep the promise of every policy with no more edges and no larger factor.
+        Releases here are private at eps / group_size without the constraints, so they
+        keep the promise of every policy with no more edges and no larger group size.
         """
         if self._implied_by_parent(other):
             return True
-        if other.has_constraints and other.factor > self.factor:
+        if other.has_constraints and other.group_size > self.group_size:
             return self == other
         return self.base.implies(other.unconstrained)
 
@@ -183,13 +183,13 @@ class Constrained(Policy):
         bound = "" if self.chains.exact else " (a bound)"
         together = (
             "no other record has to move along"
-            if self.factor == 1
-            else f"up to {self.factor:,} records{bound} then move together"
+            if self.group_size == 1
+            else f"up to {self.group_size:,} records{bound} then move together"
         )
         return (
             f"{self.base.describe()}; all this also towards someone who knows "
             f"{self.constraints.describe()}: {together}, and every release spends "
-            f"eps / {self.factor:,} on the policy without that knowledge"
+            f"eps / {self.group_size:,} on the policy without that knowledge"
         )
 
     @property
@@ -245,4 +245,4 @@ def histogram_sensitivity(policy: Policy) -> int:
     [1, 2]
     """
     one_record = 2 if policy.has_moves else int(policy.has_bottom)
-    return one_record * policy.factor
+    return one_record * policy.group_size

@@ -57,7 +57,7 @@ class Constraints(ABC):
     >>> import blowfish_fast as bf
     >>> domain = bf.Domain(4)
     >>> known = bf.policies.CountConstraints(domain, [[True, True, False, False]])
-    >>> bf.policies.Full(domain).with_constraints(known).factor
+    >>> bf.policies.Full(domain).with_constraints(known).group_size
     2
     """
 

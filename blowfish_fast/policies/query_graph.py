@@ -80,7 +80,7 @@ class Chains(NamedTuple):
     exact: bool
 
     @property
-    def factor(self) -> int:
+    def group_size(self) -> int:
         """Most records in which neighbouring databases differ."""
         return max(self.cycle, self.path, 1)
 

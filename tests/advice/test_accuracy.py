@@ -111,7 +111,7 @@ def test_mechanisms_that_choose_from_the_data_promise_nothing():
     assert found.rows[0]["epsilon"] == float(found.epsilon)
 
 
-def test_constraints_raise_the_price_by_their_factor():
+def test_constraints_raise_the_price_by_the_group_size():
     free = bf.policies.Full(LINE)
     halves = bf.policies.CountConstraints(LINE, [np.arange(40) < 20])
     known = free.with_constraints(halves)
@@ -119,7 +119,9 @@ def test_constraints_raise_the_price_by_their_factor():
     dear = bf.translate(known, CELLS, alpha=20, beta=0.05)
     by_name = {one.name: one.epsilon for one in plain}
     vertex = next(one for one in dear if one.name == "vertex")
-    assert vertex.epsilon == pytest.approx(by_name["vertex"] * known.factor, rel=1e-3)
+    assert vertex.epsilon == pytest.approx(
+        by_name["vertex"] * known.group_size, rel=1e-3
+    )
 
 
 def test_the_rank_covers_the_quantile_with_the_confidence_stated():

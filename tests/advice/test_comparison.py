@@ -109,7 +109,7 @@ def test_constraints_raise_every_error_alike():
     cells = bf.workloads.Identity(line)
     loose = bf.compare(free, cells, epsilon=0.01)
     tight = bf.compare(bound, cells, epsilon=0.01)
-    factor = bound.factor
+    factor = bound.group_size
     assert factor > 1
     grown = tight["vertex"].total / loose["vertex"].total
     assert grown == pytest.approx(factor**2, rel=1e-3)

@@ -60,9 +60,9 @@ def test_a_release_is_that_of_its_part_of_epsilon_without_constraints(
     # Buckets, rounds, frequencies and grids weigh the noise that will be drawn.
     policy = family(ASKED[asked].domain)
     known = halves_known(policy)
-    assert known.factor > 1
+    assert known.group_size > 1
     free = MECHANISMS[name](policy, ASKED[asked], epsilon=3)
-    bound = MECHANISMS[name](known, ASKED[asked], epsilon=3 * known.factor)
+    bound = MECHANISMS[name](known, ASKED[asked], epsilon=3 * known.group_size)
     cells = policy.domain.size
     counts = np.arange(cells) * 7 % 23 * (np.arange(cells) > cells // 3)
     counts = counts.reshape(policy.domain.shape)

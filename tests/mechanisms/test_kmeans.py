@@ -175,7 +175,7 @@ def test_constraints_are_paid_for():
     constrained = Full(SMALL).with_constraints(
         bf.policies.MarginalConstraints(SMALL, 0)
     )
-    assert constrained.factor == 5
+    assert constrained.group_size == 5
     widths = []
     for policy in (Full(SMALL), constrained):
         mechanism = bf.KMeans(policy, 2, epsilon=1, rounds=1)
@@ -220,7 +220,7 @@ def test_the_release_says_what_it_holds(tmp_path):
     release = mechanism.release(heaps(300), rng=7)
     assert not release.private
     assert mechanism.release(heaps(300)).private
-    assert release.covers == "nothing"
+    assert release.interval_scope == "nothing"
     assert not hasattr(release, "estimate")
     asked = bf.workloads.Identity(BOX)
     with pytest.raises(BlowfishError, match="no estimate"):

@@ -342,7 +342,7 @@ def test_constraints_divide_the_epsilon_that_is_drawn():
         np.arange(6), rng=1
     )
     widths = release.measurements[0].scales.widths
-    assert widths.max() == pytest.approx(2 * policy.factor)
+    assert widths.max() == pytest.approx(2 * policy.group_size)
     bf.Transformed(policy, cells, epsilon=1).release(np.arange(6), rng=1)
 
 

@@ -105,8 +105,10 @@ def test_edges_and_totals_are_those_of_the_policy_without_constraints(policy):
     base = policy.unconstrained
     assert policy.domain == base.domain
     assert policy.has_constraints
-    assert policy.factor == max(policy.chains.cycle, policy.chains.path, 1)
-    assert histogram_sensitivity(policy) == histogram_sensitivity(base) * policy.factor
+    assert policy.group_size == max(policy.chains.cycle, policy.chains.path, 1)
+    assert (
+        histogram_sensitivity(policy) == histogram_sensitivity(base) * policy.group_size
+    )
     assert policy.has_bottom == base.has_bottom
     assert policy.has_moves == base.has_moves
     assert policy.edge_count == base.edge_count
@@ -132,7 +134,7 @@ def test_policies_with_constraints_survive_json(policy):
         again = from_dict(json.loads(json.dumps(one.to_dict())))
         assert again == one
         assert hash(again) == hash(one)
-        assert again.factor == policy.factor
+        assert again.group_size == policy.group_size
         assert again.domain == one.domain
         assert again.describe() == one.describe()
     assert policy != policy.unconstrained
@@ -145,14 +147,14 @@ def test_a_projection_keeps_the_factor_and_the_parent(policy):
     bins = policy.project(labels)
     assert isinstance(bins, Constrained)
     assert bins.parent is policy
-    assert bins.factor == policy.factor
+    assert bins.group_size == policy.group_size
     assert bins.unconstrained == policy.unconstrained.project(labels)
     assert bins.implies(policy)
     twice = bins.project([0, 0, 1])
     assert twice.unconstrained == policy.unconstrained.project(
         np.array([0, 0, 1])[labels]
     )
-    assert twice.factor == policy.factor
+    assert twice.group_size == policy.group_size
     assert "seen through" in repr(bins)
 
 
@@ -167,7 +169,7 @@ def test_a_policy_implies_what_its_releases_keep_private():
     stricter = Line(LINE).with_constraints(
         bf.policies.RectangleConstraints(LINE, [2], [4])
     )
-    assert stricter.factor < policy.factor
+    assert stricter.group_size < policy.group_size
     assert not stricter.implies(policy)
     assert policy.implies(stricter)
 
@@ -204,7 +206,7 @@ def test_a_selector_is_handed_the_divided_epsilon():
     seen, epsilon = handle.coarsened(Buckets.single_cells(6)).select(
         Recording(), epsilon=Fraction(3)
     )
-    assert epsilon == Fraction(3, policy.factor)
+    assert epsilon == Fraction(3, policy.group_size)
     assert not seen.has_constraints
     assert account.spent == 3
 
@@ -226,7 +228,7 @@ def test_predicted_error_grows_with_the_factor_and_totals_stay_exact():
     policy = Full(GRID).with_constraints(bf.policies.MarginalConstraints(GRID, 0))
     asked = bf.workloads.Identity(GRID)
     guarded = bf.Laplace(policy, asked, epsilon=1)
-    plain = bf.Laplace(Full(GRID), asked, epsilon=Fraction(1, policy.factor))
+    plain = bf.Laplace(Full(GRID), asked, epsilon=Fraction(1, policy.group_size))
     np.testing.assert_allclose(guarded.expected_error(), plain.expected_error())
     counts = np.arange(6).reshape(2, 3)
     release = guarded.release(counts, rng=4)
@@ -289,7 +291,7 @@ def test_c11_the_attack_has_the_predicted_variance(constrained):
         policy = Line(domain).with_constraints(
             bf.policies.CountConstraints(domain, pairs)
         )
-        assert policy.factor == values // 2
+        assert policy.group_size == values // 2
     counts = np.full(values, 9)
     mechanism = bf.Laplace(policy, bf.workloads.Identity(domain), epsilon=epsilon)
     signs = np.where(np.arange(values) % 2, -1, 1)

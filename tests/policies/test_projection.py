@@ -182,6 +182,6 @@ def test_what_a_projection_would_drop_is_refused():
             )
         kept = source.project(bins)
         assert kept.has_bottom == source.has_bottom
-        assert kept.factor == source.factor
+        assert kept.group_size == source.group_size
     with pytest.raises(PolicyError, match="must cover the 4 cells"):
         policies.Projection(policies.Full(domain), Buckets(np.array([0, 2])))

@@ -196,7 +196,7 @@ def test_c12_random_sparse_policies_obey_the_theorem_and_the_bounds():
             continue
         found, brute, bound = checked(policy, known, sets, 2 if absent else 3)
         sparse += 1
-        per_record = bound // found.factor
+        per_record = bound // found.group_size
         printed_fails += brute > per_record * max(known.queries, 1)
         assert brute <= per_record * (known.queries + 1)
         linear = bounded(query_graph.joined_queries(known, policy))
@@ -212,7 +212,7 @@ def bounded(graph):
     with patch.context() as here:
         here.setattr(query_graph, "EXACT_QUERIES", 0)
         found = query_graph.longest_chains(graph)
-    assert not found.exact or found.factor == 1
+    assert not found.exact or found.group_size == 1
     return found
 
 
@@ -222,9 +222,9 @@ def test_long_rows_of_queries_are_bounded_by_their_size():
     starts = np.arange(0, cells - 4, 4)
     known = bf.policies.RectangleConstraints(line, starts, starts + 3)
     # Gaps of one cell: under theta = 1 each interval stands alone between two gaps.
-    assert chains(known, Line(line)).factor == 2
+    assert chains(known, Line(line)).group_size == 2
     together = chains(known, Threshold(line, theta=2))
-    assert together.factor == known.queries + 1
+    assert together.group_size == known.queries + 1
     assert not together.exact
 
 
@@ -306,7 +306,7 @@ def test_counts_that_no_edge_changes_cost_nothing():
     policy = Blocks(line, [0, 0, 0, 1, 1, 1])
     known = bf.policies.CountConstraints(line, [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     assert chains(known, policy) == Chains(0, 1, True)
-    assert policy.with_constraints(known).factor == 1
+    assert policy.with_constraints(known).group_size == 1
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ def tree_depth(strategy):
 @planted("laplace", "constrained", "constraints")
 def printed_corollary_8_3():
     printed = PropertyMock(return_value=1)
-    with patch.object(Constrained, "factor", printed):
+    with patch.object(Constrained, "group_size", printed):
         yield
 
 
@@ -219,7 +219,7 @@ def constraints_ignored():
     right = Handle.__init__
 
     def careless(self, *given, **named):
-        right(self, *given, **{**named, "factor": 1})
+        right(self, *given, **{**named, "group_size": 1})
 
     with patch.object(Handle, "__init__", careless):
         yield

@@ -127,7 +127,7 @@ def reused_stream():
 @planted("laplace", "full", "invariants")
 def charged_after_drawing():
     def late(self, strategy, *, epsilon):
-        scales = strategy.scales(self.policy, epsilon / self._factor)
+        scales = strategy.scales(self.policy, epsilon / self._group_size)
         counts, noise = np.zeros(self.policy.domain.size, np.int64), 0 * scales.rates
         if self._counts is not None:
             counts, noise = self._counts, handle._draw(scales, self._rng)
@@ -164,7 +164,7 @@ def half_of_a_step_charged():
 
 @planted("dawa", "full", "prices", shape=7)
 def quotient_that_forgets_moves():
-    right = Handle.on
+    right = Handle.coarsened
 
     def forgetful(self, buckets):
         made = right(self, buckets)

@@ -268,7 +268,7 @@ def test_moves_under_constraints_are_those_of_the_definition(known, most):
         bf.policies.CountConstraints(LINE, known)
     )
     number, moves = most_moves(policy)
-    assert number == most == len(moves) <= policy.factor
+    assert number == most == len(moves) <= policy.group_size
     queries = [{cell for cell, one in enumerate(row) if one} for row in known]
     edges = np.concatenate(list(policy.edges()))
     slow = neighbours(4, 3, edges, queries)

@@ -97,7 +97,7 @@ def observe_measurement(
             measurement.strategy.rows(measurement.buckets.sum(side))
             for side in pair.sides
         ]
-        return policy.factor * price(rows[0] - rows[1])
+        return policy.group_size * price(rows[0] - rows[1])
 
     return _largest(cost, drawn_pairs(policy, pairs, generator), charged)
 

@@ -103,13 +103,13 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
     42.0
     """
     if isinstance(policy, Policy) and policy.has_constraints:
-        # One move brings at most `factor` moves with it, so the triangle inequality
+        # One move brings at most `group_size` moves with it, so the triangle inequality
         # gives a bound above.
         single = sensitivity(policy.unconstrained, workload)
         return Sensitivity(
-            single * policy.factor,
+            single * policy.group_size,
             exact=False,
-            how=f"{policy.factor} times the sensitivity without constraints",
+            how=f"{policy.group_size} times the sensitivity without constraints",
         )
     _check(policy, workload)
     parts = [Part(0, True, "no edge of the policy changes an answer")]

@@ -18,7 +18,7 @@ from .cells import Cells
 def mean_noise(policy: Policy, epsilon: Fraction) -> float:
     """Return the mean absolute noise on a count: what one more bucket costs.
 
-    Constraints of the policy make it larger by their factor.
+    Constraints of the policy make it larger by the group size.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def mean_noise(policy: Policy, epsilon: Fraction) -> float:
     >>> round(mean_noise(bf.policies.Full(bf.Domain(9)), Fraction(1, 10)), 2)
     19.99
     """
-    scales = Cells(2).scales(policy.unconstrained, epsilon / policy.factor)
+    scales = Cells(2).scales(policy.unconstrained, epsilon / policy.group_size)
     return laplace_mean_size(float(scales.widths[0]))
 
 
@@ -34,7 +34,7 @@ def bucket_counts(
     private: Handle, buckets: Buckets, *, epsilon: Fraction | None = None
 ) -> Measurement:
     """Measure the number of records in each bucket, with all that remains or less."""
-    bucketed = private.on(buckets)
+    bucketed = private.coarsened(buckets)
     return bucketed.measure(
         Cells.under(bucketed.policy),
         epsilon=private.remaining if epsilon is None else epsilon,

@@ -91,8 +91,8 @@ class Efpa(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         share = self.choice_share * self.epsilon
-        # Constraints make all noise larger by their factor.
-        left = (self.epsilon - share) / self.policy.factor
+        # Constraints make all noise larger by the group size.
+        left = (self.epsilon - share) / self.policy.group_size
         noise = self._noise(private.policy, float(left))
         kept = private.select(KeptFrequencies(noise), epsilon=share)
         strategy = Fourier(self.domain.size, kept)

@@ -142,7 +142,7 @@ class Mwem(Mechanism):
             "queries": np.array(queries),
             "total": pieces.total.value,
         }
-        return Outcome(pieces.cells(), measurements, details, covers="nothing")
+        return Outcome(pieces.cells(), measurements, details, interval_scope="nothing")
 
     def _total(self, private: Handle) -> tuple[_Total, list[Measurement]]:
         """Return the number of records: public, or bought."""
@@ -157,8 +157,8 @@ class Mwem(Mechanism):
 
     def _rounds(self, total: float) -> int:
         """Return the number of rounds for a public number of records."""
-        # Constraints make the noise of every answer larger by their factor.
-        root = (total * float(self.epsilon / self.policy.factor)) ** (1 / 3)
+        # Constraints make the noise of every answer larger by the group size.
+        root = (total * float(self.epsilon / self.policy.group_size)) ** (1 / 3)
         return int(np.clip(round(0.72 * root), FEWEST_ROUNDS, MOST_ROUNDS))
 
     @classmethod
@@ -269,7 +269,7 @@ def _measured(
     size = private.policy.domain.size
     edges = np.unique(np.concatenate([[0], runs.starts, runs.ends, [size]]))
     buckets = Buckets(edges)
-    bucketed = private.on(buckets)
+    bucketed = private.coarsened(buckets)
     rows = [runs]
     if not bucketed.policy.has_moves and (runs.values == 1).all():
         # A record that comes or goes is in one row only: all rows for the price of one.

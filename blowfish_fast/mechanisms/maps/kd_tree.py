@@ -158,7 +158,7 @@ class KdTree(Mechanism):
         if self.rule is None:
             cells = private.measure(strategy, epsilon=private.remaining)
             return Outcome(cells.estimate(), [cells])
-        if private.rehearsing:
+        if private.dry_run:
             raise DataDependentError(
                 "the boxes of a kd-tree follow the noisy cells, so its error cannot be "
                 "predicted before it is released; rule=None can be"
@@ -185,7 +185,7 @@ class KdTree(Mechanism):
         noisy = cells.estimate().reshape(self.domain.shape)
         if self.rule == "gain":
             fresh = Cells(2).scales(
-                private.policy, private.remaining / self.policy.factor
+                private.policy, private.remaining / self.policy.group_size
             )
             variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
             return paying_boxes(

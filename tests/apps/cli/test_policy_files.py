@@ -80,7 +80,7 @@ def test_a_category_called_absent_is_a_category(tmp_path):
 def test_public_totals_cost_what_they_must():
     people = parsed_domain(["age=0:30:10", "sex=categories:f,m"])
     policy = parsed_policy("full+known:sex", people)
-    assert policy.factor == 2
-    assert parsed_policy("product:line,full+known:sex", people).factor == 2
+    assert policy.group_size == 2
+    assert parsed_policy("product:line,full+known:sex", people).group_size == 2
     with pytest.raises(InputError, match="did you mean 'sex'"):
         parsed_policy("full+known:sx", people)

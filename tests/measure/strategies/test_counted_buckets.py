@@ -22,10 +22,10 @@ def test_a_move_changes_two_counts(policy, moved):
     assert found == pytest.approx(laplace_mean_size(10.0 * moved), rel=1e-6)
 
 
-def test_constraints_make_a_bucket_dearer_by_their_factor():
+def test_constraints_make_a_bucket_dearer_by_the_group_size():
     policy = Full(Domain(9))
     known = policy.with_constraints(CountConstraints(policy.domain, np.eye(2, 9) > 0))
-    assert known.factor == 3
+    assert known.group_size == 3
     found = mean_noise(known, Fraction(3, 10))
     assert found == mean_noise(policy, Fraction(1, 10))
 

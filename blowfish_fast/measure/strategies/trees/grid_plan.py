@@ -56,25 +56,25 @@ def rough_total(
 ) -> RoughTotal:
     """Return the number of records: as given, as public, or bought for `epsilon`.
 
-    A rehearsal has no records, so it refuses unless the number was given.
+    A dry run has no records, so it refuses unless the number was given.
     """
     if records is not None:
         return RoughTotal(float(records), None)
-    if private.rehearsing:
+    if private.dry_run:
         raise DataDependentError(
             "the size of this grid follows the number of records, so its error cannot "
             "be predicted; give a public rough count with records=..."
         )
     if not private.policy.components().private.any():
         return RoughTotal(float(private.public_totals.sum()), None)
-    whole = private.on(Buckets(np.array([0, private.policy.domain.size])))
+    whole = private.coarsened(Buckets(np.array([0, private.policy.domain.size])))
     bought = whole.measure(NodeTree(np.array([-1]), np.ones(1)), epsilon=epsilon)
     return RoughTotal(max(float(bought.noisy[0]), 0.0), bought)
 
 
 def count_epsilon(policy: Policy, epsilon: Fraction) -> float:
     """Return the reciprocal of the noise scale of a count: a move changes two."""
-    return float(epsilon / policy.factor) / (2.0 if policy.has_moves else 1.0)
+    return float(epsilon / policy.group_size) / (2.0 if policy.has_moves else 1.0)
 
 
 def parts_per_axis(
