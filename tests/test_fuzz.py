@@ -106,7 +106,7 @@ def test_what_is_not_documented_is_a_failure(kernel):
 def test_a_refusal_that_was_charged_is_a_failure(monkeypatch):
     class Leaky(bf.Laplace):
         def _run(self, private):
-            if private.rehearsing:
+            if private.dry_run:
                 return super()._run(private)
             raise bf.BlowfishError("after the charge")
 

@@ -142,7 +142,7 @@ def test_every_truncation_is_refused(members):
         {"measurements": 7},
         {"domain": {"attributes": [{"size": 2**70}]}},
         {"domain": {"attributes": [{"size": 64}] * 40}},
-        {"covers": "everything"},
+        {"interval_scope": "everything"},
         {"format": 99},
     ],
     ids=range(10),

@@ -121,7 +121,7 @@ class ChosenPrivately(Mechanism):
             outcome.measurements,
             details,
             unfitted=outcome.unfitted,
-            covers=outcome.covers,
+            interval_scope=outcome.interval_scope,
             stacked=outcome.stacked,
         )
 

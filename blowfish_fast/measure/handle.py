@@ -8,7 +8,7 @@ exact cost of what was asked, and records every call for audits.
     handle = counts + policy + account
     handle.select(selector, epsilon)   -> a public choice
     handle.measure(strategy, epsilon)  -> noisy rows
-    handle.coarsened(buckets)                 -> the same account on bucket totals
+    handle.coarsened(buckets)          -> the same account on bucket totals
 """
 
 from __future__ import annotations

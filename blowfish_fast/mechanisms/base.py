@@ -30,7 +30,7 @@ from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee
-from blowfish_fast.release.release import Covers, Release
+from blowfish_fast.release.release import IntervalScope, Release
 from blowfish_fast.workloads import Workload
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Outcome:
     Examples
     --------
     >>> outcome = Outcome(estimate=np.array([2.0, 1.0]), measurements=[])
-    >>> outcome.covers, outcome.published
+    >>> outcome.interval_scope, outcome.published
     ('noise', ())
     """
 
@@ -55,7 +55,7 @@ class Outcome:
     measurements: list[Measurement]
     details: dict[str, Any] = field(default_factory=dict)
     unfitted: FloatArray | None = None
-    covers: Covers = "noise"
+    interval_scope: IntervalScope = "noise"
     stacked: Measurement | None = None
 
     @classmethod
@@ -135,7 +135,7 @@ class Mechanism(ABC):
         """Return the same mechanism with another epsilon."""
         other = copy.copy(self)
         other.epsilon = as_epsilon(epsilon)
-        other.__dict__.pop("_rehearsal", None)
+        other.__dict__.pop("_dry_run", None)
         return other
 
     @abstractmethod
@@ -160,7 +160,7 @@ class Mechanism(ABC):
         """Return how many bytes a release may take, from public sizes alone.
 
         Beyond what a small one takes (``memory.BASE_BYTES``). `release` refuses to
-        start where there is less; a ledger, which rehearses first and keeps the
+        start where there is less; a ledger, which does a dry run first and keeps the
         answer, refuses to charge where there is less than twice as much.
         """
         return self.cell_bytes * self.domain.size + PIECE_BYTES * self._pieces()
@@ -207,7 +207,7 @@ class Mechanism(ABC):
             guarantee=guarantee,
             measurements=outcome.published,
             details=outcome.details,
-            covers=outcome.covers,
+            interval_scope=outcome.interval_scope,
             unfitted=None
             if outcome.unfitted is None
             else outcome.unfitted.reshape(self.domain.shape),
@@ -234,18 +234,18 @@ class Mechanism(ABC):
         return as_counts(data, self.domain.shape).reshape(-1)
 
     @cached_property
-    def _rehearsal(self) -> Outcome:
+    def _dry_run(self) -> Outcome:
         return self._run(self._handle(None, Account(self.epsilon), None))
 
-    def _rehearsed(self, workload: Workload | None) -> tuple[Measurement, Workload]:
+    def _predictable(self, workload: Workload | None) -> tuple[Measurement, Workload]:
         asked = self.workload if workload is None else workload
         if asked.domain != self.domain:
             raise DomainError(
                 f"the workload lies over {asked.domain!r} and the mechanism over "
                 f"{self.domain!r}"
             )
-        outcome = self._rehearsal
-        if outcome.covers == "nothing" or len(outcome.published) != 1:
+        outcome = self._dry_run
+        if outcome.interval_scope == "nothing" or len(outcome.published) != 1:
             raise DataDependentError(
                 f"the error of {self.name} depends on the data; it cannot be predicted"
             )
@@ -258,7 +258,7 @@ class Mechanism(ABC):
         Exact for the noise that would be drawn, and free: no data is read. Raises
         `DataDependentError` for mechanisms that choose from the data.
         """
-        measurement, asked = self._rehearsed(workload)
+        measurement, asked = self._predictable(workload)
         asked._refuse_too_many()
         form = asked.explicit_form(measurement.buckets)
         return measurement.strategy.spread(form, measurement.scales).variance
@@ -278,7 +278,7 @@ class Mechanism(ABC):
         >>> round(mechanism.expected_total_error())
         439
         """
-        measurement, asked = self._rehearsed(workload)
+        measurement, asked = self._predictable(workload)
         form = asked.form(measurement.buckets)
         return measurement.strategy.total_variance(form, measurement.scales)
 
@@ -304,7 +304,7 @@ class Mechanism(ABC):
 
     def _options(self) -> dict[str, Any]:
         """Return what the recipe was told beyond policy, workload and epsilon."""
-        own = ("policy", "workload", "epsilon", "_rehearsal")
+        own = ("policy", "workload", "epsilon", "_dry_run")
         found = {name: one for name, one in vars(self).items() if name not in own}
         return {
             name: one

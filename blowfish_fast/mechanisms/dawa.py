@@ -158,9 +158,9 @@ class Dawa(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         # Rectangles are chosen on the grid itself, everything else along its curve.
         on_grid = isinstance(self.partition, DyadicRectangles)
-        along = private if on_grid else private.on(curve(self.domain))
+        along = private if on_grid else private.coarsened(curve(self.domain))
         buckets = self._buckets(along)
-        bucketed = along.on(buckets)
+        bucketed = along.coarsened(buckets)
         details: dict[str, Any] = {"edges": buckets.edges, "buckets": buckets.count}
         boxes = self._boxes(buckets) if on_grid else None
         if boxes is not None:

@@ -104,7 +104,7 @@ class Hierarchy(Mechanism):
         )
 
     def _run(self, private: Handle) -> Outcome:
-        along = private.on(curve(self.domain))
+        along = private.coarsened(curve(self.domain))
         strategy = self._tree(along)
         measurement = along.measure(strategy, epsilon=private.remaining)
         details = {"fan_out": strategy.branching}

@@ -59,9 +59,9 @@ class KMeansRelease(Release):
     ----------
     centers : (clusters, axes) float64
         Inside the domain's box.
-    guarantee, private, details, covers
-        As in `Release`; `covers` is "nothing". ``details["history"]`` holds the centres
-        of every round, ``details["sizes"]`` the noisy sizes of the last.
+    guarantee, private, details, interval_scope
+        As in `Release`; `interval_scope` is "nothing". ``details["history"]`` holds
+        the centres of every round, ``details["sizes"]`` the noisy sizes of the last.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class KMeansRelease(Release):
     >>> points = np.array([[1.0, 1.0]] * 500 + [[9.0, 9.0]] * 500)
     >>> mechanism = bf.KMeans(policy, clusters=2, epsilon=10, rounds=5)
     >>> release = mechanism.release(points, rng=1)
-    >>> release.centers.shape, release.covers
+    >>> release.centers.shape, release.interval_scope
     ((2, 2), 'nothing')
     """
 
@@ -94,7 +94,7 @@ class KMeansRelease(Release):
             "guarantee": guarantee,
             "measurements": (),
             "details": MappingProxyType(dict(details)),
-            "covers": "nothing",
+            "interval_scope": "nothing",
             "unfitted": None,
             "version": version,
         }.items():
@@ -125,7 +125,7 @@ class KMeansRelease(Release):
             "domain": self.domain.to_dict(),
             "guarantee": self.guarantee.to_dict(),
             "promise": str(self.guarantee),
-            "covers": self.covers,
+            "interval_scope": self.interval_scope,
             "centers": self.centers.tolist(),
             "details": {
                 name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -302,7 +302,7 @@ class KMeans(Mechanism):
             "step": self.grid.step,
             "assigned": "points" if self.parts is None else "parts",
         }
-        return Outcome(centers, measurements, details, covers="nothing")
+        return Outcome(centers, measurements, details, interval_scope="nothing")
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         return KMeansRelease(

@@ -107,7 +107,7 @@ class Ordered(Mechanism):
         strategy = PrefixSums(self.domain.size)
         measured = private.measure(strategy, epsilon=private.remaining)
         linear = measured.estimate()
-        if self.fit is None or private.rehearsing:
+        if self.fit is None or private.dry_run:
             return Outcome(linear, [measured])
         totals = strategy.totals(measured.noisy, measured.scales)
         fitted = self._fitted(totals, measured)

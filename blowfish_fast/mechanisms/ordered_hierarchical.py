@@ -112,7 +112,7 @@ class OrderedHierarchical(Mechanism):
             "fan_outs": np.unique(strategy.fan_outs).tolist(),
         }
         linear = measured.estimate()
-        if self.fit is None or private.rehearsing:
+        if self.fit is None or private.dry_run:
             return Outcome(linear, [measured], details)
         # Least squares meets the exact totals up to rounding; the fit passes through
         # them as published.

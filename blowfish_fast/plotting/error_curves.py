@@ -338,7 +338,7 @@ class Least(NamedTuple):
 def _least(policy: Policy, workload: Workload, epsilon: Fraction) -> Least:
     mechanism = Transformed(policy, workload, epsilon=epsilon, partition=None)
     total = mechanism.expected_total_error()
-    strategy = str(mechanism._rehearsal.details["strategy"])
+    strategy = str(mechanism._dry_run.details["strategy"])
     queries = max(workload.queries, 1)
     return Least(math.sqrt(max(total, LEAST_ERROR) / queries), strategy)
 

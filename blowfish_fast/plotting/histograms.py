@@ -98,7 +98,7 @@ def histogram(
     ranges = Ranges(release.domain, cuts[:-1], cuts[1:])
     estimate = release.answer(ranges)
     bounds = None
-    if release.covers == "noise":
+    if release.interval_scope == "noise":
         bounds = release.intervals(ranges, confidence)
     beside = None if public is None else _answers(ranges, public[0])
     if places.kind == "level" and release.domain.size <= MOST_MARKED:

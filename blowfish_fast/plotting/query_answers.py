@@ -93,7 +93,7 @@ def answers(
             ) from None
     drawn = axes_for(axes, (7.0, 1.7 + 0.32 * len(named)), "Drawing answers")
     heights = np.arange(len(named))
-    if release.covers == "noise":
+    if release.interval_scope == "noise":
         bounds = release.intervals(workload, confidence)
         drawn.errorbar(
             bounds.mean(axis=1),

@@ -47,7 +47,7 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "mechanism": parts["mechanism"],
         "domain": parts["domain"].to_dict(),
         "guarantee": parts["guarantee"].to_dict(),
-        "covers": parts["covers"],
+        "interval_scope": parts["interval_scope"],
         "estimate": _keep(parts["estimate"], "estimate", arrays),
         "unfitted": _keep(parts["unfitted"], "unfitted", arrays),
         "details": _keep(dict(parts["details"]), "details", arrays),
@@ -203,7 +203,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         raise ReleaseFileError("the estimate does not have the domain's shape")
     if unfitted is not None and np.shape(unfitted) != domain.shape:
         raise ReleaseFileError("the unfitted estimate does not have the domain's shape")
-    if content["covers"] not in ("noise", "nothing"):
+    if content["interval_scope"] not in ("noise", "nothing"):
         raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
     details = _restore(content["details"], archive)
     if not isinstance(details, dict):
@@ -218,7 +218,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "guarantee": Guarantee.from_dict(content["guarantee"]),
         "measurements": tuple(measurements),
         "details": details,
-        "covers": content["covers"],
+        "interval_scope": content["interval_scope"],
         "unfitted": unfitted,
         "version": str(content["version"]),
     }

@@ -54,7 +54,7 @@ class Answer(float):
         """Return a noise interval that holds with at least `confidence`.
 
         It covers the noise given the buckets, as ``release.intervals`` does. Raises
-        `IntervalError` where the release covers nothing.
+        `IntervalError` where ``release.interval_scope`` is "nothing".
         """
         return self._bounds(confidence)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from .olap import Groups, Selection
 
-Covers = Literal["noise", "nothing"]
+IntervalScope = Literal["noise", "nothing"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ class Release:
         Whether the noise was secure. Seeded releases are experiments.
     details : mapping
         Public by-products of the mechanism: bucket edges, fan-out and the like.
-    covers : {"noise", "nothing"}
+    interval_scope : {"noise", "nothing"}
         What `intervals` account for.
 
     Examples
@@ -100,7 +100,7 @@ class Release:
     guarantee: Guarantee
     measurements: tuple[Measurement, ...]
     details: Mapping[str, Any]
-    covers: Covers = "noise"
+    interval_scope: IntervalScope = "noise"
     unfitted: FloatArray | None = None
     version: str = field(default="")
 
@@ -265,7 +265,7 @@ class Release:
         """Return one row per cell: what it stands for, its estimate, its interval.
 
         ``confidence=None`` leaves the columns `low` and `high` out, and so does a
-        release that covers nothing.
+        release whose `interval_scope` is "nothing".
         """
         from blowfish_fast.data.cell_values import cell_columns
         from blowfish_fast.data.frames import Table
@@ -273,7 +273,7 @@ class Release:
         places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
         columns = cell_columns(self.domain, list(places))
         columns["estimate"] = self.estimate.reshape(-1)
-        if confidence is not None and self.covers == "noise":
+        if confidence is not None and self.interval_scope == "noise":
             bounds = self.intervals(Identity(self.domain), confidence)
             columns["low"], columns["high"] = bounds.T
         return Table(columns)
@@ -303,10 +303,11 @@ class Release:
 
     def _linear(self) -> Measurement:
         """Return the measurement that the answers are linear in."""
-        if self.covers == "nothing" or len(self.measurements) != 1:
+        if self.interval_scope == "nothing" or len(self.measurements) != 1:
             raise IntervalError(
                 f"{self.mechanism} is not linear in its noise, so no interval is known "
-                "for its answers; choose a mechanism with covers='noise'"
+                "for its answers; choose a mechanism whose releases have "
+                'interval_scope "noise"'
             )
         (measurement,) = self.measurements
         return measurement
@@ -332,7 +333,7 @@ class Release:
             "domain": self.domain.to_dict(),
             "guarantee": self.guarantee.to_dict(),
             "promise": str(self.guarantee),
-            "covers": self.covers,
+            "interval_scope": self.interval_scope,
             "estimate": self.estimate.tolist(),
         }
 
@@ -385,7 +386,7 @@ class Release:
             drawing = sparkline(estimate)
         elif estimate.ndim == 2:
             drawing = tiny_map(estimate)
-        noise = "hold the noise" if self.covers == "noise" else "are not known"
+        noise = "hold the noise" if self.interval_scope == "noise" else "are not known"
         rows = [("cells", f"{self.domain.size:,}"), ("intervals", noise)]
         seeded = "" if self.private else "Seeded: an experiment that protects nobody."
         return panel(

@@ -81,7 +81,7 @@ def test_the_charge_is_made_before_counts_are_seen(ledger, monkeypatch):
     measure = Handle.measure
 
     def watched(self, strategy, *, epsilon):
-        if not self.rehearsing:
+        if not self.dry_run:
             seen.append((ledger.spent, ledger.history()[0].state))
         return measure(self, strategy, epsilon=epsilon)
 

@@ -86,34 +86,35 @@ def test_the_total_is_read_only_where_it_is_public():
 
 def test_bucket_handles_share_the_account_and_project_the_policy():
     private, account = handle(Full(LINE))
-    bucketed = private.on(Buckets(np.array([0, 2, 6])))
+    bucketed = private.coarsened(Buckets(np.array([0, 2, 6])))
     assert bucketed.policy == Full(Domain(2))
     assert bucketed.policy.parent == Full(LINE)
     measurement = bucketed.measure(Cells(2), epsilon=Fraction(1))
     assert private.remaining == 0
     assert measurement.noisy[-1] == 23
     assert measurement.estimate().sum() == pytest.approx(23)
-    nested = private.on(Buckets(np.array([0, 2, 4, 6]))).on(Buckets(np.array([0, 3])))
+    thirds = private.coarsened(Buckets(np.array([0, 2, 4, 6])))
+    nested = thirds.coarsened(Buckets(np.array([0, 3])))
     assert nested.buckets.count == 1
     assert account.granted == 1
 
 
 def test_one_bucket_under_full_is_exact_and_needs_no_noise():
     private, _ = handle(Full(LINE))
-    measurement = private.on(Buckets(np.array([0, 6]))).measure(
+    measurement = private.coarsened(Buckets(np.array([0, 6]))).measure(
         Cells(1), epsilon=Fraction(1)
     )
     assert measurement.noisy.tolist() == [23, 23]
 
 
-def test_a_rehearsal_sees_no_data_and_draws_nothing():
+def test_a_dry_run_sees_no_data_and_draws_nothing():
     account = Account(Fraction(1))
-    rehearsal = Handle(None, Full(LINE), account, None)
-    measurement = rehearsal.measure(Cells(6), epsilon=Fraction(1))
+    dry_run = Handle(None, Full(LINE), account, None)
+    measurement = dry_run.measure(Cells(6), epsilon=Fraction(1))
     assert not measurement.noisy.any()
-    assert rehearsal.public_totals.tolist() == [0]
+    assert dry_run.public_totals.tolist() == [0]
     with pytest.raises(DataDependentError, match="chooses from the data"):
-        rehearsal.select(FirstCell(), epsilon=Fraction(1, 2))
+        dry_run.select(FirstCell(), epsilon=Fraction(1, 2))
 
 
 def test_noise_is_on_the_integers_and_differs_between_calls():

@@ -82,7 +82,7 @@ def test_a_ledger_asks_for_twice_as_much(monkeypatch):
     monkeypatch.setattr(memory, "memory_room", lambda: room)
     memory.check_memory(needed, "a release", "nothing happened")
     ledger = bf.Ledger(None, epsilon=1, policy=made.policy)
-    with pytest.raises(SizeError, match="rehearsed, drawn and kept"):
+    with pytest.raises(SizeError, match="for a dry run, the draw and a copy"):
         ledger.release(made, np.ones(2**20))
     assert ledger.spent == 0
 

@@ -173,7 +173,7 @@ def test_misfits_are_refused():
     from dataclasses import replace
 
     with pytest.raises(IntervalError):
-        replace(release, covers="nothing").cdf_intervals()
+        replace(release, interval_scope="nothing").cdf_intervals()
 
 
 def test_the_example_of_an_index_runs_and_prefers_the_weaker_policy():

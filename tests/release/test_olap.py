@@ -322,7 +322,7 @@ def test_every_mechanism_is_asked_alike(name, shape):
     for answer, asked in ((chosen.count(), weights), (chosen.sum(0), values)):
         workload = bf.workloads.Sum(domain, asked)
         np.testing.assert_allclose(answer, release.answer(workload)[0], atol=1e-9)
-        if release.covers == "noise":
+        if release.interval_scope == "noise":
             expected = release.intervals(workload)[0]
             np.testing.assert_allclose(answer.interval(), expected, rtol=1e-6)
             low, high = chosen.mean(0).interval()

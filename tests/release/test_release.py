@@ -89,7 +89,7 @@ def test_a_release_that_covers_nothing_has_no_intervals(release):
     from dataclasses import replace
 
     with pytest.raises(IntervalError, match="no interval"):
-        replace(release, covers="nothing").intervals(ASKED)
+        replace(release, interval_scope="nothing").intervals(ASKED)
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -107,7 +107,7 @@ def test_a_newer_format_is_refused(saved, tmp_path):
     "change",
     [
         lambda content: content.pop("domain"),
-        lambda content: content.update(covers="everything"),
+        lambda content: content.update(interval_scope="everything"),
         lambda content: content.update(estimate=[1, 2]),
         lambda content: content["measurements"][0].update(kind="spell"),
         lambda content: content["measurements"][0].update(unit=0),
@@ -268,7 +268,7 @@ def test_intervals_of_public_totals_are_these_totals(name):
     ):
         mechanism, _ = MECHANISMS[name].example(domain, policy, 1)
         found = mechanism.release(counts, rng=1)
-        if found.covers == "nothing" or len(found.measurements) != 1:
+        if found.interval_scope == "nothing" or len(found.measurements) != 1:
             continue
         low, high = found.intervals(total)[0]
         assert low <= counts.sum() <= high

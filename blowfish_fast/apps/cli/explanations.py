@@ -170,7 +170,7 @@ def limits_section(policy: Policy) -> Section:
 def exactness_section(release: Release) -> Section:
     """Say how exact a release is."""
     heading = "How exact it is"
-    if release.covers == "nothing":
+    if release.interval_scope == "nothing":
         return Section(
             heading,
             [

@@ -112,7 +112,7 @@ def answered(release: Release, asked: Asked) -> Answers:
 def measures_answers(release: Release) -> bool:
     """Return whether noise was put on the queries themselves, and on nothing else."""
     kinds = [one.strategy.kind for one in release.measurements]
-    return release.covers == "noise" and AnswerNoise.kind in kinds
+    return release.interval_scope == "noise" and AnswerNoise.kind in kinds
 
 
 def with_bounds(

@@ -84,7 +84,7 @@ class NoiseFirst(Mechanism):
         strategy = Cells.under(private.policy)
         measurement = private.measure(strategy, epsilon=private.remaining)
         linear = measurement.estimate()
-        if private.rehearsing:
+        if private.dry_run:
             return Outcome(linear, [measurement])
         scales = measurement.scales
         noisy = scales.measured

@@ -123,7 +123,7 @@ class AdaptiveGrid(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         share = self.total_share * self.epsilon
         records, bought = rough_total(private, self.records, epsilon=share)
-        if private.rehearsing:
+        if private.dry_run:
             raise DataDependentError(
                 "the finer grids follow the noisy counts of the coarse one, so their "
                 "error cannot be predicted; that of UniformGrid with records=... can be"
@@ -132,11 +132,11 @@ class AdaptiveGrid(Mechanism):
         parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
         coarse = _level(whole, whole.leaves, parts)
-        first = private.on(coarse.placed.buckets).measure(
+        first = private.coarsened(coarse.placed.buckets).measure(
             _leaves_only(coarse.placed), epsilon=left * self.first_share
         )
         fine = self._fine(private, coarse, first)
-        second = private.on(fine.placed.buckets).measure(
+        second = private.coarsened(fine.placed.buckets).measure(
             _leaves_only(fine.placed), epsilon=private.remaining
         )
         measurements = [first, second] if bought is None else [bought, first, second]

@@ -89,7 +89,7 @@ class HierarchicalKdTree(Mechanism):
         self.height = as_whole(height, "height", 0, 64)
 
     def _run(self, private: Handle) -> Outcome:
-        if private.rehearsing and self.height:
+        if private.dry_run and self.height:
             raise DataDependentError(
                 "the medians of a hierarchical kd-tree are asked of the data, so its "
                 "error cannot be predicted before it is released"

@@ -110,7 +110,7 @@ class HybridTree(Mechanism):
         boxes = private.select(medians, epsilon=self.median_share * self.epsilon)
         # Nothing holds on to the corners of the boxes while counts are measured.
         strategy, buckets = BoxTree(*boxes).quartered().counted(self.domain.shape)
-        along = private.on(buckets)
+        along = private.coarsened(buckets)
         measurement = along.measure(strategy, epsilon=private.remaining)
         details = {
             "lows": boxes.lows,

@@ -86,7 +86,7 @@ class QuadTree(Mechanism):
         shape = self.domain.shape
         # Nothing holds on to the corners of the boxes while counts are measured.
         strategy, buckets = BoxTree.whole(shape).quartered().counted(shape)
-        along = private.on(buckets)
+        along = private.coarsened(buckets)
         measurement = along.measure(strategy, epsilon=private.remaining)
         details = {
             "levels": (max(self.domain.shape) - 1).bit_length(),

@@ -108,7 +108,7 @@ class UniformGrid(Mechanism):
         weights = np.ones(placed.parents.size)
         weights[-1] = 0.0
         strategy = NodeTree(placed.parents, weights)
-        along = private.on(placed.buckets)
+        along = private.coarsened(placed.buckets)
         measurement = along.measure(strategy, epsilon=private.remaining)
         measurements = [measurement] if bought is None else [bought, measurement]
         both = _single(measurements)

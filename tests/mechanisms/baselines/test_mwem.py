@@ -163,7 +163,7 @@ def test_the_error_depends_on_the_data_and_there_are_no_intervals():
         with pytest.raises(DataDependentError, match="chooses from the data"):
             mwem.expected_error()
         release = mwem.release(STEPS)
-        assert release.covers == "nothing"
+        assert release.interval_scope == "nothing"
         with pytest.raises(IntervalError, match="not linear"):
             release.intervals(RANGES)
 
@@ -183,7 +183,7 @@ def test_releases_repeat_and_survive_a_file(tmp_path):
     one.save(tmp_path / "mwem.release")
     loaded = bf.Release.load(tmp_path / "mwem.release")
     assert (loaded.answer(RANGES) == one.answer(RANGES)).all()
-    assert loaded.covers == "nothing"
+    assert loaded.interval_scope == "nothing"
 
 
 def test_bad_settings_are_refused():

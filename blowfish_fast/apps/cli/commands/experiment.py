@@ -11,7 +11,11 @@ from rich.console import Console
 
 from blowfish_fast.advice.experiments.datasets import check_data
 from blowfish_fast.advice.experiments.experiment import Experiment
-from blowfish_fast.advice.experiments.result_files import run_line, shown, verdict_line
+from blowfish_fast.advice.experiments.result_files import (
+    format_value,
+    run_line,
+    verdict_line,
+)
 from blowfish_fast.advice.experiments.runner import (
     Finished,
     run_experiment,
@@ -82,7 +86,7 @@ def run_experiments(
 def _show_result(to: Console, finished: Finished) -> None:
     summary = finished.summary
     texts = [list(summary.columns)]
-    texts += [[shown(value) for value in line] for line in summary.lines]
+    texts += [[format_value(value) for value in line] for line in summary.lines]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     to.print(finished.experiment.title, style="bold", highlight=False)
     for line in texts:

@@ -147,7 +147,7 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
         exact,
         limits_section(policy),
     ]
-    covered = release.covers == "noise"
+    covered = release.interval_scope == "noise"
     told = {
         "kind": "release",
         "mechanism": release.mechanism,

@@ -57,7 +57,7 @@ def _run(name: str, policy: Policy) -> None:
     try:
         mechanism, data = MECHANISMS[name].example(domain, policy, 1)
         release = mechanism.release(data)
-        if release.covers == "noise":
+        if release.interval_scope == "noise":
             release.intervals(asked)
     except BlowfishError:
         return

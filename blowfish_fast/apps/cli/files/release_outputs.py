@@ -211,7 +211,7 @@ def _draw(release: Release, path: Path, confidence: float) -> None:
         try:
             return plotting.histogram(release, confidence=confidence)
         except IntervalError:
-            return plotting.histogram(replace(release, covers="nothing"))
+            return plotting.histogram(replace(release, interval_scope="nothing"))
 
     with warnings.catch_warnings():
         # About ticks and fonts: nothing that a curator could act on.

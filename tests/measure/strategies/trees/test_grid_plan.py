@@ -73,11 +73,11 @@ def test_a_private_number_is_bought(policy):
     assert bought.scales.measured.tolist() == [True]
 
 
-def test_a_rehearsal_knows_no_number():
-    rehearsal = Handle(None, Full(Domain(4)), Account(Fraction(1)), None)
+def test_a_dry_run_knows_no_number():
+    dry_run = Handle(None, Full(Domain(4)), Account(Fraction(1)), None)
     with pytest.raises(DataDependentError, match="records="):
-        rough_total(rehearsal, None, epsilon=Fraction(1, 10))
-    assert rough_total(rehearsal, 7, epsilon=Fraction(1, 10)).records == 7.0
+        rough_total(dry_run, None, epsilon=Fraction(1, 10))
+    assert rough_total(dry_run, 7, epsilon=Fraction(1, 10)).records == 7.0
 
 
 def test_a_move_changes_two_counts():
