@@ -6,7 +6,6 @@ leads to a file, and every public name has an entry in the reference.
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import sys
@@ -21,7 +20,16 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 PACKAGES = (
-    *("accounting", "audit", "errors", "explorer", "interop", "kernels", "mechanisms"),
+    *(
+        "accounting",
+        "advice",
+        "audit",
+        "errors",
+        "explorer",
+        "interop",
+        "kernels",
+        "mechanisms",
+    ),
     *("partitions", "plotting", "policies", "selections", "strategies", "usefulness"),
     "workloads",
 )
@@ -135,7 +143,7 @@ def test_every_public_name_has_an_entry():
         entry_name(module, name)
         for module in [
             bf,
-            *(importlib.import_module(f"blowfish_fast.{p}") for p in PACKAGES),
+            *(getattr(bf, package) for package in PACKAGES),
         ]
         for name in public_names(module)
         if entry_name(module, name) not in entered

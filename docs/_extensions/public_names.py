@@ -46,17 +46,30 @@ def public_names(module: ModuleType) -> list[str]:
     ]
 
 
+def module_named(dotted: str) -> ModuleType:
+    """Return a module by its path, or by the short name that the package offers."""
+    root = importlib.import_module(ROOT)
+    short = dotted.removeprefix(f"{ROOT}.")
+    if short in root.__all__:
+        module: ModuleType = getattr(root, short)
+        return module
+    return importlib.import_module(dotted)
+
+
 def entry_name(module: ModuleType, name: str) -> str:
     """Return the dotted name under which an object is entered."""
     root = importlib.import_module(ROOT)
     if name in root.__all__ and getattr(root, name) is getattr(module, name):
         return f"{ROOT}.{name}"
+    short = module.__name__.rpartition(".")[2]
+    if short in root.__all__ and getattr(root, short) is module:
+        return f"{ROOT}.{short}.{name}"
     return f"{module.__name__}.{name}"
 
 
 def data_docstring(module: ModuleType, name: str) -> str:
     """Return the string below the assignment of a name, wherever it is assigned."""
-    for path in Path(module.__file__ or "").parent.glob("*.py"):
+    for path in Path(module.__file__ or "").parent.rglob("*.py"):
         body = ast.parse(path.read_text()).body
         for statement, below in pairwise(body):
             targets = getattr(
@@ -84,7 +97,7 @@ def expanded(text: str) -> str:
 
 
 def _package(dotted: str) -> str:
-    module = importlib.import_module(dotted)
+    module = module_named(dotted)
     names = public_names(module)
     if dotted == ROOT:
         names = [name for name in names if _home(name) is None]
@@ -107,7 +120,7 @@ def _guide(name: str) -> str:
 
 def _uses(kind: str, name: str) -> str:
     """Return the last lines of a guide: where its mechanism is used and measured."""
-    used = pages_with(rf"\bbf\.{kind}\(", EXAMPLES)
+    used = pages_with(rf"\bbf\.(?:mechanisms\.)?{kind}\(", EXAMPLES)
     # Pages of figures say `Dawa`, DAWA, or the name of the registry in a first column.
     spelt = rf"\b(?:{kind}|{kind.upper()})\b|^\| {name}\b"
     measured = pages_with(f"(?m){spelt}", MEASURED)
@@ -203,7 +216,7 @@ def entered_objects() -> frozenset[Any]:
     """Return every class that a page of the reference enters."""
     pages = (Path(__file__).parent.parent / "reference").glob("*.md")
     asked = [asked for page in pages for asked in REQUEST.findall(page.read_text())]
-    modules = [importlib.import_module(dotted) for _, dotted in asked]
+    modules = [module_named(dotted) for _, dotted in asked]
     found = [getattr(one, name) for one in modules for name in public_names(one)]
     return frozenset(value for value in found if inspect.isclass(value))
 

@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.apps.explorer import Explorer
 from blowfish_fast.errors import BudgetError
 
 database = ibis.duckdb.connect()
@@ -49,7 +48,7 @@ table = {
     ],
     "policies": {"age": {"kind": "threshold", "theta": 5}},
 }
-explorer = Explorer(table, database, epsilon=1)
+explorer = bf.explorer.Explorer(table, database, epsilon=1)
 print(explorer.ledger.policy.describe())
 
 # %% [markdown]
