@@ -18,10 +18,10 @@ from blowfish_fast.kernels.graph.column_distance import (
     furthest_in_windows,
 )
 from blowfish_fast.kernels.graph.graph_distance import (
+    band_distances,
     component_labels,
     corner_distances,
     pair_distances,
-    reach_distances,
 )
 from blowfish_fast.kernels.graph.quotient_graph import adjacency
 from blowfish_fast.kernels.graph.range_sensitivity import (
@@ -123,7 +123,7 @@ class ReachDistances(Timed):
     def prepare(self, nodes: int) -> Call:
         far = np.minimum(np.arange(nodes) + THETA, nodes - 1)
         first, second = np.random.default_rng(4).integers(0, nodes, size=(2, PAIRS))
-        return lambda: reach_distances(far, first, second)
+        return lambda: band_distances(far, first, second)
 
 
 class CornerDistances(Timed):

@@ -76,7 +76,7 @@ __getattr__, __dir__, __all__ = attach(
         "graph.cut_moments": "edge_noise_moments",
         "graph.edge_line_noise": "Energies line_energies line_levels",
         "graph.graph_distance": "component_labels corner_distances pair_distances "
-        "reach_distances",
+        "band_distances",
         "graph.graph_tree": "path_crossings top_down_order",
         "graph.quotient_graph": "adjacency clique_pairs group_members upper_pairs",
         "graph.range_sensitivity": "largest_change_within largest_edge_separation "

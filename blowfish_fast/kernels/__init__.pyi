@@ -24,10 +24,10 @@ from .graph.cut_moments import edge_noise_moments as edge_noise_moments
 from .graph.edge_line_noise import Energies as Energies
 from .graph.edge_line_noise import line_energies as line_energies
 from .graph.edge_line_noise import line_levels as line_levels
+from .graph.graph_distance import band_distances as band_distances
 from .graph.graph_distance import component_labels as component_labels
 from .graph.graph_distance import corner_distances as corner_distances
 from .graph.graph_distance import pair_distances as pair_distances
-from .graph.graph_distance import reach_distances as reach_distances
 from .graph.graph_tree import breadth_first_tree as breadth_first_tree
 from .graph.graph_tree import lowest_common as lowest_common
 from .graph.graph_tree import path_crossings as path_crossings

@@ -94,7 +94,7 @@ class Transformed(Mechanism):
         "ordered_hierarchical", "h_theta", "vertex", "edge", "tree", "edge_lines",
         "tuned_tree" (``strategies.strategy_choice``); or a matrix of one's own, without
         a partition.
-    partition_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for a share that served well on
         the benchmark data: a half with `LeastCost`, a quarter with `DyadicTree`.
     fit : {"best", None}
@@ -149,7 +149,7 @@ class Transformed(Mechanism):
         epsilon: Any,
         partition: Literal["best"] | Partition | None = "best",
         strategy: Literal["best"] | Name | Explicit = "best",
-        partition_share: Any = None,
+        share: Any = None,
         fit: Literal["best"] | None = "best",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
@@ -174,16 +174,16 @@ class Transformed(Mechanism):
             and workload.mean_cells() > SINGLE_CELLS
             and _is_grid(policy.unconstrained)
         )
-        if self.partition is None and partition_share is not None:
+        if self.partition is None and share is not None:
             raise InputError(
-                "partition_share needs a partition, and this mechanism has none; leave "
+                "share needs a partition, and this mechanism has none; leave "
                 "it out"
             )
-        self.partition_share: Fraction | None = None
+        self.share: Fraction | None = None
         if self.partition is not None:
-            self.partition_share = as_share(
-                partition_share,
-                "partition_share",
+            self.share = as_share(
+                share,
+                "share",
                 SHARES.get(self.partition.name, self.partition.default_share),
             )
 
@@ -275,9 +275,9 @@ class Transformed(Mechanism):
         """Choose buckets privately, then a strategy on the quotient policy."""
         partition = self.partition
         assert partition is not None
-        assert self.partition_share is not None
+        assert self.share is not None
         along = private.coarsened(curve(self.domain))
-        share = self.partition_share * self.epsilon
+        share = self.share * self.epsilon
         priced = partition.priced(self._bucket_price(self.epsilon - share))
         bucketed = along.coarsened(along.select(priced, epsilon=share))
         form = self.workload.form(bucketed.buckets)
@@ -380,9 +380,9 @@ def _is_line(policy: Policy) -> bool:
     """Return whether records move only between neighbours of one ordered attribute."""
     if policy.domain.ndim != 1 or policy.has_bottom or not policy.has_moves:
         return False
-    reach = policy.unconstrained.reach()
-    return reach is not None and bool(
-        (reach.far - np.arange(reach.far.size)).max() <= 1
+    band = policy.unconstrained.bandwidth()
+    return band is not None and bool(
+        (band.far - np.arange(band.far.size)).max() <= 1
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .add_remove import AddRemove
 from .attribute import Attribute
-from .base import ABSENT, POLICIES, Components, Furthest, Policy, from_dict
+from .base import ABSENT, POLICIES, Bandwidth, Components, Policy, from_dict
 from .blocks import Blocks
 from .constrained import Constrained, histogram_sensitivity
 from .constraints import (
@@ -17,7 +17,7 @@ from .full import Full
 from .graph import Graph
 from .line import Line
 from .product import Product
-from .projection import Projection, Reach
+from .projection import Band, Projection
 from .table import TablePolicy
 from .threshold import Threshold
 
@@ -26,20 +26,20 @@ __all__ = [
     "POLICIES",
     "AddRemove",
     "Attribute",
+    "Band",
+    "Bandwidth",
     "Blocks",
     "Components",
     "Constrained",
     "Constraints",
     "CountConstraints",
     "Full",
-    "Furthest",
     "Graph",
     "Line",
     "MarginalConstraints",
     "Policy",
     "Product",
     "Projection",
-    "Reach",
     "RectangleConstraints",
     "TablePolicy",
     "Threshold",

@@ -10,7 +10,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import ABSENT, Change, Components, Furthest, Policy, one_component
+from .base import ABSENT, Bandwidth, Change, Components, Policy, one_component
 
 
 class AddRemove(Policy):
@@ -64,9 +64,9 @@ class AddRemove(Policy):
         """Mark every cell."""
         return np.ones(self.domain.size, dtype=np.bool_)
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return that no cell is joined to another, along any order."""
-        return Furthest(np.arange(self.domain.size), True)
+        return Bandwidth(np.arange(self.domain.size), True)
 
     def longest_edge(self) -> int:
         """Return 0: no edge joins two cells."""

@@ -10,7 +10,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Change, Components, Furthest, Policy, one_component
+from .base import Bandwidth, Change, Components, Policy, one_component
 from .full import Full
 from .grid_steps import step_edges
 from .projection import Projection, clique_bins, depends_on_one
@@ -80,11 +80,11 @@ class Attribute(Policy):
         """Every other value of every attribute; all cells alike."""
         return sum(side - 1 for side in self.domain.shape)
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return that every cell reaches the last, with one attribute; else None."""
         if max(self.domain.shape) < self.domain.size:
             return None
-        return Full(self.domain).reach(order)
+        return Full(self.domain).bandwidth(order)
 
     def _coordinates(self, cells: IntArray) -> IntArray:
         return np.stack(np.unravel_index(cells, self.domain.shape), axis=-1)

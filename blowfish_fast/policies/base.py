@@ -63,8 +63,8 @@ class Components(NamedTuple):
         return self.private.size
 
 
-class Furthest(NamedTuple):
-    """Neighbours of each position along a line, as far as they go.
+class Bandwidth(NamedTuple):
+    """The bandwidth of the graph along a line: how far the neighbours of a cell go.
 
     The neighbours of position i that come after it lie in ``i + 1 .. far[i]``; with
     `all_between` they are all of these. `far` never decreases then.
@@ -72,8 +72,8 @@ class Furthest(NamedTuple):
     Examples
     --------
     >>> import blowfish_fast as bf
-    >>> bf.policies.Threshold(bf.Domain(5), theta=2).reach()
-    Furthest(far=array([2, 3, 4, 4, 4]), all_between=True)
+    >>> bf.policies.Threshold(bf.Domain(5), theta=2).bandwidth()
+    Bandwidth(far=array([2, 3, 4, 4, 4]), all_between=True)
     """
 
     far: IntArray
@@ -222,8 +222,8 @@ class Policy(ABC):
         """Mark the cells that are joined to "absent"."""
         return np.zeros(self.domain.size, dtype=np.bool_)
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
-        """Return how far along a line the neighbours of each cell go.
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return the bandwidth along a line: how far the neighbours of a cell go.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Policy(ABC):
 
         Returns
         -------
-        Furthest or None
+        Bandwidth or None
             None when the graph has no such form along that order. Edges to "absent"
             are not part of it.
         """
@@ -287,7 +287,7 @@ class Policy(ABC):
             return False
         if other._is_within(self):
             return True
-        mine, theirs = self.reach(), other.reach()
+        mine, theirs = self.bandwidth(), other.bandwidth()
         if not other.has_bottom and mine is not None and theirs is not None:
             reaches = bool((mine.far >= theirs.far).all())
             if mine.all_between and (reaches or theirs.all_between):

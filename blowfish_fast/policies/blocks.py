@@ -18,8 +18,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError
 
-from .base import Change, Components, Furthest, Policy, one_component, values_name
-from .projection import Projection, Reach, bins_reached, clique_bins
+from .base import Bandwidth, Change, Components, Policy, one_component, values_name
+from .projection import Band, Projection, bins_reached, clique_bins
 
 
 class Blocks(Policy):
@@ -142,13 +142,13 @@ class Blocks(Policy):
         """One less than the largest block."""
         return int(self.sizes.max()) - 1
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the last cell of each block along any order."""
         along = self.labels if order is None else self.labels[order]
         last = np.empty(self.sizes.size, dtype=np.int64)
         last[along] = np.arange(along.size)
         runs = int((np.diff(along) != 0).sum()) + 1
-        return Furthest(last[along], runs == self.sizes.size)
+        return Bandwidth(last[along], runs == self.sizes.size)
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         same = self.labels[first] == self.labels[second]
@@ -175,7 +175,7 @@ class Blocks(Policy):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if buckets.order is None and self.are_contiguous:
             reached = self._ends[buckets.edges[1:] - 1]
-            return Reach(domain, bins_reached(reached, buckets))
+            return Band(domain, bins_reached(reached, buckets))
         return Projection(self, buckets)
 
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:

@@ -21,7 +21,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
-from .base import Change, Components, Furthest, Policy, from_dict
+from .base import Bandwidth, Change, Components, Policy, from_dict
 from .constraints import Constraints
 from .query_graph import Chains, chains
 
@@ -138,9 +138,9 @@ class Constrained(Policy):
         """Mark the cells that are joined to "absent"."""
         return self.base.bottom_cells()
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return how far along a line the neighbours of each cell go."""
-        return self.base.reach(order)
+        return self.base.bandwidth(order)
 
     def longest_edge(self) -> int:
         """Return how many cells the longest edge spans along one attribute."""

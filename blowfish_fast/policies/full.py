@@ -10,7 +10,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Change, Components, Furthest, Policy, one_component
+from .base import Bandwidth, Change, Components, Policy, one_component
 
 
 class Full(Policy):
@@ -58,10 +58,10 @@ class Full(Policy):
         """Every other cell."""
         return self.domain.size - 1
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return that every cell reaches the last one, along any order."""
         cells = self.domain.size
-        return Furthest(np.full(cells, cells - 1, dtype=np.int64), True)
+        return Bandwidth(np.full(cells, cells - 1, dtype=np.int64), True)
 
     def longest_edge(self) -> int:
         """Return the span of the whole line, in C order."""

@@ -23,7 +23,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError
 
-from .base import ABSENT, Change, Components, Furthest, Policy, values_name
+from .base import ABSENT, Bandwidth, Change, Components, Policy, values_name
 
 
 class Rows(NamedTuple):
@@ -130,7 +130,7 @@ class Graph(Policy):
         """Largest number of edges at one cell."""
         return int(np.diff(self.rows.pointers)[:-1].max())
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the furthest neighbour of each cell along any order."""
         cells = self.domain.size
         position = np.arange(cells)
@@ -144,7 +144,7 @@ class Graph(Policy):
         np.maximum.at(far, low, high)
         above = np.bincount(low, minlength=cells)
         between = bool((far - np.arange(cells) == above).all())
-        return Furthest(far, between and bool((np.diff(far) >= 0).all()))
+        return Bandwidth(far, between and bool((np.diff(far) >= 0).all()))
 
     def joins(self, first: Any, second: Any) -> BoolArray:
         """Return whether an edge joins two cells (or a cell and "absent", -1)."""

@@ -11,9 +11,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
 from .base import (
+    Bandwidth,
     Change,
     Components,
-    Furthest,
     Policy,
     on_one_axis,
     one_component,
@@ -75,12 +75,12 @@ class Line(Policy):
         """Two, but at the ends."""
         return min(2, self.domain.size - 1)
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return that each cell reaches the next, along the cells' own order."""
         if order is not None:
             return None
         last = self.domain.size - 1
-        return Furthest(np.minimum(np.arange(1, last + 2), last), True)
+        return Bandwidth(np.minimum(np.arange(1, last + 2), last), True)
 
     def longest_edge(self) -> int:
         """Return 1, or 0 on a single cell."""

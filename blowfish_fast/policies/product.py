@@ -21,9 +21,9 @@ from blowfish_fast.errors import PolicyError, SizeError
 from .attribute import Attribute
 from .base import (
     MOST_LISTED,
+    Bandwidth,
     Change,
     Components,
-    Furthest,
     Policy,
     bin_keys,
     from_dict,
@@ -135,11 +135,11 @@ class Product(Policy):
         """Summed over the factors."""
         return sum(one.max_degree for one in self.factors)
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
-        """Return the reach of the only factor that has several cells, or None."""
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return the bandwidth of the only factor that has several cells, or None."""
         if max(self._shape) < self.domain.size:
             return None
-        return self.factors[self._shape.index(self.domain.size)].reach(order)
+        return self.factors[self._shape.index(self.domain.size)].bandwidth(order)
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         ones = np.unravel_index(first, self._shape)

@@ -4,7 +4,7 @@
     bins    [0] [1 ] [ 2 ] [3]     sizes 2 2 3 2
     far      2   2    3     3      bin 0 reaches bin 2: cells 1 and 4 are joined
 
-Contiguous bins along a line give a `Reach`: each bin is joined to the bins after it up
+Contiguous bins along a line give a `Band`: each bin is joined to the bins after it up
 to a furthest one. Any other bins give a `Projection`, which knows its components at
 once and lists its edges only when they are asked for.
 """
@@ -27,9 +27,9 @@ from blowfish_fast.errors import InputError, PolicyError, SizeError
 
 from .base import (
     MOST_LISTED,
+    Bandwidth,
     Change,
     Components,
-    Furthest,
     Policy,
     from_dict,
     on_one_axis,
@@ -47,8 +47,8 @@ WAITING = 2**22
 """Pairs of bins that are collected before repeats are dropped."""
 
 
-class Reach(Policy):
-    """Each cell is joined to all cells after it, up to a furthest one.
+class Band(Policy):
+    """A band of variable width: cells are joined to those after, up to a furthest one.
 
     Thresholds whose length varies along the line: the quotient of `Threshold` along
     bins of different sizes, or of contiguous `Blocks`.
@@ -64,15 +64,15 @@ class Reach(Policy):
     Examples
     --------
     >>> from blowfish_fast import Domain
-    >>> Reach(Domain(4), [2, 2, 3, 3]).distance(0, [1, 2, 3])
+    >>> Band(Domain(4), [2, 2, 3, 3]).distance(0, [1, 2, 3])
     array([1., 1., 2.])
     """
 
-    kind = "reach"
+    kind = "band"
 
     def __init__(self, domain: Domain, far: Any) -> None:
         super().__init__(domain)
-        on_one_axis(domain, "Reach")
+        on_one_axis(domain, "Band")
         try:
             self.far = as_integers(far, "far")
         except InputError as problem:
@@ -136,9 +136,9 @@ class Reach(Policy):
         before = cells - np.searchsorted(self.far, cells)
         return int((self._lengths + before).max())
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the furthest neighbours along the line's own order."""
-        return Furthest(self.far, True) if order is None else None
+        return Bandwidth(self.far, True) if order is None else None
 
     def longest_edge(self) -> int:
         """Return how many cells the longest edge spans."""
@@ -152,7 +152,7 @@ class Reach(Policy):
         return joined
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        return kernels.reach_distances(self.far, first, second)
+        return kernels.band_distances(self.far, first, second)
 
     def _largest_change(self, lines: FloatArray) -> Change:
         return Change(kernels.largest_change_within(lines, self.far), True)
@@ -160,7 +160,7 @@ class Reach(Policy):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if buckets.order is not None:
             return Projection(self, buckets)
-        return Reach(domain, bins_reached(self.far[buckets.edges[1:] - 1], buckets))
+        return Band(domain, bins_reached(self.far[buckets.edges[1:] - 1], buckets))
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
@@ -292,10 +292,10 @@ class Projection(Graph):
             labels[:bins].copy() if count > 1 else None, np.zeros(count, dtype=np.bool_)
         )
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the furthest neighbour of each bin; None if edges are too many."""
         try:
-            return super().reach(order)
+            return super().bandwidth(order)
         except SizeError:
             return None
 

@@ -27,7 +27,7 @@ from .base import ABSENT, Policy
 from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .full import Full
 from .line import Line
-from .projection import Reach
+from .projection import Band
 from .threshold import Threshold
 
 EXACT_QUERIES = 20
@@ -128,7 +128,7 @@ def joined_queries(constraints: Constraints, policy: Policy) -> QueryGraph:
     """
     if (
         isinstance(constraints, RectangleConstraints)
-        and isinstance(policy, Line | Threshold | Reach)
+        and isinstance(policy, Line | Threshold | Band)
         and (constraints.queries > EXACT_QUERIES or policy.edge_count > MOST_WALKED)
         and constraints.are_disjoint
     ):
@@ -195,7 +195,7 @@ def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntAr
     """
     order = np.argsort(constraints.lows[:, 0], kind="stable")
     lows, lasts = constraints.lows[order], constraints.highs[order] - 1
-    furthest = _furthest_row(policy, lasts[:, 0])
+    furthest = _last_row_reached(policy, lasts[:, 0])
     ends = np.searchsorted(lows[:, 0], furthest, side="right")
     found = [np.zeros((0, 2), dtype=np.int64)]
     first = np.arange(order.size)
@@ -220,11 +220,11 @@ def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntAr
     return np.concatenate(found)
 
 
-def _furthest_row(policy: Policy, rows: IntArray) -> IntArray:
+def _last_row_reached(policy: Policy, rows: IntArray) -> IntArray:
     """Return how far along the first axis a record in each of `rows` can move."""
-    reach = policy.reach()
-    if reach is not None and policy.domain.ndim == 1:
-        return reach.far[rows]
+    band = policy.bandwidth()
+    if band is not None and policy.domain.ndim == 1:
+        return band.far[rows]
     assert isinstance(policy, Threshold)
     return rows + math.ceil(policy.theta)
 

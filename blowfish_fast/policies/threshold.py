@@ -23,9 +23,9 @@ from blowfish_fast.errors import InputError, PolicyError, SizeError
 
 from .base import (
     MOST_LISTED,
+    Bandwidth,
     Change,
     Components,
-    Furthest,
     Policy,
     bin_keys,
     one_component,
@@ -42,7 +42,7 @@ from .grid_steps import (
     step_bins,
     step_edges,
 )
-from .projection import Projection, Reach, bins_reached, depends_on_one, labels_along
+from .projection import Band, Projection, bins_reached, depends_on_one, labels_along
 
 MOST_STEPS = 2**22
 """Most steps of a ball that are ever listed."""
@@ -79,7 +79,7 @@ class Threshold(Policy):
     >>> Threshold(Domain(50), theta=3).edge_count
     144
     >>> ages = Domain.from_edges(range(0, 101, 5), name="age")
-    >>> Threshold(ages, theta=10, unit="value").reach().far[:3]
+    >>> Threshold(ages, theta=10, unit="value").bandwidth().far[:3]
     array([2, 3, 4])
     >>> Threshold(Domain((9, 9)), theta=2, metric="linf").max_degree
     24
@@ -172,7 +172,7 @@ class Threshold(Policy):
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield the edges step by step: for small thetas or domains."""
         if self.unit == "value":
-            return Reach(self.domain, self._far).edges(chunk)
+            return Band(self.domain, self._far).edges(chunk)
         steps = self._steps(self.domain.shape, MOST_STEPS)
         if steps is None:
             raise SizeError(
@@ -185,17 +185,17 @@ class Threshold(Policy):
     def edge_count(self) -> int:
         """In closed form."""
         if self.unit == "value":
-            return Reach(self.domain, self._far).edge_count
+            return Band(self.domain, self._far).edge_count
         if self._on_line:
-            cells, reach = self.domain.size, min(self._ball.limit, self.domain.size - 1)
-            return reach * cells - reach * (reach + 1) // 2
+            cells, limit = self.domain.size, min(self._ball.limit, self.domain.size - 1)
+            return limit * cells - limit * (limit + 1) // 2
         return pairs_in_ball(self.domain.shape, self._ball)
 
     @property
     def max_degree(self) -> int:
         """Neighbours of the central cell."""
         if self.unit == "value":
-            return Reach(self.domain, self._far).max_degree
+            return Band(self.domain, self._far).max_degree
         if self._on_line:
             last = self.domain.size - 1
             return min(self._ball.limit, last // 2) + min(
@@ -203,11 +203,11 @@ class Threshold(Policy):
             )
         return central_degree(self.domain.shape, self._ball)
 
-    def reach(self, order: IntArray | None = None) -> Furthest | None:
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return how far each cell of a line reaches, along the cells' own order."""
         if order is not None or not self._on_line:
             return None
-        return Furthest(self._far, True)
+        return Bandwidth(self._far, True)
 
     def longest_edge(self) -> int:
         """Return how many cells the longest edge spans."""
@@ -236,7 +236,7 @@ class Threshold(Policy):
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         if self.unit == "value":
-            return kernels.reach_distances(self._far, first, second)
+            return kernels.band_distances(self._far, first, second)
         offsets = self._offsets(first, second)
         return ball_distances(offsets, self._ball)
 
@@ -279,7 +279,7 @@ class Threshold(Policy):
         longest = max(1, int((far - bins).max()))
         if (far == np.minimum(bins + longest, buckets.count - 1)).all():
             return Threshold(domain, longest)
-        return Reach(domain, far)
+        return Band(domain, far)
 
     def _grid_quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         shape = self.domain.shape

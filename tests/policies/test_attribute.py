@@ -31,8 +31,8 @@ def test_distance_counts_the_attributes_that_differ():
 def test_one_attribute_is_the_full_policy():
     policy = policies.Attribute(Domain(7))
     assert policy.implies(policies.Full(Domain(7)))
-    assert policy.reach().far.tolist() == [6] * 7
-    assert policies.Attribute(Domain((2, 3))).reach() is None
+    assert policy.bandwidth().far.tolist() == [6] * 7
+    assert policies.Attribute(Domain((2, 3))).bandwidth() is None
 
 
 def test_bins_along_one_axis_are_all_joined():

@@ -133,11 +133,11 @@ def test_quotients_nest(policy, data):
 
 @settings(max_examples=150)
 @given(examples.any_policy(), st.data())
-def test_reach_names_the_furthest_neighbour(policy, data):
+def test_bandwidth_names_the_furthest_neighbour(policy, data):
     cells = policy.domain.size
     order = data.draw(st.none() | st.permutations(range(cells)).map(np.array))
-    reach = policy.reach(order)
-    if reach is None:
+    band = policy.bandwidth(order)
+    if band is None:
         assert order is not None or policy.domain.ndim > 1
         return
     position = np.arange(cells)
@@ -148,9 +148,9 @@ def test_reach_names_the_furthest_neighbour(policy, data):
         if v != -1:
             low, high = sorted((int(position[u]), int(position[v])))
             above[low].add(high)
-    assert reach.far.tolist() == [max(one, default=i) for i, one in enumerate(above)]
-    whole = all(len(one) == reach.far[i] - i for i, one in enumerate(above))
-    assert reach.all_between == (whole and bool((np.diff(reach.far) >= 0).all()))
+    assert band.far.tolist() == [max(one, default=i) for i, one in enumerate(above)]
+    whole = all(len(one) == band.far[i] - i for i, one in enumerate(above))
+    assert band.all_between == (whole and bool((np.diff(band.far) >= 0).all()))
 
 
 @settings(max_examples=100)
@@ -223,7 +223,7 @@ def test_kinds_are_complete():
         "line",
         "product",
         "projection",
-        "reach",
+        "band",
         "threshold",
     }
     assert known <= set(policies.POLICIES)
@@ -267,7 +267,7 @@ def test_a_quotient_too_large_to_walk_is_refused_with_its_size(monkeypatch):
     assert quotient.has_moves
     assert quotient.components().count == 1
     assert not quotient.implies(policies.Full(Domain(7)))
-    assert quotient.reach() is None
+    assert quotient.bandwidth() is None
 
 
 @pytest.mark.parametrize("name", ["theta", "domain", "parent"])

@@ -39,7 +39,7 @@ def test_block_totals_are_public():
 def test_contiguous_bins_of_runs_stay_without_edges():
     policy = policies.Blocks(Domain(8), [0, 0, 0, 1, 1, 2, 2, 2])
     quotient = policy.project([0, 0, 1, 1, 2, 2, 3, 3])
-    assert quotient == policies.Reach(Domain(4), [1, 2, 3, 3])
+    assert quotient == policies.Band(Domain(4), [1, 2, 3, 3])
 
 
 def test_other_bins_are_joined_when_they_share_a_block():

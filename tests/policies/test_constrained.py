@@ -122,7 +122,7 @@ def test_edges_and_totals_are_those_of_the_policy_without_constraints(policy):
     cells = np.arange(policy.domain.size)
     np.testing.assert_array_equal(policy.distance(0, cells), base.distance(0, cells))
     np.testing.assert_array_equal(policy.joins(0, cells), base.joins(0, cells))
-    assert (policy.reach() is None) == (base.reach() is None)
+    assert (policy.bandwidth() is None) == (base.bandwidth() is None)
     values = np.arange(policy.domain.size, dtype=float)[None]
     assert policy._largest_change(values) == base._largest_change(values)
 

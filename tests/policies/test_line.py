@@ -14,7 +14,7 @@ def test_adjacent_cells_are_joined():
     edges = np.concatenate(list(policy.edges(3)))
     assert edges.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
     assert policy.distance(0, np.arange(5)).tolist() == [0, 1, 2, 3, 4]
-    assert policy.reach().far.tolist() == [1, 2, 3, 4, 4]
+    assert policy.bandwidth().far.tolist() == [1, 2, 3, 4, 4]
 
 
 def test_contiguous_buckets_form_a_line():

@@ -16,9 +16,9 @@ from tests.reference import policy_graphs as reference
 from tests.reference.range_sensitivity import pairs_within
 
 
-@given(st.integers(1, 12).flatmap(examples.reaches))
-def test_reach_joins_up_to_the_furthest(far):
-    policy = policies.Reach(Domain(far.size), far)
+@given(st.integers(1, 12).flatmap(examples.furthest_cells))
+def test_a_band_joins_up_to_the_furthest(far):
+    policy = policies.Band(Domain(far.size), far)
     assert reference.listed(policy) == set(pairs_within(far))
     longest = max((v - u for u, v in pairs_within(far)), default=0)
     assert policy.longest_edge() == longest
@@ -34,14 +34,14 @@ def test_reach_joins_up_to_the_furthest(far):
         ([0.5, 1, 2], "whole numbers"),
     ],
 )
-def test_bad_reaches_are_refused(far, message):
+def test_bad_bands_are_refused(far, message):
     with pytest.raises(PolicyError, match=message):
-        policies.Reach(Domain(3), far)
+        policies.Band(Domain(3), far)
 
 
-def test_reach_needs_one_ordered_attribute():
+def test_a_band_needs_one_ordered_attribute():
     with pytest.raises(PolicyError, match="one ordered attribute"):
-        policies.Reach(Domain((3, 1)), [0, 1, 2])
+        policies.Band(Domain((3, 1)), [0, 1, 2])
 
 
 def test_an_order_of_the_cells_is_a_relabelled_graph():

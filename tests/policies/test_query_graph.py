@@ -254,7 +254,7 @@ def test_the_sweep_over_rectangles_finds_the_pairs_of_the_definition(metric):
         assert len(swept) == len(walked.pairs)
 
 
-def test_value_thresholds_and_reaches_are_swept_too():
+def test_value_thresholds_and_bands_are_swept_too():
     edges = [0, 1, 2, 10, 11, 30, 31, 33, 34]
     line = bf.Domain.from_edges(edges)
     known = bf.policies.RectangleConstraints(line, [0, 2, 4, 6], [1, 3, 5, 8])

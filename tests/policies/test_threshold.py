@@ -45,7 +45,7 @@ def test_a_shorter_last_bin_keeps_the_closed_form():
 def test_uneven_bins_reach_as_far_as_their_cells():
     labels = np.repeat([0, 1, 2, 3], [2, 2, 3, 2])
     quotient = policies.Threshold(Domain(9), 3).project(labels)
-    assert quotient == policies.Reach(Domain(4), [2, 2, 3, 3])
+    assert quotient == policies.Band(Domain(4), [2, 2, 3, 3])
 
 
 def test_wide_bins_of_any_size_are_a_threshold_of_one():
@@ -117,7 +117,7 @@ def test_values_are_joined_when_some_two_of_them_are_close():
     ages = Domain.from_edges([0, 18, 25, 40, 65, 100], name="age")
     policy = policies.Threshold(ages, 20, unit="value")
     # 0-18 reaches 25-40 (17.9 and 25 differ by 7) but not 40-65 (22 apart).
-    assert policy.reach().far.tolist() == [2, 3, 3, 4, 4]
+    assert policy.bandwidth().far.tolist() == [2, 3, 3, 4, 4]
     assert "age values differ by at most 20 " in policy.describe()
 
 
@@ -125,7 +125,7 @@ def test_unit_cells_measure_the_same_in_values_and_in_cells():
     ages = Domain.from_edges(range(102), name="age")
     by_value = policies.Threshold(ages, 10, unit="value")
     by_cells = policies.Threshold(ages, 10)
-    assert by_value.reach().far.tolist() == by_cells.reach().far.tolist()
+    assert by_value.bandwidth().far.tolist() == by_cells.bandwidth().far.tolist()
     assert by_value.implies(by_cells)
     assert by_cells.implies(by_value)
 

@@ -22,7 +22,7 @@ def block_labels(cells):
 
 
 @st.composite
-def reaches(draw, cells):
+def furthest_cells(draw, cells):
     hops = draw(st.lists(st.integers(0, cells), min_size=cells, max_size=cells))
     far = np.minimum(np.arange(cells) + hops, cells - 1)
     return np.maximum.accumulate(far)
@@ -33,7 +33,7 @@ def on_a_line(draw, cells=None, bottom=True):
     """Return a policy over one ordered attribute."""
     domain = Domain(draw(st.integers(1, 9)) if cells is None else cells)
     cells = domain.size
-    kinds = ["full", "line", "threshold", "attribute", "blocks", "runs", "reach"]
+    kinds = ["full", "line", "threshold", "attribute", "blocks", "runs", "band"]
     kind = draw(st.sampled_from([*kinds, *(["add_remove", "graph"] if bottom else [])]))
     if kind == "threshold":
         return policies.Threshold(domain, draw(st.integers(1, cells + 1)))
@@ -41,8 +41,8 @@ def on_a_line(draw, cells=None, bottom=True):
         return policies.Blocks(domain, draw(block_labels(cells)))
     if kind == "runs":
         return policies.Blocks(domain, sorted(draw(block_labels(cells))))
-    if kind == "reach":
-        return policies.Reach(domain, draw(reaches(cells)))
+    if kind == "band":
+        return policies.Band(domain, draw(furthest_cells(cells)))
     if kind == "graph":
         return policies.Graph(domain, draw(edge_lists(cells)))
     return policies.POLICIES[kind](domain)

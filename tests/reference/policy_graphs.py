@@ -42,7 +42,7 @@ def _joined(policy, low, high, one, two):
         return sum(step > 0 for step in apart) == 1
     if policy.kind == "blocks":
         return policy.labels[low] == policy.labels[high]
-    if policy.kind == "reach":
+    if policy.kind == "band":
         return high <= policy.far[low]
     if policy.kind == "threshold":
         return _close(policy, low, high, apart)

@@ -180,7 +180,7 @@ def _hop(far: IntArray, lower: IntArray, upper: IntArray, answers: FloatArray) -
         answers[pair] = np.inf if steps < 0 else float(steps)
 
 
-def reach_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArray:
+def band_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArray:
     """Return the hops between nodes that are joined up to a furthest one.
 
     Parameters
@@ -192,7 +192,7 @@ def reach_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatAr
 
     Examples
     --------
-    >>> reach_distances(np.array([2, 2, 4, 5, 5, 5]), np.array([0]), np.array([5]))
+    >>> band_distances(np.array([2, 2, 4, 5, 5, 5]), np.array([0]), np.array([5]))
     array([3.])
     """
     check_far(far)

@@ -145,10 +145,8 @@ def column_moves(policy: Policy, columns: Columns) -> Part:
 
 def _on_classes(policy: Policy, columns: Columns) -> tuple[Policy, Columns]:
     """Merge cells with equal columns, and lay the policy over the classes."""
-    reach = policy.reach()
-    along_line = (
-        reach is not None and reach.all_between and not isinstance(policy, Full)
-    )
+    band = policy.bandwidth()
+    along_line = band is not None and band.all_between and not isinstance(policy, Full)
     order = np.arange(columns.classes)
     if not along_line:
         # Equal columns have equal sums of products, added up in the same order.
@@ -188,10 +186,10 @@ def _furthest(policy: Policy, columns: Columns) -> Part:
             *longest_first[1:], lengths[order], far, descending=True, budget=MOST_WORK
         )
         return _part(seen.found, seen.ceiling, "all pairs of columns")
-    reach = policy.reach()
-    if reach is not None and reach.all_between:
+    band = policy.bandwidth()
+    if band is not None and band.all_between:
         seen = kernels.furthest_in_windows(
-            *columns[1:], lengths, reach.far, budget=MOST_WORK
+            *columns[1:], lengths, band.far, budget=MOST_WORK
         )
         return _part(seen.found, seen.ceiling, "columns within reach of each other")
     if policy.edge_count > MOST_EDGES:

@@ -29,8 +29,8 @@ def all_range_moves(policy: Policy, cells: int) -> Part:
     """
     longest, half = policy.longest_edge(), (cells + 1) // 2
     how = "closed form: ranges that hold one of two cells"
-    reach = policy.reach() if longest > half else None
-    if longest <= half or (reach is not None and reach.all_between):
+    band = policy.bandwidth() if longest > half else None
+    if longest <= half or (band is not None and band.all_between):
         length = min(longest, half)
         return Part(length * (cells + 1 - length), True, how)
     if isinstance(policy, Blocks):
@@ -74,8 +74,8 @@ def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
         bounds += np.bincount(ends, minlength=cells + 1)
         most = int(bounds[1:cells].max(initial=0))
         return Part(most, True, "the most range ends between two adjacent cells")
-    reach = policy.reach()
-    if reach is not None and reach.all_between:
+    band = policy.bandwidth()
+    if band is not None and band.all_between:
         return _swept(policy, starts, ends)
     if isinstance(policy, Blocks) and starts.size * policy.sizes.size <= MOST_ENTRIES:
         return _swept_by_block(policy, starts, ends)
@@ -90,10 +90,10 @@ def _swept(policy: Policy, starts: IntArray, ends: IntArray) -> Part:
     bound[ends] = True
     number = np.cumsum(bound) - 1
     stretches = Buckets(np.flatnonzero(bound))
-    reach = policy.project(stretches).reach()
-    assert reach is not None, "contiguous bins of a line form a line"
-    assert reach.all_between, "contiguous bins of a line form a line"
-    most = kernels.largest_separation(number[starts], number[ends], reach.far)
+    band = policy.project(stretches).bandwidth()
+    assert band is not None, "contiguous bins of a line form a line"
+    assert band.all_between, "contiguous bins of a line form a line"
+    most = kernels.largest_separation(number[starts], number[ends], band.far)
     return Part(most, True, "sweep over the ranges")
 
 
@@ -108,9 +108,9 @@ def _swept_by_block(policy: Blocks, starts: IntArray, ends: IntArray) -> Part:
     size = np.broadcast_to(policy.sizes, (starts.size, blocks)).reshape(-1)
     # Ranges that hold none or all of a block tell no two of its cells apart.
     split = (first < last) & (last - first < size)
-    reach = policy.reach(order)
-    assert reach is not None, "blocks reach their last cell along any order"
-    most = kernels.largest_separation(first[split], last[split], reach.far)
+    band = policy.bandwidth(order)
+    assert band is not None, "blocks reach their last cell along any order"
+    most = kernels.largest_separation(first[split], last[split], band.far)
     return Part(most, True, "sweep over the ranges, block by block")
 
 

@@ -178,12 +178,12 @@ def _anywhere_in_cells(policy: Policy, edges: FloatArray) -> list[Part]:
     if size.size:
         parts.append(Part(float(size.max()), True, "the largest value that may vanish"))
     if policy.has_moves:
-        reach = policy.reach()
-        if reach is None:
+        band = policy.bandwidth()
+        if band is None:
             span, exact = edges[-1] - edges[0], False
         else:
-            joined = reach.far > np.arange(reach.far.size)
-            span = (edges[1:][reach.far] - edges[:-1])[joined].max()
+            joined = band.far > np.arange(band.far.size)
+            span = (edges[1:][band.far] - edges[:-1])[joined].max()
             exact = True
         above = math.nextafter(float(span), math.inf)
         whole = bool((np.floor(edges) == edges).all()) and abs(span) < 2.0**53

@@ -10,10 +10,10 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.graph.graph_distance import (
+    band_distances,
     component_labels,
     corner_distances,
     pair_distances,
-    reach_distances,
 )
 from blowfish_fast.kernels.graph.quotient_graph import adjacency
 from tests.reference import graph_distance as reference
@@ -67,7 +67,7 @@ def test_hops_equal_networkx(lengths):
     far = np.minimum(np.arange(cells) + lengths, cells - 1)
     far = np.maximum.accumulate(far)
     sources, targets = (one.reshape(-1) for one in np.indices((cells, cells)))
-    found = reach_distances(far, sources, targets).reshape(cells, cells)
+    found = band_distances(far, sources, targets).reshape(cells, cells)
     expected = reference.distances(pairs_within(far), cells)
     np.testing.assert_array_equal(found, expected)
 
@@ -89,7 +89,7 @@ def test_a_long_line_is_hopped_in_few_steps():
     far = np.minimum(np.arange(cells) + 3, cells - 1)
     first, last = np.zeros(5, dtype=np.int64), np.arange(cells - 5, cells)
     expected = np.ceil(last / 3)
-    np.testing.assert_array_equal(reach_distances(far, first, last), expected)
+    np.testing.assert_array_equal(band_distances(far, first, last), expected)
 
 
 def test_bad_graphs_are_refused():
@@ -106,6 +106,6 @@ def test_bad_graphs_are_refused():
     with pytest.raises(InputError):
         pair_distances(*good, node, np.array([0, 1]))
     with pytest.raises(InputError):
-        reach_distances(np.array([0, 5]), node, node)
+        band_distances(np.array([0, 5]), node, node)
     with pytest.raises(InputError):
         corner_distances((2, 2), np.array([[-1, 0]]))

@@ -41,12 +41,12 @@ class LineReach:
 
     def __init__(self, policy: Policy) -> None:
         cells = policy.domain.size
-        reach = policy.reach()
-        if reach is None:
+        band = policy.bandwidth()
+        if band is None:
             steps = policy.longest_edge() if policy.has_moves else 0
             self.far = np.minimum(np.arange(cells) + steps, cells - 1)
         else:
-            self.far = reach.far
+            self.far = band.far
         self.bottom = policy.bottom_cells()
 
     @cached_property

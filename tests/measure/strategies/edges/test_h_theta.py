@@ -83,7 +83,7 @@ def test_each_third_of_epsilon_buys_one_edge_of_the_tree():
         bf.policies.Threshold(bf.Domain(13), 3),
         bf.policies.Line(bf.Domain(7)),
         bf.policies.Blocks(bf.Domain(9), [0, 0, 1, 1, 1, 1, 2, 3, 3]),
-        bf.policies.Reach(bf.Domain(6), [2, 2, 3, 5, 5, 5]),
+        bf.policies.Band(bf.Domain(6), [2, 2, 3, 5, 5, 5]),
         bf.policies.Full(bf.Domain(1)),
     ],
     ids=repr,

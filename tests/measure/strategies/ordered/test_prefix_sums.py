@@ -73,7 +73,7 @@ def test_totals_that_no_edge_changes_are_exact(name, ends):
 
 def test_a_policy_without_a_list_of_neighbours_costs_its_longest_edge(monkeypatch):
     policy = Threshold(DOMAIN, theta=4)
-    monkeypatch.setattr(Threshold, "reach", lambda self, order=None: None)
+    monkeypatch.setattr(Threshold, "bandwidth", lambda self, order=None: None)
     strategy = PrefixSums(CELLS)
     scales = strategy.scales(policy, Fraction(1))
     assert worst_edge_cost(strategy, policy, scales) == strategy.cost(policy, scales)
