@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.runner import Finished, run_experiment
@@ -18,11 +18,11 @@ from .collection import all_experiments, experiment_named
 __all__ = [
     "Experiment",
     "Finished",
+    "PaperVerdict",
     "Row",
     "Settings",
     "Summary",
     "Task",
-    "Verdict",
     "all_experiments",
     "experiment_named",
     "run_experiment",

@@ -19,12 +19,12 @@ import numpy as np
 from blowfish_fast.advice.experiments.drawing import add_legend, curves
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
     Value,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import distinct, means
@@ -296,7 +296,7 @@ def _line(ratios: Ratios, name: str, word: str, method: str) -> dict[float, floa
     }
 
 
-def _verdict(ratios: Ratios) -> Verdict:
+def _verdict(ratios: Ratios) -> PaperVerdict:
     """Compare what policies gain, safely and as printed."""
 
     def over(method: str, words: str) -> list[float]:
@@ -326,7 +326,7 @@ def _verdict(ratios: Ratios) -> Verdict:
         for (name, epsilon), least in best.items()
     )
     if not safe or not printed:
-        return Verdict("not reproduced", "no objective was measured")
+        return PaperVerdict("not reproduced", "no objective was measured")
     by = (
         f"with safe noise a distance policy gains at most {max(safe):.2f} times over "
         f"differential privacy (as printed, without privacy, up to {max(printed):.1f} "
@@ -339,7 +339,7 @@ def _verdict(ratios: Ratios) -> Verdict:
         f"of {len(best)} settings"
     )
     held = max(safe) >= 0.9 * max(printed)
-    return Verdict("reproduced" if held else "not reproduced", by)
+    return PaperVerdict("reproduced" if held else "not reproduced", by)
 
 
 EXPERIMENTS = (Figure1(),)

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.advice.experiments.contenders import Contender, measured
+from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import DataSet, line_set, map_set
 from blowfish_fast.advice.experiments.drawing import add_legend, curves
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
     Value,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import (
@@ -104,8 +104,8 @@ class Figure2(Experiment):
                 seed_of(settings, task.key, way.label, trial)
                 for trial in range(settings.trials)
             ]
-            predicted = way.built(policy, ranges, str(epsilon)).expected_error().mean()
-            for row in measured(
+            predicted = way.build(policy, ranges, str(epsilon)).expected_error().mean()
+            for row in release_errors(
                 way, policy, ranges, str(epsilon), data.counts, seeds, measure="squared"
             ):
                 rows.append(
@@ -135,12 +135,12 @@ class Figure2(Experiment):
             if whole and method == WAYS[0].label and theta in ("1", "5 km", 1):
                 gains.append(whole / error)
         if not gains:
-            verdict = Verdict("not reproduced", "no error was measured")
+            verdict = PaperVerdict("not reproduced", "no error was measured")
         else:
             exact = geometric_mean(
                 errors[key] / predicted[key] for key in errors if predicted[key] > 0
             )
-            verdict = Verdict(
+            verdict = PaperVerdict(
                 "reproduced" if min(gains) >= 10 else "not reproduced",
                 f"at theta = 1 the error is {min(gains):,.0f} to {max(gains):,.0f} "
                 "times lower than under differential privacy; measured over predicted "

@@ -15,12 +15,12 @@ import numpy as np
 from blowfish_fast.advice.experiments.drawing import curves, grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
     Value,
-    Verdict,
 )
 from blowfish_fast.advice.experiments.row_means import (
     distinct,
@@ -229,7 +229,7 @@ def _ratios(rows: Sequence[Row]) -> dict[tuple[Value, ...], list[float]]:
     return found
 
 
-def _table_verdict(found: dict[tuple[Value, ...], list[float]]) -> Verdict:
+def _table_verdict(found: dict[tuple[Value, ...], list[float]]) -> PaperVerdict:
     """Hold the ratios on uniform ranges to the printed ones and to the claim."""
     gains = [
         min(found["uniform", epsilon, method]) / printed
@@ -243,7 +243,7 @@ def _table_verdict(found: dict[tuple[Value, ...], list[float]]) -> Verdict:
         if kind == "uniform" and method in PUBLISHED
     }
     if not gains or not ratios:
-        return Verdict("not reproduced", "no ratio was measured")
+        return PaperVerdict("not reproduced", "no ratio was measured")
     least, most = min(map(min, ratios.values())), min(map(max, ratios.values()))
     where = next(key for key, values in ratios.items() if min(values) == least)
     by = (
@@ -254,11 +254,11 @@ def _table_verdict(found: dict[tuple[Value, ...], list[float]]) -> Verdict:
         f"set (paper {LEAST_OF_LARGEST})"
     )
     if least < LEAST:
-        return Verdict("not reproduced", by)
-    return Verdict("beaten" if min(gains) > 1.0 else "reproduced", by)
+        return PaperVerdict("not reproduced", by)
+    return PaperVerdict("beaten" if min(gains) > 1.0 else "reproduced", by)
 
 
-def _figure_verdict(rows: Sequence[Row]) -> Verdict:
+def _figure_verdict(rows: Sequence[Row]) -> PaperVerdict:
     """Count the sets on which DAWA is the best or close to it, at each epsilon."""
     errors = means(rows, "epsilon", "set", "method")
     counted: list[tuple[Value, int, int]] = []
@@ -283,7 +283,7 @@ def _figure_verdict(rows: Sequence[Row]) -> Verdict:
         f"competitor has {geometric_mean(gains):.2f} times its error (geometric mean)"
     )
     held = all(7 * good >= 5 * total for _, good, total in counted) and bool(gains)
-    return Verdict("reproduced" if held else "not reproduced", by)
+    return PaperVerdict("reproduced" if held else "not reproduced", by)
 
 
 EXPERIMENTS = (Table2(), Figure3())

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.contenders import Contender, measured, those_there
+from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import map_set
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import (
@@ -136,8 +136,8 @@ class Figure7(Experiment):
                 "sample": task.arguments["sample"],
                 **row,
             }
-            for contender in those_there(CONTENDERS)
-            for row in measured(
+            for contender in CONTENDERS
+            for row in release_errors(
                 contender,
                 policy,
                 rectangles,
@@ -207,9 +207,9 @@ def _gains(rows: Sequence[Row], rivals: Sequence[str]) -> dict[Key, float]:
     return found
 
 
-def _verdict(gains: dict[Key, float], beside_all: dict[Key, float]) -> Verdict:
+def _verdict(gains: dict[Key, float], beside_all: dict[Key, float]) -> PaperVerdict:
     if not gains:
-        return Verdict("not reproduced", "no error was measured")
+        return PaperVerdict("not reproduced", "no error was measured")
     good = sum(gain >= 1.0 / 1.1 for gain in gains.values())
     everywhere = sum(gain >= 1.0 / 1.1 for gain in beside_all.values())
     by_epsilon: dict[float, list[float]] = {}
@@ -220,7 +220,7 @@ def _verdict(gains: dict[Key, float], beside_all: dict[Key, float]) -> Verdict:
         f"{geometric_mean(values):.2f} at {epsilon}"
         for epsilon, values in sorted(by_epsilon.items())
     )
-    return Verdict(
+    return PaperVerdict(
         "reproduced" if 3 * good >= 2 * len(gains) else "not reproduced",
         f"beside the paper's competitors DAWA is the lowest or within 10 % of the "
         f"lowest in {good} of {len(gains)} settings, and the best of them has {shown} "

@@ -17,11 +17,11 @@ from blowfish_fast.advice.experiments.datasets import line_set
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import (
@@ -165,7 +165,9 @@ class Table1(Experiment):
         legend_above(figure, axes)
 
 
-def _table_verdict(counted: dict[Key, float], printed: dict[Key, float]) -> Verdict:
+def _table_verdict(
+    counted: dict[Key, float], printed: dict[Key, float]
+) -> PaperVerdict:
     """Compare, with the first two printed columns exchanged."""
     exchanged = {"nettrace": "adult", "adult": "nettrace"}
     off = []
@@ -174,12 +176,12 @@ def _table_verdict(counted: dict[Key, float], printed: dict[Key, float]) -> Verd
         if share == float(READ_AS) and (twin,) in printed:
             off.append(abs(buckets / printed[twin,] - 1.0))
     if not off:
-        return Verdict("not reproduced", "the sets are not those of the paper")
+        return PaperVerdict("not reproduced", "the sets are not those of the paper")
     by = (
         f"at epsilon2 = {READ_AS} bucket counts lie within {max(off):.1%} of the "
         "printed ones, Nettrace and Adult exchanged"
     )
-    return Verdict("reproduced" if max(off) <= 0.01 else "not reproduced", by)
+    return PaperVerdict("reproduced" if max(off) <= 0.01 else "not reproduced", by)
 
 
 def _candidates() -> dict[str, Partition]:
@@ -250,11 +252,11 @@ class Figure5(Experiment):
             for method in methods
         }
         if OPTIMAL not in excess or "P-HP" not in excess:
-            verdict = Verdict("not reproduced", "no cost was measured")
+            verdict = PaperVerdict("not reproduced", "no cost was measured")
         else:
             lower = excess["DAWA-subset"] < excess["P-HP"]
             shown = ", ".join(f"{one} {excess[one]:.2f}" for one in methods[1:])
-            verdict = Verdict(
+            verdict = PaperVerdict(
                 "reproduced"
                 if lower and excess["DAWA-all"] < 2.0
                 else "not reproduced",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from blowfish_fast.advice.experiments.contenders import Contender, measured, those_there
+from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import LINE_CELLS, LINE_SETS, line_set
 from blowfish_fast.advice.experiments.experiment import Row, Settings, Task, seed_of
 from blowfish_fast.data.domain import Domain
@@ -116,8 +116,8 @@ def errors_of(
             "sample": sample,
             **row,
         }
-        for contender in those_there(contenders)
-        for row in measured(
+        for contender in contenders
+        for row in release_errors(
             contender,
             policy,
             workload,

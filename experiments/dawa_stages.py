@@ -15,11 +15,11 @@ from blowfish_fast.advice.experiments.contenders import Contender
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
 )
 from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
 
@@ -86,7 +86,7 @@ class Figure4(Experiment):
             return Summary(
                 ["set", *methods],
                 lines,
-                Verdict("not reproduced", "some sets are missing"),
+                PaperVerdict("not reproduced", "some sets are missing"),
             )
         whole = [errors[name, OURS] / errors[name, WHOLE] for name in sets]
         plain = [errors[name, OURS] / errors[name, PLAIN] for name in sets]
@@ -101,7 +101,7 @@ class Figure4(Experiment):
         return Summary(
             ["set", *methods],
             lines,
-            Verdict("reproduced" if held else "not reproduced", by),
+            PaperVerdict("reproduced" if held else "not reproduced", by),
         )
 
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
@@ -164,11 +164,11 @@ class Figure6(Experiment):
             for place in places
         ]
         if not geometric or not identity:
-            verdict = Verdict("not reproduced", "some workloads are missing")
+            verdict = PaperVerdict("not reproduced", "some workloads are missing")
         else:
             equal = max(abs(ratio - 1.0) for ratio in identity) <= 0.02
             held = max(geometric) < 1.0 and equal
-            verdict = Verdict(
+            verdict = PaperVerdict(
                 "reproduced" if held else "not reproduced",
                 f"at most {max(geometric):.2f} times the error of geometric scaling on "
                 f"uniform ranges, {geometric_mean(identity):.2f} times that of plain "

@@ -17,11 +17,11 @@ from blowfish_fast.advice.experiments.contenders import seeded_release
 from blowfish_fast.advice.experiments.drawing import COLOURS, add_legend
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.usefulness import cells_error
@@ -100,7 +100,9 @@ class IncomeFigure(Experiment):
         """Say how far the released cells lie from the true ones."""
         columns = ["cells", "records", "mean |noise|", "1 / epsilon", "largest |noise|"]
         if not rows:
-            return Summary(columns, [], Verdict("not reproduced", "nothing was run"))
+            return Summary(
+                columns, [], PaperVerdict("not reproduced", "nothing was run")
+            )
         noise = np.abs([float(row["noise"] or 0.0) for row in rows])
         before = np.array([float(row["before"] or 0.0) for row in rows])
         expected = 1.0 / float(ALPHA)
@@ -114,7 +116,7 @@ class IncomeFigure(Experiment):
             expected,
             float(noise.max()),
         ]
-        verdict = Verdict(
+        verdict = PaperVerdict(
             "reproduced" if near and distance < 0.05 else "not reproduced",
             f"mean |noise| {noise.mean():.1f} where 1 / epsilon is {expected:.0f}; "
             f"before and after differ by {distance:.2%} of the records",
@@ -200,14 +202,16 @@ class ErrorFigure(Experiment):
             "printed bound",
         ]
         if not rows:
-            return Summary(columns, [], Verdict("not reproduced", "nothing was run"))
+            return Summary(
+                columns, [], PaperVerdict("not reproduced", "nothing was run")
+            )
         mean = float(np.mean([float(row["absolute"] or 0) for row in rows]))
         largest = max(float(row["largest"] or 0) for row in rows)
         cells = int(rows[0]["cells"] or 1)
         exact = cells_error(cells, epsilon=ALPHA, delta=DELTA)
         printed = cells_error(cells, epsilon=ALPHA, delta=DELTA, bound="printed")
         if self.bounded:
-            verdict = Verdict(
+            verdict = PaperVerdict(
                 "reproduced" if 5.0 * largest < printed else "not reproduced",
                 f"the largest error is {largest:,.0f}, {printed / largest:.0f} times "
                 f"below the printed bound {printed:,.0f}; the law of the sum of all "
@@ -215,7 +219,7 @@ class ErrorFigure(Experiment):
             )
         else:
             near = abs(mean / PRINTED_ERROR - 1.0) <= 0.1
-            verdict = Verdict(
+            verdict = PaperVerdict(
                 "reproduced" if near else "not reproduced",
                 f"mean error {mean:.1f} where the paper prints {PRINTED_ERROR}; a "
                 "range with two uniform ends holds a third of the cells; noise adds "
@@ -305,13 +309,15 @@ class Figure8(Experiment):
         """Return the differences, over all income cells and over all records."""
         columns = ["income cells", "mean difference in years", "weighted by records"]
         if not rows:
-            return Summary(columns, [], Verdict("not reproduced", "nothing was run"))
+            return Summary(
+                columns, [], PaperVerdict("not reproduced", "nothing was run")
+            )
         off = np.array(
             [abs(float(row["after"] or 0) - float(row["before"] or 0)) for row in rows]
         )
         weights = np.array([float(row["records"] or 0) for row in rows])
         weighted = float((off * weights).sum() / weights.sum())
-        verdict = Verdict(
+        verdict = PaperVerdict(
             "reproduced" if weighted < 1.0 else "not reproduced",
             f"mean ages differ by {off.mean():.2f} years over income cells and by "
             f"{weighted:.2f} years weighted by records: lightly where records are",

@@ -132,7 +132,7 @@ def released_errors(
         asked = over.asked(settings, trial)
         seed = seed_of(settings, contender.label, alpha, trial)
         release = seeded_release(
-            contender.built(over.policy, asked, alpha), over.counts, seed
+            contender.build(over.policy, asked, alpha), over.counts, seed
         )
         buckets = release.details.get("buckets", over.counts.size)
         rows.append(

@@ -21,15 +21,16 @@ from blowfish_fast.advice.experiments.contenders import Contender
 from blowfish_fast.advice.experiments.drawing import add_legend, curves
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import UniformityRule
 
 from .kdtree_setup import (
     ALPHA,
@@ -63,18 +64,16 @@ PRINTED = Contender(
     "kd-tree",
     "kd_tree",
     {
-        "rule": "or",
-        "cell_share": "0.5",
-        "inside": "uniform",
-        "uniformity": 1.5,
-        "count": 0.001,
+        "rule": UniformityRule("or", uniformity=1.5, count=0.001),
+        "share": "0.5",
+        "fit": "uniform",
     },
 )
 """As printed, with thresholds good on the stand-in, as the paper fixes its own."""
 
 OURS = Contender("kd-tree (ours)", "kd_tree")
 HIERARCHICAL = Contender(
-    "hierarchical kd-tree", "hierarchical_kd_tree", {"height": HEIGHT}
+    "hierarchical kd-tree", "hierarchical_kd_tree", {"levels": HEIGHT}
 )
 INTERACTIVE = "interactive"
 
@@ -116,7 +115,7 @@ class Sweep(Experiment):
         """What is held fixed, in words."""
 
     @abstractmethod
-    def verdict(self, found: dict[str, dict[float, float]]) -> Verdict:
+    def verdict(self, found: dict[str, dict[float, float]]) -> PaperVerdict:
         """Judge the curves: method, then place, then mean error."""
 
     def curves_of(self, rows: Sequence[Row]) -> dict[str, dict[float, float]]:
@@ -138,7 +137,7 @@ class Sweep(Experiment):
             for place in places
         ]
         if not found:
-            verdict = Verdict("not reproduced", "nothing was run")
+            verdict = PaperVerdict("not reproduced", "nothing was run")
         else:
             verdict = self.verdict(found)
         return Summary([self.along, *methods], lines, verdict, NOTES)
@@ -173,11 +172,11 @@ class Heights(Sweep):
     def run(self, task: Task, settings: Settings) -> list[Row]:
         """Release at one height."""
         height = task.arguments["height"]
-        one = Contender(HIERARCHICAL.label, HIERARCHICAL.mechanism, {"height": height})
+        one = Contender(HIERARCHICAL.label, HIERARCHICAL.mechanism, {"levels": height})
         rows = released_errors(one, problem(settings, "age", "income"), settings)
         return [{**row, "height": height} for row in rows]
 
-    def verdict(self, found: dict[str, dict[float, float]]) -> Verdict:
+    def verdict(self, found: dict[str, dict[float, float]]) -> PaperVerdict:
         """Look where the error is least."""
         points = found[HIERARCHICAL.label]
         best = min(points, key=lambda place: points[place])
@@ -186,7 +185,7 @@ class Heights(Sweep):
             if 13.0 in points
             else ""
         )
-        return Verdict(
+        return PaperVerdict(
             "reproduced" if 12 <= best <= 14 else "not reproduced",
             f"the {self.measure} error is least at height {best:.0f}, "
             f"{points[best]:.4g}{at_13}",
@@ -223,12 +222,12 @@ class Thresholds(Sweep):
         one = Contender(
             f"uniformity {level}",
             PRINTED.mechanism,
-            {**PRINTED.options, "uniformity": level, "count": count},
+            {**PRINTED.options, "rule": UniformityRule("or", level, count)},
         )
         rows = released_errors(one, problem(settings, "age", "income"), settings)
         return [{**row, "count": count} for row in rows]
 
-    def verdict(self, found: dict[str, dict[float, float]]) -> Verdict:
+    def verdict(self, found: dict[str, dict[float, float]]) -> PaperVerdict:
         """Compare how far the error ranges along each threshold."""
         by_count = geometric_mean(
             max(points.values()) / min(points.values()) for points in found.values()
@@ -239,7 +238,7 @@ class Thresholds(Sweep):
             for place in places
             if (here := [points[place] for points in found.values() if place in points])
         )
-        return Verdict(
+        return PaperVerdict(
             "reproduced" if by_count > max(1.5, by_level) else "not reproduced",
             f"worst over best {self.measure} error: {by_count:.2f} along the count "
             f"threshold, {by_level:.2f} along that of uniformity",
@@ -279,13 +278,13 @@ class Alphas(Sweep):
             alpha=task.arguments["alpha"],
         )
 
-    def verdict(self, found: dict[str, dict[float, float]]) -> Verdict:
+    def verdict(self, found: dict[str, dict[float, float]]) -> PaperVerdict:
         """Hold the paper's kd-tree against the best of the others, then ours."""
         others = [
             found[one.label] for one in (CELLS, HIERARCHICAL) if one.label in found
         ]
         if len(others) < 2 or PRINTED.label not in found:
-            return Verdict("not reproduced", "not every method was run")
+            return PaperVerdict("not reproduced", "not every method was run")
         printed = found[PRINTED.label]
         places = [one for one in printed if all(one in points for points in others)]
         ratio = {
@@ -305,12 +304,12 @@ class Alphas(Sweep):
             )
             by += f"; ours has {best:.2f} times"
         if won == len(ratio):
-            return Verdict("reproduced", by)
+            return PaperVerdict("reproduced", by)
         beaten = bool(both) and all(
             ours[one] < min(printed[one], *(points[one] for points in others))
             for one in both
         )
-        return Verdict("beaten" if beaten else "not reproduced", by)
+        return PaperVerdict("beaten" if beaten else "not reproduced", by)
 
 
 class Interactive(Sweep):
@@ -370,11 +369,11 @@ class Interactive(Sweep):
             )
         return rows
 
-    def verdict(self, found: dict[str, dict[float, float]]) -> Verdict:
+    def verdict(self, found: dict[str, dict[float, float]]) -> PaperVerdict:
         """Look from how many queries on a kd-tree is better."""
         alone = found.get(INTERACTIVE)
         if alone is None or PRINTED.label not in found:
-            return Verdict("not reproduced", "not every method was run")
+            return PaperVerdict("not reproduced", "not every method was run")
         crossing = {
             one: min(
                 (
@@ -398,7 +397,7 @@ class Interactive(Sweep):
         near = printed is not None and abs(printed - wanted) <= max(1, wanted // 3)
         ours = crossing.get(OURS.label)
         beaten = ours is not None and ours <= wanted
-        return Verdict(
+        return PaperVerdict(
             "reproduced" if near else "beaten" if beaten else "not reproduced",
             f"lower {self.measure} error than one by one: {words}; the paper has "
             f"{wanted}",

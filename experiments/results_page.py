@@ -16,8 +16,8 @@ from blowfish_fast.advice.experiments.experiment import Experiment, Settings, Su
 from blowfish_fast.advice.experiments.result_files import (
     markdown_row,
     read_csv,
+    summary_paragraphs,
     verdict_line,
-    words_of,
 )
 from blowfish_fast.advice.experiments.task_journal import finished_tasks, journal_header
 from blowfish_fast.errors import InputError
@@ -28,7 +28,7 @@ OPENING = """\
 # Results
 
 Tables and figures of the papers, computed again with this library. The page is made
-by `blowfish experiment page` from the CSV files that `blowfish experiment NAME`
+by `python -m experiments page` from the CSV files that `python -m experiments NAME`
 writes; each section gives the paper's claim, what came out here, the protocol and the
 trials of the run. A verdict is "reproduced" where the claim held, "beaten" where this
 library does better than what the paper reports, and "not reproduced" otherwise, with
@@ -130,10 +130,10 @@ def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
     summary: Summary = experiment.summary(rows, settings)
     paragraphs = [
         f'\n## <a id="{experiment.name}"></a>{experiment.title}',
-        f"`blowfish experiment {experiment.name}`",
+        f"`python -m experiments {experiment.name}`",
         f"**The paper:** {experiment.claim}",
         *([f"**Unfinished:** {part}."] if part else []),
-        *words_of(experiment, settings, summary),
+        *summary_paragraphs(experiment, settings, summary),
     ]
     verdict = verdict_line(summary, settings) + (f" (after {part})" if part else "")
     return verdict, "\n\n".join(paragraphs) + "\n"

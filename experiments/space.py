@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from blowfish_fast.advice.experiments.contenders import Contender, measured, those_there
+from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import DataSet, map_set
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import (
@@ -119,7 +119,7 @@ class Space(Experiment):
             "epsilon": task.arguments["epsilon"],
         }
         rows: list[Row] = []
-        for contender in those_there(CONTENDERS):
+        for contender in CONTENDERS:
             if contender.mechanism == "mwem" and domain.size > MOST_MWEM_CELLS:
                 refusal = f"it reads all {domain.size:,} cells in each round"
                 rows.append({**common, "method": contender.label, "skipped": refusal})
@@ -128,7 +128,7 @@ class Space(Experiment):
                 seed_of(settings, task.key, contender.label, trial)
                 for trial in range(settings.trials)
             ]
-            found = measured(
+            found = release_errors(
                 contender,
                 AddRemove(domain),
                 asked,
@@ -164,7 +164,7 @@ class Space(Experiment):
         above, below = (figure.add_subfigure(half) for half in (halves[0], halves[1]))
         _draw_bars(rows, above)
         world = [row for row in rows if str(row.get("map")).startswith(WORLD)]
-        draw_world_maps(world, those_there(CONTENDERS), below)
+        draw_world_maps(world, CONTENDERS, below)
 
 
 def the_map(name: str, settings: Settings) -> DataSet:
@@ -223,7 +223,7 @@ def _over_shapes(errors: dict[Key, float], key: Key) -> float | None:
 
 def _verdict(
     errors: dict[Key, float], places: Sequence[Key], methods: Sequence[str]
-) -> Verdict:
+) -> PaperVerdict:
     """Say how often DAWA is as good as the paper's rivals, and how far off all are."""
     ratios: dict[str, list[float]] = {}
     good = first = total = 0
@@ -243,11 +243,11 @@ def _verdict(
         for one, error in others.items():
             ratios.setdefault(one, []).append(max(error, 1e-9) / ours)
     if not total:
-        return Verdict("not reproduced", "no error was measured")
+        return PaperVerdict("not reproduced", "no error was measured")
     shown = ", ".join(
         f"{method} {geometric_mean(values):.2f}" for method, values in ratios.items()
     )
-    return Verdict(
+    return PaperVerdict(
         "reproduced" if 3 * good >= 2 * total else "not reproduced",
         f"DAWA is below or within 10 % of all of {', '.join(RIVALS)} in {good} of "
         f"{total} settings (of the grids too in {first}); error over DAWA's, geometric "

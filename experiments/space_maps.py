@@ -98,7 +98,7 @@ def _released(
     domain = Domain(counts.shape)
     asked = Rectangles.random(domain, 200, rng=SEED)
     try:
-        mechanism = contender.built(AddRemove(domain), asked, epsilon)
+        mechanism = contender.build(AddRemove(domain), asked, epsilon)
         return blocks(seeded_release(mechanism, counts, SEED).estimate)
     except BlowfishError:
         return None

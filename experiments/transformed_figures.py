@@ -20,12 +20,12 @@ from blowfish_fast.advice.experiments.drawing import (
 )
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
     Value,
-    Verdict,
 )
 from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
@@ -103,7 +103,7 @@ class Figure4(Experiment):
         chosen: Sequence[Contender] = (*BASELINES, *UNDER_LINE)
         if share is not None:
             chosen = [
-                replace(one, options={**one.options, "partition_share": str(share)})
+                replace(one, options={**one.options, "share": str(share)})
                 for one in SWEPT
             ]
         rows = cell_errors(chosen, data, task.arguments["epsilon"], task.key, settings)
@@ -214,7 +214,7 @@ def _over_both(rows: Sequence[Row]) -> str:
     )
 
 
-def _verdict(rows: Sequence[Row]) -> Verdict:
+def _verdict(rows: Sequence[Row]) -> PaperVerdict:
     """Hold ours to its targets, and the published method to the claim."""
     errors = means(rows, "epsilon", "set", "method")
     ours: dict[float, list[float]] = {}
@@ -228,7 +228,7 @@ def _verdict(rows: Sequence[Row]) -> Verdict:
             published.append(error / base)
             alike.append(error / errors.get((epsilon, name, LEAST_COST), base))
     if not ours or not published:
-        return Verdict("not reproduced", "no error was measured")
+        return PaperVerdict("not reproduced", "no error was measured")
     lower = sum(ratio < 1.0 for ratio in alike)
     shown = ", ".join(
         f"{geometric_mean(values):.3f} at {epsilon:g} (at most {max(values):.2f})"
@@ -246,8 +246,8 @@ def _verdict(rows: Sequence[Row]) -> Verdict:
         if epsilon in TARGETS
     )
     if reached:
-        return Verdict("beaten", by)
-    return Verdict("reproduced" if lower == len(alike) else "not reproduced", by)
+        return PaperVerdict("beaten", by)
+    return PaperVerdict("reproduced" if lower == len(alike) else "not reproduced", by)
 
 
 EXPERIMENTS = (Figure4(),)

@@ -12,15 +12,15 @@ from blowfish_fast.advice.experiments.datasets import GENERATED, DataSet, line_s
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Task,
-    Verdict,
 )
 from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
 from blowfish_fast.advice.experiments.stand_ins import generator_of
-from blowfish_fast.measure.selectors.partitions import Matching, NoisySort
+from blowfish_fast.measure.selectors.partitions import MatchingPairs, NoisySort
 
 from .dawa_setup import cells_of
 from .transformed_setup import (
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 MATCHINGS = (
-    Contender("Matching+Transformed", "transformed", {"partition": Matching(window=8)}),
+    Contender(
+        "Matching+Transformed", "transformed", {"partition": MatchingPairs(window=8)}
+    ),
     Contender("Matching by noisy counts", "transformed", {"partition": NoisySort()}),
 )
 """Pairs within a window of eight cells (all pairs are offered up to 512 cells)."""
@@ -90,7 +92,7 @@ class Figure5(Experiment):
         plain = UNDER_LINE[0].label
         places = [key[:2] for key in errors if key[2] == matching]
         if not places:
-            verdict = Verdict("not reproduced", "matching was not measured")
+            verdict = PaperVerdict("not reproduced", "matching was not measured")
         else:
             worse = sum(
                 errors[(*place, matching)] > errors[(*place, plain)] for place in places
@@ -102,7 +104,7 @@ class Figure5(Experiment):
             gains = [
                 errors[(*place, matching)] / errors[(*place, OURS)] for place in places
             ]
-            verdict = Verdict(
+            verdict = PaperVerdict(
                 "reproduced" if 2 * worse >= len(places) else "not reproduced",
                 f"Matching+Transformed is worse than Transformed+Laplace in {worse} "
                 f"and better than Laplace at half epsilon in {above} of {len(places)} "

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from blowfish_fast.advice.experiments.contenders import Contender, measured
+from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.datasets import DataSet
 from blowfish_fast.advice.experiments.experiment import (
+    PaperVerdict,
     Row,
     Settings,
     Summary,
     Value,
-    Verdict,
     seed_of,
 )
 from blowfish_fast.advice.experiments.row_means import (
@@ -39,9 +39,9 @@ PUBLISHED = "DAWA+Transformed"
 TREE = "Transformed, sampled tree"
 LEAST_COST = "DAWA eps/2, least cost"
 BASELINES = (
-    Contender(LAPLACE, "laplace", divided=2),
-    Contender(DAWA, "dawa", divided=2),
-    Contender(LEAST_COST, "dawa", {"partition": LeastCost()}, divided=2),
+    Contender(LAPLACE, "laplace", divisor=2),
+    Contender(DAWA, "dawa", divisor=2),
+    Contender(LEAST_COST, "dawa", {"partition": LeastCost()}, divisor=2),
 )
 UNDER_LINE = (
     Contender(
@@ -71,13 +71,13 @@ def cell_errors(
     cells = Identity(domain)
     rows: list[Row] = []
     for one in contenders:
-        policy = AddRemove(domain) if one.divided == 2 else Line(domain)
+        policy = AddRemove(domain) if one.divisor == 2 else Line(domain)
         seeds = [
             seed_of(settings, key, one.label, trial) for trial in range(settings.trials)
         ]
         rows += [
             {"set": data.label, "epsilon": epsilon, **row}
-            for row in measured(
+            for row in release_errors(
                 one,
                 policy,
                 cells,
@@ -90,7 +90,7 @@ def cell_errors(
     return rows
 
 
-def relative_summary(rows: Sequence[Row], verdict: Verdict) -> Summary:
+def relative_summary(rows: Sequence[Row], verdict: PaperVerdict) -> Summary:
     """Tabulate errors over DAWA's at half epsilon, with their geometric means."""
     errors = means(rows, "epsilon", "set", "method")
     methods = [str(one) for one in distinct(rows, "method")]

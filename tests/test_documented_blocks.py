@@ -51,7 +51,7 @@ NOT_RUN_HERE: dict[str, str] = {
     "--tables tables.json": "needs a database; tests/explorer runs PostgreSQL",
     "blowfish audit --quick": "minutes to an hour; the part audit of .ci/run",
     "blowfish audit --record docs/trust.json": (
-        "an hour, and changes the README; tests/trust and tests/cli run the commands"
+        "an hour, and changes the README; tests/trust and tests/apps/cli run them"
     ),
     "python asv_benchmarks/ratio_check.py": (
         "needs an idle machine and minutes; the part benchmarks of .ci/run"
@@ -59,7 +59,7 @@ NOT_RUN_HERE: dict[str, str] = {
     "python examples/scale_simulation.py --quick": (
         "minutes of measuring; tests/test_scale_simulation.py runs the quick form"
     ),
-    "blowfish experiment space --data FOLDER --out results": (
+    "python -m experiments space --data FOLDER --out results": (
         "needs data that are not ours to pass on; tests/experiments makes some up"
     ),
 }

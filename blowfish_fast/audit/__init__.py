@@ -26,8 +26,7 @@ from .invariants import Breach, audit_disclosure, audit_invariants
 from .measurements import Price, audit_measurements, edge_cost
 from .plan import LONG, QUICK, Plan
 from .progress_file import ProgressFile
-from .report import Report
-from .trust_table import figures_table, note_figures
+from .report import Report, note_figures
 from .verdicts import Verdict
 from .walk import audit_everything
 
@@ -54,7 +53,6 @@ __all__ = [
     "audit_selector",
     "clopper_pearson",
     "edge_cost",
-    "figures_table",
     "least_cost_choices",
     "note_figures",
     "observe_choice",

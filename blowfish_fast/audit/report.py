@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blowfish_fast.errors import InputError
+
 from .plan import Plan
 from .verdicts import PROMISED_POWER, Verdict
 
@@ -327,3 +329,38 @@ def _html_table(verdicts: list[Verdict]) -> str:
         rows.append(f'<tr>{shown}<td class="{kind}">{word}</td><td>{note}</td></tr>')
     head = "".join(f"<th>{one}</th>" for one in heads)
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:
+    """Write keys into the file of figures; other keys stay as they are.
+
+    Each entry has `goal` and `measured`, sentences, and `passed`; more is welcome.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> entry = {"goal": "none lost", "measured": "0 of 1,000", "passed": True}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     note_figures(Path(folder, "trust.json"), {"kills": entry})
+    ...     print(sorted(read_figures(Path(folder, "trust.json"))))
+    ['kills']
+    """
+    known = read_figures(path) if path.exists() else {}
+    for key, entry in figures.items():
+        missing = {"goal", "measured", "passed"} - entry.keys()
+        if missing:
+            raise InputError(f"{key} lacks {sorted(missing)}; received {entry}")
+        known[key] = entry
+    text = json.dumps(known, indent=1, sort_keys=True)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_figures(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the file of figures."""
+    try:
+        found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise InputError(
+            f"{path} holds no figures ({problem}); blowfish audit --record writes them"
+        ) from problem
+    return found

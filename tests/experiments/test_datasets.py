@@ -11,10 +11,10 @@ from blowfish_fast.advice.experiments.datasets import (
     fingerprint,
     line_set,
     map_set,
-    summed_line,
-    summed_map,
+    sum_blocks,
+    sum_neighbours,
 )
-from blowfish_fast.advice.experiments.stand_ins import LINES, MAPS, generated_map
+from blowfish_fast.advice.experiments.stand_ins import LINES, MAPS, stand_in_map
 from blowfish_fast.errors import InputError
 from experiments.point_sets import point_set
 
@@ -48,17 +48,17 @@ def test_stand_ins_have_the_shape_of_what_they_stand_for(name):
 
 @pytest.mark.parametrize("name", sorted(MAPS))
 def test_generated_maps_hold_all_records(name):
-    counts = generated_map(name, 30, 20)
+    counts = stand_in_map(name, 30, 20)
     assert counts.shape == (30, 20)
     assert counts.sum() == MAPS[name].records
     assert counts.min() >= 0
 
 
 def test_fewer_cells_are_sums_of_neighbours(folder):
-    np.testing.assert_array_equal(summed_line(np.arange(6), 3), [1, 5, 9])
-    np.testing.assert_array_equal(summed_line(np.arange(3), 8), [0, 1, 2])
+    np.testing.assert_array_equal(sum_neighbours(np.arange(6), 3), [1, 5, 9])
+    np.testing.assert_array_equal(sum_neighbours(np.arange(3), 8), [0, 1, 2])
     whole = map_set("twitter", folder).counts
-    part = summed_map(whole, (4, 2))
+    part = sum_blocks(whole, (4, 2))
     assert part.shape == (4, 2)
     assert part.sum() == whole.sum()
     assert part[0, 0] == whole[:2, :4].sum()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from blowfish_fast.advice.experiments.experiment import Settings, Summary, Verdict
+from blowfish_fast.advice.experiments.experiment import PaperVerdict, Settings, Summary
 from blowfish_fast.advice.experiments.result_files import (
+    format_value,
     markdown_table,
     read_csv,
     run_line,
-    shown,
     verdict_line,
     write_csv,
 )
@@ -19,7 +19,7 @@ from experiments.collection import experiment_named
 from experiments.results_page import write_page
 
 SUMMARY = Summary(
-    ["set", "error"], [["a", 1234.5], ["b", None]], Verdict("beaten", "x")
+    ["set", "error"], [["a", 1234.5], ["b", None]], PaperVerdict("beaten", "x")
 )
 
 
@@ -53,7 +53,7 @@ def test_no_rows_are_a_file_too(tmp_path):
     ],
 )
 def test_numbers_are_shown_short(value, text):
-    assert shown(value) == text
+    assert format_value(value) == text
 
 
 def test_a_table_is_markdown():
@@ -66,7 +66,7 @@ def test_a_table_is_markdown():
 
 
 def test_a_bar_inside_a_cell_ends_no_cell():
-    bars = Summary(["mean |noise|", "set"], [["|x|", 2]], Verdict("beaten", "x"))
+    bars = Summary(["mean |noise|", "set"], [["|x|", 2]], PaperVerdict("beaten", "x"))
     assert markdown_table(bars).splitlines() == [
         "| mean \\|noise\\| | set |",
         "|---|---|",
@@ -80,7 +80,7 @@ def test_the_verdict_warns_of_other_data(tmp_path):
     assert "generated" in verdict_line(SUMMARY, Settings(trials=2, seed=1))
     quick = Settings(trials=1, seed=1, quick=True)
     assert "short form" in verdict_line(SUMMARY, quick)
-    assert "2 trials, seed 1, data: published" in run_line(real)
+    assert "2 trials, seed 1, data: from files" in run_line(real)
     assert "1 trial, seed 1, data: generated" in run_line(quick)
 
 

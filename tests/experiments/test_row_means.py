@@ -8,16 +8,15 @@ import pytest
 from blowfish_fast.advice.experiments.contenders import (
     Contender,
     mean_error,
-    measured,
-    those_there,
+    release_errors,
 )
 from blowfish_fast.advice.experiments.row_means import (
     distinct,
     geometric_mean,
-    grouped,
     means,
     quartiles,
     skipped_notes,
+    values_by,
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
@@ -34,7 +33,7 @@ ROWS = [
 
 def test_means_pass_over_rows_without_a_number():
     assert means(ROWS, "set", "method") == {("a", "x"): 2.0, ("b", "x"): 4.0}
-    assert grouped(ROWS, "method") == {("x",): [1.0, 3.0, 4.0]}
+    assert values_by(ROWS, "method") == {("x",): [1.0, 3.0, 4.0]}
     assert distinct(ROWS, "method") == ["x", "y"]
 
 
@@ -60,15 +59,10 @@ def test_errors_are_absolute_or_squared():
     assert mean_error(answers, truth, "squared") == 2.5
 
 
-def test_contenders_that_are_not_registered_are_left_out():
-    listed = [Contender("a", "laplace"), Contender("b", "nothing_of_the_kind")]
-    assert those_there(listed) == listed[:1]
-
-
 def test_a_contender_is_measured_once_per_seed():
     domain = Domain(64)
-    rows = measured(
-        Contender("noise", "laplace", divided=2),
+    rows = release_errors(
+        Contender("noise", "laplace", divisor=2),
         AddRemove(domain),
         Identity(domain),
         "0.1",
@@ -84,7 +78,7 @@ def test_a_contender_is_measured_once_per_seed():
 
 def test_a_refusal_is_a_row_with_its_reason():
     grid = Domain((8, 8))
-    rows = measured(
+    rows = release_errors(
         Contender("P-HP", "php"),
         AddRemove(grid),
         Identity(grid),

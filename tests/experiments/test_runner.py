@@ -57,9 +57,9 @@ def test_an_interrupted_run_leaves_its_rows_and_goes_on(tmp_path, monkeypatch):
 
     original = runner.work
 
-    def counted(name, task, settings):
+    def counted(experiment, task, settings):
         calls.append(task.key)
-        return original(name, task, settings)
+        return original(experiment, task, settings)
 
     monkeypatch.setattr(runner, "work", counted)
     again = run(tmp_path / "cut")
@@ -71,10 +71,10 @@ def test_an_interrupted_run_leaves_its_rows_and_goes_on(tmp_path, monkeypatch):
 def test_a_failing_task_keeps_what_was_finished(tmp_path, monkeypatch):
     original = runner.work
 
-    def failing(name, task, settings):
+    def failing(experiment, task, settings):
         if task.key.startswith("adult"):
             raise RuntimeError("out of order")
-        return original(name, task, settings)
+        return original(experiment, task, settings)
 
     monkeypatch.setattr(runner, "work", failing)
     with pytest.raises(RuntimeError):
@@ -103,7 +103,7 @@ def test_a_foreign_journal_is_refused(tmp_path):
     path = tmp_path / "x.journal"
     path.write_text("no journal\n")
     with pytest.raises(InputError, match="not a journal"):
-        TaskJournal.opened(path, {"seed": 1}, anew=False)
+        TaskJournal.open(path, {"seed": 1}, anew=False)
 
 
 def test_without_a_seed_the_run_in_the_folder_goes_on(tmp_path):

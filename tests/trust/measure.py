@@ -3,7 +3,7 @@
 python -m tests.trust.measure                  everything here, some ten minutes
 python -m tests.trust.measure kills coverage   these alone
 blowfish audit --record docs/trust.json        audit, power, grey box
-blowfish trust --write README.md               the table from the file
+python -m tests.trust.table --write            the table from the file
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from blowfish_fast.audit import LONG, Report
 from blowfish_fast.audit.plan import Task
-from blowfish_fast.audit.trust_table import note_figures
+from blowfish_fast.audit.report import note_figures
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.mechanisms.registry import MECHANISMS
 

@@ -3,8 +3,8 @@
     Contender("P-HP", "php")  --on counts, at epsilon, seeded-->  {"error": 23.5, ...}
                                                                   {"skipped": reason}
 
-A contender whose mechanism is not in the registry is left out; one that refuses on
-public grounds (a domain too large for a quadratic method) is shown with the reason.
+One that refuses on public grounds (a domain too large for a quadratic method) is shown
+with the reason.
 """
 
 from __future__ import annotations
@@ -33,33 +33,23 @@ Measure = Literal["absolute", "squared"]
 class Contender:
     """A mechanism under the name that a table gives it.
 
-    `options` are keyword arguments of the mechanism; `divided` is what epsilon is
+    `options` are keyword arguments of the mechanism; `divisor` is what epsilon is
     divided by, 2 where a method for added or removed records meets a policy with moves.
     """
 
     label: str
     mechanism: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    divided: int = 1
+    divisor: int = 1
 
-    @property
-    def there(self) -> bool:
-        """Whether the registry has it."""
-        return self.mechanism in MECHANISMS
-
-    def built(self, policy: Policy, workload: Workload, epsilon: Any) -> Mechanism:
+    def build(self, policy: Policy, workload: Workload, epsilon: Any) -> Mechanism:
         """Return the mechanism, ready to release."""
         return MECHANISMS[self.mechanism](
             policy,
             workload,
-            epsilon=as_epsilon(epsilon) / self.divided,
+            epsilon=as_epsilon(epsilon) / self.divisor,
             **self.options,
         )
-
-
-def those_there(contenders: Iterable[Contender]) -> list[Contender]:
-    """Return the contenders that the registry has."""
-    return [one for one in contenders if one.there]
 
 
 def seeded_release(mechanism: Mechanism, data: Any, seed: int) -> Release:
@@ -69,7 +59,7 @@ def seeded_release(mechanism: Mechanism, data: Any, seed: int) -> Release:
     return release
 
 
-def measured(
+def release_errors(
     contender: Contender,
     policy: Policy,
     workload: Workload,
@@ -83,7 +73,7 @@ def measured(
     truth = workload.answer(counts)
     rows: list[Row] = []
     try:
-        mechanism = contender.built(policy, workload, epsilon)
+        mechanism = contender.build(policy, workload, epsilon)
         for trial, seed in enumerate(seeds):
             answers = seeded_release(mechanism, counts, seed).answer(workload)
             rows.append(

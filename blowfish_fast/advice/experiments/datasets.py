@@ -20,7 +20,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_counts
 from blowfish_fast.errors import CountsError, InputError
 
-from .stand_ins import LINES, MAPS, generated_line, generated_map
+from .stand_ins import LINES, MAPS, stand_in_line, stand_in_map
 
 LINE_SETS = (
     "nettrace",
@@ -35,7 +35,10 @@ LINE_SETS = (
 
 LINE_CELLS = 4096
 MAP_SIDE = 256
+MANY = 2**62
+"""More cells than any array has: nothing is summed."""
 GENERATED = "generated"
+STAND_INS = {"1d": LINES, "2d": MAPS}
 
 
 class DataSet(NamedTuple):
@@ -54,9 +57,9 @@ class DataSet(NamedTuple):
 def line_set(name: str, data: Path | None, cells: int = LINE_CELLS) -> DataSet:
     """Return a one-dimensional set, neighbours summed where fewer `cells` are asked."""
     if data is None:
-        return DataSet(name, generated_line(name, cells), GENERATED)
+        return DataSet(name, stand_in_line(name, cells), GENERATED)
     counts = _read(f"1d/{name}", data)
-    return DataSet(name, summed_line(counts, cells), "")
+    return DataSet(name, sum_neighbours(counts, cells), "")
 
 
 def map_set(
@@ -64,12 +67,60 @@ def map_set(
 ) -> DataSet:
     """Return a two-dimensional set, blocks summed where a smaller `shape` is asked."""
     if data is None:
-        return DataSet(name, generated_map(name, *shape), GENERATED)
+        return DataSet(name, stand_in_map(name, *shape), GENERATED)
     counts = _read(f"2d/{name}", data)
-    return DataSet(name, summed_map(counts, shape), "")
+    return DataSet(name, sum_blocks(counts, shape), "")
 
 
-def summed_line(counts: IntArray, cells: int) -> IntArray:
+def data_set(need: str, data: Path | None, max_cells: int | None = None) -> DataSet:
+    """Return the set of a name such as ``1d/adult``, at most so many cells per axis.
+
+    Examples
+    --------
+    >>> data_set("2d/twitter", None, 16).counts.shape
+    (16, 16)
+    """
+    folder, _, name = need.partition("/")
+    if data is None and name not in STAND_INS.get(folder, {}):
+        raise InputError(
+            f"there is no generated data set {need!r}; generated are "
+            f"{', '.join(sets_in(None))}"
+        )
+    found: DataSet
+    if folder == "1d":
+        found = line_set(
+            name, data, max_cells or (LINE_CELLS if data is None else MANY)
+        )
+    else:
+        side = max_cells or (MAP_SIDE if data is None else MANY)
+        found = map_set(name, data, (side, side))
+    return found._replace(name=need)
+
+
+def sets_in(data: Path | None) -> list[str]:
+    """Return the sets of a folder, or the generated ones.
+
+    Examples
+    --------
+    >>> sets_in(None)[:2]
+    ['1d/adult', '1d/hepth']
+    """
+    if data is None:
+        return [f"{kind}/{name}" for kind in STAND_INS for name in STAND_INS[kind]]
+    found = [
+        f"{kind}/{path.stem}"
+        for kind in STAND_INS
+        for path in sorted((data / kind).glob("*.npy"))
+    ]
+    if not found:
+        raise InputError(
+            f"the data folder {data} holds no 1d/*.npy and no 2d/*.npy; save counts "
+            "there with numpy.save, or leave --data out for generated data"
+        )
+    return found
+
+
+def sum_neighbours(counts: IntArray, cells: int) -> IntArray:
     """Sum neighbours so that at most `cells` remain; nothing is made finer."""
     if counts.size <= cells:
         return counts
@@ -78,7 +129,7 @@ def summed_line(counts: IntArray, cells: int) -> IntArray:
     return summed
 
 
-def summed_map(counts: IntArray, shape: tuple[int, int]) -> IntArray:
+def sum_blocks(counts: IntArray, shape: tuple[int, int]) -> IntArray:
     """Sum blocks so that at most `shape` cells remain."""
     for axis, cells in enumerate(shape):
         if counts.shape[axis] > cells:
@@ -117,9 +168,7 @@ def fingerprint(data: Path | None, needs: Iterable[str]) -> str:
 
 
 def _file(need: str, data: Path) -> Path:
-    folder, _, name = need.partition("/")
-    assert name in (LINES if folder == "1d" else MAPS), f"no set {need}"
-    return data / folder / f"{name}.npy"
+    return data / f"{need}.npy"
 
 
 def _read(need: str, data: Path) -> IntArray:

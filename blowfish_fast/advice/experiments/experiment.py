@@ -1,14 +1,14 @@
 """What an experiment is: tasks that give rows, rows that give a table and a verdict.
 
-Serves ``runner``, which does the tasks in several processes, and every module of this
-package that holds a table or a figure of a paper.
+Serves ``runner``, which does the tasks in several processes; ``mechanism_grid``, which
+compares mechanisms over a folder of data; and the papers' tables and figures, which the
+repository keeps beside the package.
 
     Settings --tasks--> Task "adult/0.1/2" --run--> rows  --summary--> table, verdict
                         Task "adult/0.5/0" --run--> rows  --draw-----> figure
 
 To write one, derive from `Experiment`, fill in its words (`name`, `title`, `claim`,
-`protocol`, `needs`), the four functions, and list instances in a module-level tuple
-``EXPERIMENTS``; `collection` finds it there. Rules:
+`protocol`, `needs`) and the four functions. Rules:
 
 - a task is done in another process: its arguments are plain values, and it reads its
   data by name (``datasets``), never from an attribute of the experiment;
@@ -27,6 +27,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from blowfish_fast.errors import InputError
@@ -96,12 +97,12 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PaperVerdict:
     """Whether the paper's claim held, and by how much.
 
     Examples
     --------
-    >>> print(Verdict("reproduced", "within 3 % of the printed values"))
+    >>> print(PaperVerdict("reproduced", "within 3 % of the printed values"))
     reproduced: within 3 % of the printed values
     """
 
@@ -114,37 +115,40 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """A table to print and the verdict beneath it.
+    """A table to print and, where a paper made a claim, the verdict beneath it.
 
     `lines` hold one value per column; numbers are formatted when they are shown, None
     is an empty cell. `notes` are sentences that belong to the table.
 
     Examples
     --------
-    >>> verdict = Verdict("beaten", "by a factor of 1.4")
+    >>> verdict = PaperVerdict("beaten", "by a factor of 1.4")
     >>> Summary(("data", "error"), [("adult", 99.5)], verdict).columns
     ('data', 'error')
     """
 
     columns: Sequence[str]
     lines: Sequence[Sequence[Value]]
-    verdict: Verdict
+    verdict: PaperVerdict | None = None
     notes: Sequence[str] = ()
 
 
 class Experiment(ABC):
-    """One table or figure of a paper.
+    """Mechanisms tried on data: a comparison, or a table or figure of a paper.
 
     Attributes
     ----------
     name : str
-        As typed: ``blowfish experiment NAME``.
+        Names the files of its results.
     title : str
         The table or figure, and of which paper.
     claim : str
-        What the paper says it shows, in words.
+        What the paper says it shows, in words; empty where there is no paper.
     protocol : str
         One sentence or two: what is repeated how often, and what is measured.
+    parameters : mapping
+        What tells this experiment from others of its name; runs of different
+        parameters are not mixed in one folder.
     needs : tuple of str
         Data sets, such as ``"1d/adult"`` or ``"2d/twitter"``; checked before the first
         task. Sets that only exist as generated stand-ins are not listed.
@@ -155,17 +159,20 @@ class Experiment(ABC):
 
     Examples
     --------
-    >>> from experiments import experiment_named
-    >>> experiment = experiment_named("dawa-table2")
-    >>> tasks = experiment.tasks(Settings(trials=1, seed=1, quick=True))
-    >>> experiment.name, len(tasks) > 0
-    ('dawa-table2', True)
+    >>> from blowfish_fast import policies, workloads
+    >>> from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
+    >>> experiment = MechanismGrid(
+    ...     ["laplace"], ["1d/adult"], ["0.1", "1"], policies.Full, workloads.Identity
+    ... )
+    >>> [task.key for task in experiment.tasks(Settings(trials=1, seed=1))]
+    ['1d/adult/0.1', '1d/adult/1']
     """
 
     name: str
     title: str
-    claim: str
+    claim: str = ""
     protocol: str
+    parameters: Mapping[str, Any] = MappingProxyType({})
     needs: tuple[str, ...] = ()
     trials: int = 3
     size: tuple[float, float] = (9.0, 5.0)

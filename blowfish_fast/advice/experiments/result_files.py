@@ -46,14 +46,15 @@ def write_figure(
     rows: Sequence[Row],
     summary: Summary,
 ) -> None:
-    """Draw the experiment above the paper's claim and our verdict."""
+    """Draw the experiment above its title, the paper's claim and the verdict."""
     require("matplotlib", extra="plot", purpose="Drawing an experiment")
     from matplotlib.figure import Figure
 
     width, height = experiment.size
+    verdict = verdict_line(summary, settings)
     words = [
-        f"{experiment.title}: {experiment.claim}",
-        f"Here: {verdict_line(summary, settings)}",
+        f"{experiment.title}: {experiment.claim or experiment.protocol}",
+        f"Here: {verdict}" if verdict else run_line(settings),
     ]
     lines = [
         line
@@ -74,7 +75,7 @@ def write_figure(
     _write(path, content.getvalue())
 
 
-def write_words(
+def write_summary(
     path: Path,
     experiment: Experiment,
     settings: Settings,
@@ -82,17 +83,22 @@ def write_words(
     picture: Path | None,
 ) -> None:
     """Write claim, protocol, table and verdict as Markdown, beside the figure."""
-    parts = [f"# {experiment.title}", f"**The paper:** {experiment.claim}"]
+    parts = [f"# {experiment.title}"]
+    if experiment.claim:
+        parts.append(f"**The paper:** {experiment.claim}")
     if picture is not None:
         parts.append(f"![{experiment.title}]({picture.name})")
-    parts += words_of(experiment, settings, summary)
+    parts += summary_paragraphs(experiment, settings, summary)
     _write(path, ("\n\n".join(parts) + "\n").encode())
 
 
-def words_of(experiment: Experiment, settings: Settings, summary: Summary) -> list[str]:
+def summary_paragraphs(
+    experiment: Experiment, settings: Settings, summary: Summary
+) -> list[str]:
     """Return verdict, protocol, table and notes as paragraphs of Markdown."""
+    verdict = verdict_line(summary, settings)
     return [
-        f"**Here:** {verdict_line(summary, settings)}",
+        *([f"**Here:** {verdict}"] if verdict else []),
         f"{experiment.protocol} {run_line(settings)}",
         markdown_table(summary),
         *summary.notes,
@@ -100,7 +106,12 @@ def words_of(experiment: Experiment, settings: Settings, summary: Summary) -> li
 
 
 def verdict_line(summary: Summary, settings: Settings) -> str:
-    """Return the verdict, with a warning where the data are not the paper's."""
+    """Return the verdict, with a warning where the data are not the paper's.
+
+    Empty without a claim to judge.
+    """
+    if summary.verdict is None:
+        return ""
     if settings.quick:
         return f"{summary.verdict} (short form, which shows only that it runs)"
     if settings.data is None:
@@ -111,7 +122,7 @@ def verdict_line(summary: Summary, settings: Settings) -> str:
 def run_line(settings: Settings) -> str:
     """Return how this run was done."""
     form = "Short form: small domains. " if settings.quick else ""
-    data = "generated" if settings.data is None else "published, unless marked"
+    data = "generated" if settings.data is None else "from files, unless marked"
     times = "1 trial" if settings.trials == 1 else f"{settings.trials} trials"
     return (
         f"{form}This run: {times}, seed {settings.seed}, data: {data}; seeded releases "
@@ -123,7 +134,9 @@ def markdown_table(summary: Summary) -> str:
     """Return the table of a summary as Markdown."""
     head = markdown_row(summary.columns)
     rule = "|" + "---|" * len(summary.columns)
-    lines = [markdown_row([shown(value) for value in line]) for line in summary.lines]
+    lines = [
+        markdown_row([format_value(value) for value in line]) for line in summary.lines
+    ]
     return "\n".join([head, rule, *lines])
 
 
@@ -132,7 +145,7 @@ def markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def shown(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a value as a table shows it: three significant digits."""
     if value is None:
         return EMPTY

@@ -18,7 +18,7 @@ from .experiment import Row, Value
 Key = tuple[Value, ...]
 
 
-def grouped(
+def values_by(
     rows: Iterable[Row], *columns: str, value: str = "error"
 ) -> dict[Key, list[float]]:
     """Collect the numbers under `value` by the given columns, in order of meeting."""
@@ -35,7 +35,7 @@ def means(rows: Iterable[Row], *columns: str, value: str = "error") -> dict[Key,
     """Return the mean of `value` by the given columns."""
     return {
         key: math.fsum(numbers) / len(numbers)
-        for key, numbers in grouped(rows, *columns, value=value).items()
+        for key, numbers in values_by(rows, *columns, value=value).items()
     }
 
 
@@ -45,7 +45,7 @@ def quartiles(
     """Return lower and upper quartile of `value` by the given columns."""
     return {
         key: (_at(sorted(numbers), 0.25), _at(sorted(numbers), 0.75))
-        for key, numbers in grouped(rows, *columns, value=value).items()
+        for key, numbers in values_by(rows, *columns, value=value).items()
     }
 
 

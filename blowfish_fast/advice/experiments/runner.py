@@ -23,11 +23,10 @@ from typing import Any
 from blowfish_fast._support.workers import worker_processes
 from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.base import _version
-from experiments.collection import experiment_named
 
 from .datasets import check_data, fingerprint
 from .experiment import Experiment, Row, Settings, Summary, Task
-from .result_files import write_csv, write_figure, write_words
+from .result_files import write_csv, write_figure, write_summary
 from .task_journal import TaskJournal, journal_header
 
 Progress = Callable[[int, int, str], None]
@@ -43,12 +42,16 @@ class Finished:
     Examples
     --------
     >>> import tempfile
-    >>> experiment = experiment_named("kdtree-fig3")
-    >>> settings = Settings(trials=1, seed=1, quick=True)
+    >>> from blowfish_fast import policies, workloads
+    >>> from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
+    >>> experiment = MechanismGrid(
+    ...     ["laplace"], ["1d/adult"], ["1"], policies.Full, workloads.Identity, 64
+    ... )
+    >>> settings = Settings(trials=2, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
-    ...     print(len(done.rows) > 0, done.settings.quick)
-    True True
+    ...     print(len(done.rows), sorted(file.name for file in done.files))
+    2 ['comparison.csv', 'comparison.md']
     """
 
     experiment: Experiment
@@ -96,7 +99,7 @@ def run_experiment(
     Parameters
     ----------
     experiment : Experiment
-        From `experiment_named`.
+        It is pickled for other processes, so its class stands in a module.
     settings : Settings
         From `settings_for`.
     out : Path
@@ -112,13 +115,7 @@ def run_experiment(
 
     Examples
     --------
-    >>> import tempfile
-    >>> experiment = experiment_named("kdtree-fig3")
-    >>> settings = Settings(trials=1, seed=1, quick=True)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = run_experiment(experiment, settings, Path(folder), figure=False)
-    ...     print(sorted(file.name for file in done.files))
-    ['kdtree-fig3.csv', 'kdtree-fig3.md']
+    `Finished` has one.
     """
     if processes < 1:
         raise InputError(f"processes must be at least 1; received {processes}")
@@ -132,7 +129,7 @@ def run_experiment(
         progress(len(tasks) - len(left), len(tasks), "")
     written = time.monotonic()
     try:
-        for key, rows in _worked(experiment, settings, left, processes):
+        for key, rows in _run_tasks(experiment, settings, left, processes):
             journal.add(key, rows)
             if progress is not None:
                 progress(len(journal.done), len(tasks), key)
@@ -150,28 +147,28 @@ def run_experiment(
         write_figure(picture, experiment, settings, rows, summary)
         files.append(picture)
     words = out / f"{experiment.name}.md"
-    write_words(words, experiment, settings, summary, picture if figure else None)
+    write_summary(words, experiment, settings, summary, picture if figure else None)
     return Finished(experiment, settings, rows, summary, (*files, words))
 
 
-def work(name: str, task: Task, settings: Settings) -> list[Row]:
+def work(experiment: Experiment, task: Task, settings: Settings) -> list[Row]:
     """Do one task; every row says that its noise was seeded."""
-    rows = experiment_named(name).run(task, settings)
+    rows = experiment.run(task, settings)
     return [{**row, "private": False} for row in rows]
 
 
-def _worked(
+def _run_tasks(
     experiment: Experiment, settings: Settings, tasks: Sequence[Task], processes: int
 ) -> Iterator[tuple[str, list[Row]]]:
     """Yield finished tasks as they come."""
     if processes == 1 or len(tasks) <= 1:
         for task in tasks:
-            yield task.key, work(experiment.name, task, settings)
+            yield task.key, work(experiment, task, settings)
         return
     waiting: dict[Future[list[Row]], str] = {}
     with worker_processes(min(processes, len(tasks))) as pool:
         for task in tasks:
-            waiting[pool.submit(work, experiment.name, task, settings)] = task.key
+            waiting[pool.submit(work, experiment, task, settings)] = task.key
         while waiting:
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -187,6 +184,7 @@ def _journal(
 ) -> TaskJournal:
     header: dict[str, Any] = {
         "experiment": experiment.name,
+        **experiment.parameters,
         "trials": settings.trials,
         "seed": settings.seed,
         "quick": settings.quick,
@@ -197,7 +195,7 @@ def _journal(
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise PermissionError(f"no permission to write in {out}")
-        return TaskJournal.opened(_journal_path(experiment, out), header, anew=anew)
+        return TaskJournal.open(_journal_path(experiment, out), header, anew=anew)
     except OSError as problem:
         raise InputError(
             f"results cannot be written to {out} ({problem}); choose another folder "

@@ -60,7 +60,7 @@ def generator_of(name: str) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest[:8], "big"))
 
 
-def generated_line(name: str, cells: int) -> IntArray:
+def stand_in_line(name: str, cells: int) -> IntArray:
     """Return counts over a line that stand for one of `LINES`."""
     shape = LINES[name]
     generator = generator_of(f"1d/{name}/{cells}")
@@ -69,7 +69,7 @@ def generated_line(name: str, cells: int) -> IntArray:
 
 
 @lru_cache(maxsize=4)
-def generated_map(name: str, rows: int, columns: int) -> IntArray:
+def stand_in_map(name: str, rows: int, columns: int) -> IntArray:
     """Return counts over a map that stand for one of `MAPS`; read-only."""
     shape = MAPS[name]
     generator = generator_of(f"2d/{name}/{rows}x{columns}")

@@ -29,7 +29,7 @@ class TaskJournal:
         self.done: dict[str, list[Row]] = {}
 
     @classmethod
-    def opened(cls, path: Path, header: Mapping[str, Any], *, anew: bool) -> Self:
+    def open(cls, path: Path, header: Mapping[str, Any], *, anew: bool) -> Self:
         """Begin a journal, or take up the one that is there.
 
         A journal of other settings is refused unless `anew` asks to discard it.

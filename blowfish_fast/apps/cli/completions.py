@@ -53,14 +53,5 @@ def mechanisms(incomplete: str) -> Offers:
     )
 
 
-def experiments(incomplete: str) -> Offers:
-    """Return the experiments that begin so."""
-    from experiments.collection import ALL, all_experiments
-
-    listed = [(name, one.title) for name, one in all_experiments().items()]
-    more = [(ALL, "one after the other"), ("page", "a page from the results")]
-    return _matching([*listed, *more], incomplete)
-
-
 def _matching(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:
     return [one for one in offers if one[0].startswith(incomplete)]

@@ -1,7 +1,7 @@
 """How a command ends: a code for programs, a line for people, never a traceback.
 
 0    done
-1    a check found something: audit, trust, ledger verify
+1    a check found something: audit, ledger verify
 2    refused: words, input or files that break a rule
 3    the budget does not suffice; nothing was drawn
 4    an optional package is missing

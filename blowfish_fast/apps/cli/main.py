@@ -26,7 +26,7 @@ ORDER = (
     *("demo", "release", "explain", "answer"),
     *("recommend", "compare", "policy"),
     "ledger",
-    *("audit", "trust", "experiment"),
+    *("audit", "experiment"),
     *("serve", "warmup", "version"),
 )
 """The commands as the help page lists them; others follow by their own names."""

@@ -95,15 +95,6 @@ def test_words_that_are_not_understood_end_with_2(capsys, words):
 
 
 def test_a_check_that_found_something_ends_with_1(capsys, tmp_path):
-    figures = tmp_path / "figures.json"
-    entry = {"goal": "none lost", "measured": "1 of 1,000", "passed": False}
-    figures.write_text(json.dumps({"kills": entry}))
-    code, out, _ = typed(capsys, "trust", "--figures", str(figures))
-    assert code == 1
-    assert "1 of 1,000" in out
-    code, out, _ = typed(capsys, "trust", "--figures", str(figures), "--json")
-    assert code == 1
-    assert json.loads(out)["kills"]["passed"] is False
     code, _, _ = typed(capsys, "ledger", "verify", str(tmp_path / "none"))
     assert code == 1
     code, out, _ = typed(capsys, "ledger", "verify", str(tmp_path / "none"), "--json")

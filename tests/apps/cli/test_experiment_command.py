@@ -3,97 +3,137 @@
 from __future__ import annotations
 
 import json
-import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from blowfish_fast.advice.experiments import runner
-from blowfish_fast.apps.cli import main
+from blowfish_fast.advice.experiments.result_files import read_csv
 from blowfish_fast.apps.cli.application import application
 from blowfish_fast.errors import InputError
 
-NAME = "dawa-table1"
+FOLDERS = ("1d", "2d")
 
 
-def typed(*words):
-    return CliRunner().invoke(
-        application, ["experiment", *(str(word) for word in words)]
-    )
+@pytest.fixture
+def folder(tmp_path, generator):
+    for name in FOLDERS:
+        (tmp_path / "data" / name).mkdir(parents=True)
+    np.save(tmp_path / "data" / "1d" / "mine.npy", generator.integers(0, 50, 32))
+    np.save(tmp_path / "data" / "2d" / "map.npy", generator.integers(0, 50, (4, 8)))
+    return tmp_path / "data"
 
 
-def short(*words):
-    return typed(NAME, "--quick", "--processes", 1, "--seed", 2, *words)
+def typed(out, *words, policy="full", workload="identity", processes=1):
+    given = ["--policy", policy, "--workload", workload, "--processes", processes]
+    given += ["--epsilon", "1", "--epsilon", "0.1", "--out", out, *words]
+    return CliRunner().invoke(application, ["experiment", *map(str, given)])
 
 
-def test_a_run_prints_table_claim_and_verdict(tmp_path):
-    result = short("--out", tmp_path)
-    assert result.exit_code == 0, result.output
-    assert "Table 1" in result.output
-    assert "The paper:" in result.output
-    assert "reproduced:" in result.output
-    assert {path.suffix for path in tmp_path.iterdir()} >= {".csv", ".md", ".journal"}
+def mechanisms(*names):
+    return [word for name in names for word in ("--mechanism", name)]
 
 
-def test_json_is_for_programs(tmp_path):
-    result = short("--out", tmp_path, "--json")
-    found = json.loads(result.output)["results"][0]
-    assert found["experiment"] == NAME
+def test_every_set_of_a_folder_is_compared_at_every_epsilon(tmp_path, folder):
+    out = tmp_path / "out"
+    words = [*mechanisms("laplace", "privelet", "ordered"), "--data", folder]
+    done = typed(out, *words, "--seed", 3, "--trials", 2, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["results"][0]
+    places = [(line["set"], line["epsilon"]) for line in found["table"]]
+    assert places == [
+        ("1d/mine", "1"),
+        ("1d/mine", "0.1"),
+        ("2d/map", "1"),
+        ("2d/map", "0.1"),
+    ]
     assert found["private"] is False
-    assert found["generated_data"] is True
-    assert found["outcome"] in ("reproduced", "not reproduced", "beaten")
-    assert found["table"]
+    assert found["table"][2]["ordered"] is None
+    assert "verdict" not in found
+    assert any(note.startswith("ordered was skipped") for note in found["notes"])
+    rows = read_csv(out / "comparison.csv")
+    assert len([row for row in rows if row["error"] is not None]) == 2 * (2 * 3 + 2 * 2)
+    assert {path.suffix for path in out.iterdir()} == {
+        ".csv",
+        ".journal",
+        ".md",
+        ".png",
+    }
 
 
-def test_the_page_follows_the_results(tmp_path):
-    short("--out", tmp_path)
-    result = typed("page", "--out", tmp_path)
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "results.md").exists()
-    again = typed("page", "--out", tmp_path, "--json")
-    assert json.loads(again.output)["experiments"] == [NAME]
+def test_the_table_names_the_lowest_error(tmp_path):
+    words = [*mechanisms("laplace", "ordered"), "--set", "1d/adult", "--max-cells", 64]
+    done = typed(tmp_path, *words, "--seed", 3, policy="line", workload="prefixes")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[2][:3] == ["1d/adult", "(generated)", "1"]
+    assert lines[2][-1] == lines[3][-1] == "ordered"
+    assert "The paper" not in done.stdout
+
+
+def test_processes_do_not_change_the_rows(tmp_path, folder):
+    words = [*mechanisms("laplace"), "--data", folder, "--seed", 7]
+    typed(tmp_path / "one", *words)
+    typed(tmp_path / "two", *words, processes=2)
+    first = (tmp_path / "one" / "comparison.csv").read_bytes()
+    assert (tmp_path / "two" / "comparison.csv").read_bytes() == first
+
+
+def test_a_seed_is_drawn_noted_and_kept_by_the_next_run(tmp_path, folder):
+    words = [*mechanisms("laplace"), "--data", folder]
+    typed(tmp_path / "a", *words)
+    typed(tmp_path / "b", *words)
+    noted = [
+        json.loads((tmp_path / one / "comparison.journal").read_text().splitlines()[0])
+        for one in "ab"
+    ]
+    assert noted[0]["seed"] != noted[1]["seed"]
+    before = (tmp_path / "a" / "comparison.csv").read_bytes()
+    assert typed(tmp_path / "a", *words).exit_code == 0
+    assert (tmp_path / "a" / "comparison.csv").read_bytes() == before
+    other = typed(tmp_path / "a", *words, workload="total")
+    assert isinstance(other.exception, InputError)
+    assert "workload 'identity' there, 'total' asked" in str(other.exception)
 
 
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (["dawa-table9"], "Did you mean dawa-table"),
-        ([NAME, "--trials", 0], "trials must lie"),
-        ([NAME, "--data", "no-such-folder"], "does not exist"),
-        ([NAME, "--processes", 0], "processes"),
-        (["all", "--data", "no-such-folder"], "does not exist"),
-        (["page", "--out", "no-such-folder"], "no results"),
+        (mechanisms("laplase"), "Did you mean laplace"),
+        (mechanisms("laplace", "laplace"), "each named once"),
+        (["--set", "1d/nothing"], "there is no generated data set"),
+        (["--data", "no-such-folder"], "does not exist"),
+        (["--data", "."], "holds no 1d/"),
+        (["--set", "2d/twitter"], "Ranges asks for one ordered attribute"),
+        ([*mechanisms("laplace"), "--trials", 0], "trials must lie"),
     ],
-    ids=["name", "trials", "data", "processes", "all", "page"],
+    ids=["name", "twice", "set", "folder", "empty", "workload", "trials"],
 )
-def test_bad_input_is_refused(tmp_path, monkeypatch, words, match):
+def test_bad_input_is_refused_before_any_work(tmp_path, monkeypatch, words, match):
     monkeypatch.chdir(tmp_path)
-    result = typed(*words)
-    assert isinstance(result.exception, InputError)
-    assert match in str(result.exception)
-
-
-def test_a_refusal_ends_with_code_2_and_no_traceback(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["blowfish", "experiment", "nothing"])
-    with pytest.raises(SystemExit) as ending:
-        main()
-    assert ending.value.code == 2
-    told = capsys.readouterr().err
-    assert "refused" in told
-    assert "Traceback" not in told
+    words = ["--set", "1d/adult", *words] if "--set" not in words else words
+    words = words[2:] if "--data" in words else words
+    done = typed(tmp_path / "out", *words, workload="ranges:5")
+    assert isinstance(done.exception, InputError)
+    assert match in str(done.exception)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interruption_says_how_to_go_on(tmp_path, monkeypatch):
     original = runner.work
+    words = [*mechanisms("laplace"), "--set", "1d/adult", "--max-cells", 8]
+    words += ["--seed", 1, "--trials", 1]
 
-    def interrupted(name, task, settings):
-        if task.key.startswith("adult"):
+    def interrupt(experiment, task, settings):
+        if task.key.endswith("/0.1"):
             raise KeyboardInterrupt
-        return original(name, task, settings)
+        return original(experiment, task, settings)
 
-    monkeypatch.setattr(runner, "work", interrupted)
-    result = short("--out", tmp_path)
+    monkeypatch.setattr(runner, "work", interrupt)
+    result = typed(tmp_path, *words)
     assert result.exit_code == 130
-    assert len((tmp_path / f"{NAME}.csv").read_text().splitlines()) == 4
+    assert len((tmp_path / "comparison.csv").read_text().splitlines()) == 2
     monkeypatch.setattr(runner, "work", original)
-    assert short("--out", tmp_path).exit_code == 0
+    assert typed(tmp_path, *words).exit_code == 0
+    assert len((tmp_path / "comparison.csv").read_text().splitlines()) == 3

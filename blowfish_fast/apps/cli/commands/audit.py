@@ -20,8 +20,7 @@ from blowfish_fast.apps.cli.printing import (
 )
 from blowfish_fast.audit.plan import LONG, QUICK, Plan
 from blowfish_fast.audit.progress_file import ProgressFile
-from blowfish_fast.audit.report import COLUMNS, Report
-from blowfish_fast.audit.trust_table import note_figures
+from blowfish_fast.audit.report import COLUMNS, Report, note_figures
 from blowfish_fast.audit.walk import audit_everything, usable_workers
 from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.base import _version

@@ -1,4 +1,4 @@
-"""The words of ``audit``, ``trust`` and ``experiment``, which check what is claimed."""
+"""The words of ``audit`` and ``experiment``, which check what is claimed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import typer
 
 from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.main import TRUST, Json, application
+from blowfish_fast.apps.cli.main import (
+    TRUST,
+    Json,
+    PolicyWords,
+    WorkloadWords,
+    application,
+)
 
 
 @application.command(rich_help_panel=TRUST)
@@ -68,66 +74,69 @@ def audit(
 
 
 @application.command(rich_help_panel=TRUST)
-def trust(
-    figures: Annotated[
-        Path, typer.Option(help="File of figures that measurements have written.")
-    ] = Path("docs/trust.json"),
-    write: Annotated[
-        Path | None, typer.Option(help="Document whose table is made anew.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Print what was measured; code 1: a goal was missed."""
-    from .trust import run_trust
-
-    if not run_trust(figures, write, as_json=json):
-        raise typer.Exit(FOUND)
-
-
-@application.command(rich_help_panel=TRUST)
 def experiment(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help='A table or figure such as dawa-table2; "all" of them; or "page", '
-            "which writes a page from the results in --out.",
-            autocompletion=completions.experiments,
-            show_default=False,
-        ),
+    policy: PolicyWords,
+    workload: WorkloadWords,
+    epsilon: Annotated[
+        list[str],
+        typer.Option(metavar="NUMBER", help="May be repeated.", show_default=False),
     ],
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="May be repeated; without, every mechanism.",
+            autocompletion=completions.mechanisms,
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with 1d/*.npy and 2d/*.npy; generated without."),
     ] = None,
-    trials: Annotated[
-        int | None, typer.Option(help="Repetitions; the paper's number without.")
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME",
+            help="One data set, such as 1d/adult; may be repeated; without, all.",
+        ),
     ] = None,
+    max_cells: Annotated[
+        int | None,
+        typer.Option(help="Sum neighbours until no axis has more cells.", min=2),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Releases of each mechanism.")] = 3,
     out: Annotated[
         Path, typer.Option(help="Folder of the results; an earlier run goes on.")
     ] = Path("blowfish-experiments"),
     seed: Annotated[
-        int | None, typer.Option(help="All chance comes from it; drawn without.")
+        int | None,
+        typer.Option(help="All chance comes from it; drawn and noted without."),
     ] = None,
     processes: Annotated[int, typer.Option(help="Processes to share the work.")] = 2,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="The short form: small, in seconds.")
-    ] = False,
     anew: Annotated[
         bool, typer.Option("--anew", help="Discard what is in the folder already.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Reproduce a table or figure of a paper, with a verdict."""
-    from .experiment import run_experiments
+    """Compare mechanisms by their error on data that are not secret.
 
-    run_experiments(
-        name,
+    Releases are seeded experiments: errors come from the true counts.
+    """
+    from .experiment import run_comparison
+
+    run_comparison(
+        policy=policy,
+        workload=workload,
+        epsilons=epsilon,
+        mechanisms=mechanism,
+        sets=sets,
+        max_cells=max_cells,
         data=data,
         trials=trials,
         out=out,
         seed=seed,
         processes=processes,
-        quick=quick,
         anew=anew,
         as_json=json,
     )

@@ -1,33 +1,22 @@
-"""The table of what was measured, its file and its command."""
+"""The table of what was measured, its file and its tool."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.application import application
 from blowfish_fast.audit import QUICK, Report
 from blowfish_fast.audit.plan import Task
 from blowfish_fast.audit.progress_file import ProgressFile
-from blowfish_fast.audit.trust_table import (
-    BEGIN,
-    END,
-    ROWS,
-    figures_table,
-    note_figures,
-    read_figures,
-    with_table,
-)
+from blowfish_fast.audit.report import note_figures, read_figures
 from blowfish_fast.audit.verdicts import Verdict
 from blowfish_fast.audit.walk import audit_everything
 
+from .table import BEGIN, END, FIGURES, ROWS, figures_table, main, with_table
+
 ROOT = Path(__file__).parents[2]
-FIGURES = ROOT / "docs" / "trust.json"
-RUN = CliRunner()
 GOOD = {"goal": "none", "measured": "0", "passed": True}
 BAD = {"goal": "none", "measured": "3", "passed": False}
 
@@ -73,22 +62,19 @@ def test_keys_are_added_and_others_left_alone(tmp_path):
         read_figures(path)
 
 
-def test_the_command_prints_writes_and_judges(tmp_path):
+def test_the_tool_prints_writes_and_judges(tmp_path, capsys):
     figures, document = tmp_path / "figures.json", tmp_path / "page.md"
     note_figures(figures, {"fuzz": GOOD})
     document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    options = ["trust", "--figures", str(figures)]
-    done = RUN.invoke(application, options)
-    assert done.exit_code == 0
-    assert "| fuzzing | none | 0 | passed |" in done.output
-    assert json.loads(RUN.invoke(application, [*options, "--json"]).output)
-    done = RUN.invoke(application, [*options, "--write", str(document)])
-    assert done.exit_code == 0
+    options = ["--figures", str(figures)]
+    assert main(options) == 0
+    assert "| fuzzing | none | 0 | passed |" in capsys.readouterr().out
+    assert main([*options, "--write", str(document)]) == 0
     assert "old" not in document.read_text()
     assert document.read_text().startswith("before")
     assert document.read_text().endswith("after\n")
     note_figures(figures, {"fuzz": BAD})
-    assert RUN.invoke(application, options).exit_code == 1
+    assert main(options) == 1
     with pytest.raises(bf.BlowfishError, match="no marks"):
         with_table("nothing", "")
 

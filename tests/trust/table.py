@@ -1,18 +1,28 @@
-"""The table of everything that was measured, from a file of figures.
+"""The README's table of everything that was measured, from a file of figures.
+
+    python -m tests.trust.table          print the table
+    python -m tests.trust.table --write  put it into the README
 
 Each measurement writes its own key into one JSON file; nothing else is kept. The table
-of the README is made from that file alone, and a test holds the two equal.
+is made from that file alone, and a test holds the two equal. The exit code is 1 where a
+goal was missed.
 
     docs/trust.json   {"audit": {"measured": ..., "goal": ..., "passed": ...}, ...}
 """
 
 from __future__ import annotations
 
-import json
+import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
+from blowfish_fast.audit.report import read_figures
 from blowfish_fast.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ROOT / "docs" / "trust.json"
+README = ROOT / "README.md"
 
 BEGIN = "<!-- trust table: begin -->"
 END = "<!-- trust table: end -->"
@@ -36,41 +46,6 @@ ROWS = {
 """Keys of the file in the order of the table, and what they are called there."""
 
 COLUMNS = ("test", "goal", "measured", "result")
-
-
-def note_figures(path: Path, figures: dict[str, dict[str, Any]]) -> None:
-    """Write keys into the file of figures; other keys stay as they are.
-
-    Each entry has `goal` and `measured`, sentences, and `passed`; more is welcome.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> entry = {"goal": "none lost", "measured": "0 of 1,000", "passed": True}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     note_figures(Path(folder, "trust.json"), {"kills": entry})
-    ...     print(sorted(read_figures(Path(folder, "trust.json"))))
-    ['kills']
-    """
-    known = read_figures(path) if path.exists() else {}
-    for key, entry in figures.items():
-        missing = {"goal", "measured", "passed"} - entry.keys()
-        if missing:
-            raise InputError(f"{key} lacks {sorted(missing)}; received {entry}")
-        known[key] = entry
-    text = json.dumps(known, indent=1, sort_keys=True)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def read_figures(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the file of figures."""
-    try:
-        found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise InputError(
-            f"{path} holds no figures ({problem}); blowfish audit --record writes them"
-        ) from problem
-    return found
 
 
 def figures_table(figures: dict[str, dict[str, Any]]) -> str:
@@ -102,3 +77,24 @@ def with_table(text: str, table: str) -> str:
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def main(words: list[str] | None = None) -> int:
+    """Print the table or write it into a document; 1 where a goal was missed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--figures", type=Path, default=FIGURES)
+    parser.add_argument("--write", type=Path, nargs="?", const=README)
+    asked = parser.parse_args(words)
+    found = read_figures(asked.figures)
+    table = figures_table(found)
+    if asked.write is None:
+        sys.stdout.write(table + "\n")
+    else:
+        asked.write.write_text(
+            with_table(asked.write.read_text(encoding="utf-8"), table), encoding="utf-8"
+        )
+    return 0 if all(entry["passed"] for entry in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""Mechanisms compared over a folder of data: errors of every mechanism on every set.
+
+    mechanisms  x  sets         x  epsilons     --seeded trials-->  mean error per query
+    laplace        1d/adult        0.1
+    dawa           2d/twitter      1
+
+Releases are seeded, and therefore experiments: true counts are compared with noisy
+answers, which nobody may do with data that are to stay private.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Workload
+
+from .contenders import Contender, release_errors
+from .datasets import DataSet, data_set
+from .drawing import grouped_bars, legend_above
+from .experiment import Experiment, Row, Settings, Summary, Task, Value, seed_of
+from .row_means import distinct, means, skipped_notes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+COLUMNS_OF_PANELS = 2
+
+
+class MechanismGrid(Experiment):
+    """The mean absolute error of mechanisms on data sets, for each epsilon.
+
+    Parameters
+    ----------
+    mechanisms : sequence of str
+        Names of the registry (``bf.mechanisms.MECHANISMS``).
+    sets : sequence of str
+        Names such as ``"1d/adult"``; ``datasets.sets_in`` lists those of a folder.
+    epsilons : sequence of str
+        Budgets, as exact decimals.
+    policy, workload : callable
+        Make the policy and the workload of a domain. They are pickled, so they stand
+        in a module: classes, or ``functools.partial`` of functions.
+    max_cells : int, optional
+        Neighbours are summed until no axis has more cells.
+    words : mapping of str, optional
+        How the policy and the workload were asked for; shown in the title.
+
+    Examples
+    --------
+    >>> from blowfish_fast import policies, workloads
+    >>> grid = MechanismGrid(
+    ...     ["laplace", "ordered"], ["1d/adult"], ["1"],
+    ...     policies.Line, workloads.Prefixes, max_cells=64,
+    ... )
+    >>> settings = Settings(trials=3, seed=1)
+    >>> rows = grid.run(grid.tasks(settings)[0], settings)
+    >>> grid.summary(rows, settings).columns
+    ('set', 'epsilon', 'laplace', 'ordered', 'lowest')
+    >>> grid.summary(rows, settings).lines[0][-1]
+    'ordered'
+    """
+
+    name = "comparison"
+
+    def __init__(
+        self,
+        mechanisms: Sequence[str],
+        sets: Sequence[str],
+        epsilons: Sequence[str],
+        policy: Callable[[Domain], Policy],
+        workload: Callable[[Domain], Workload],
+        max_cells: int | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> None:
+        _check_names(mechanisms)
+        for what, given in (("sets", sets), ("epsilons", epsilons)):
+            if not given or len(set(given)) < len(given):
+                raise InputError(
+                    f"{what} must be at least one, each named once; received "
+                    f"{list(given)}"
+                )
+        self.mechanisms = tuple(mechanisms)
+        self.needs = tuple(sets)
+        self.epsilons = tuple(epsilons)
+        self.policy = policy
+        self.workload = workload
+        self.max_cells = max_cells
+        words = words or {"policy": str(policy), "workload": str(workload)}
+        self.parameters = {
+            "mechanisms": list(mechanisms),
+            "sets": list(sets),
+            "epsilons": list(epsilons),
+            "max_cells": max_cells,
+            **words,
+        }
+        self.title = f"Error of {len(mechanisms)} mechanisms on {len(sets)} data sets"
+        self.protocol = (
+            "Mean absolute error per query over the trials; "
+            f"{', '.join(f'{name} {value}' for name, value in words.items())}."
+        )
+        rows = -(-len(epsilons) // COLUMNS_OF_PANELS)
+        self.size = (10.0, 1.5 + 3.2 * rows)
+
+    def check(self, settings: Settings) -> None:
+        """Refuse a policy or workload that does not fit a set, before any work."""
+        for name in self.needs:
+            self._problem(name, settings)
+
+    def tasks(self, settings: Settings) -> list[Task]:
+        """Return a task for every set and epsilon."""
+        return [
+            Task(f"{name}/{epsilon}", {"set": name, "epsilon": epsilon})
+            for name in self.needs
+            for epsilon in self.epsilons
+        ]
+
+    def run(self, task: Task, settings: Settings) -> list[Row]:
+        """Release every mechanism on one set at one epsilon, once per trial."""
+        epsilon = task.arguments["epsilon"]
+        data, policy, workload = self._problem(task.arguments["set"], settings)
+        return [
+            {"set": data.label, "epsilon": epsilon, **row}
+            for name in self.mechanisms
+            for row in release_errors(
+                Contender(name, name),
+                policy,
+                workload,
+                epsilon,
+                data.counts,
+                [
+                    seed_of(settings, task.key, name, trial)
+                    for trial in range(settings.trials)
+                ],
+            )
+        ]
+
+    def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
+        """Return a line for every set and epsilon, and who has the lowest error."""
+        # A CSV gives epsilons back as numbers.
+        found = {
+            (data, str(epsilon), method): error
+            for (data, epsilon, method), error in means(
+                rows, "set", "epsilon", "method"
+            ).items()
+        }
+        lines: list[list[Value]] = []
+        for data, epsilon in dict.fromkeys((key[0], key[1]) for key in found):
+            errors = [found.get((data, epsilon, one)) for one in self.mechanisms]
+            ran = [error for error in errors if error is not None]
+            best = self.mechanisms[errors.index(min(ran))]
+            lines.append([data, epsilon, *errors, best])
+        columns = ("set", "epsilon", *self.mechanisms, "lowest")
+        return Summary(columns, lines, notes=skipped_notes(rows))
+
+    def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
+        """Draw bars for every set and mechanism, a panel for each epsilon."""
+        found = means(rows, "epsilon", "set", "method")
+        epsilons, sets = distinct(rows, "epsilon"), distinct(rows, "set")
+        if not found:
+            return
+        wide = min(COLUMNS_OF_PANELS, len(epsilons))
+        panels = figure.subplots(-(-len(epsilons) // wide), wide, squeeze=False).flat
+        for panel in list(panels)[len(epsilons) :]:
+            panel.set_visible(False)
+        for panel, epsilon in zip(panels, epsilons, strict=False):
+            series = [
+                (one, [found.get((epsilon, data, one)) for data in sets])
+                for one in self.mechanisms
+            ]
+            grouped_bars(panel, [str(data) for data in sets], series, label="error")
+            panel.set_title(f"epsilon {epsilon}", fontsize=9)
+        legend_above(figure, panels[0])
+
+    def _problem(
+        self, name: str, settings: Settings
+    ) -> tuple[DataSet, Policy, Workload]:
+        data = data_set(name, settings.data, self.max_cells)
+        domain = Domain(data.counts.shape)
+        return data, self.policy(domain), self.workload(domain)
+
+
+def _check_names(mechanisms: Sequence[str]) -> None:
+    unknown = [name for name in mechanisms if name not in MECHANISMS]
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], MECHANISMS, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise InputError(
+            f"there is no mechanism {unknown[0]!r}.{hint} Mechanisms: "
+            f"{', '.join(MECHANISMS)}"
+        )
+    if not mechanisms or len(set(mechanisms)) < len(mechanisms):
+        raise InputError(
+            "mechanisms must be at least one, each named once; received "
+            f"{list(mechanisms)}"
+        )

@@ -1,0 +1,91 @@
+"""``python -m experiments NAME``: a table or figure of a paper, computed again.
+
+python -m experiments dawa-table2 --data FOLDER     one of them
+python -m experiments all --quick                   all, in their short form
+python -m experiments page --out FOLDER             a page from finished runs
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from blowfish_fast.apps.cli.commands.experiment import run_and_show
+from blowfish_fast.apps.cli.printing import remark, show
+from blowfish_fast.errors import BlowfishError
+
+from .collection import ALL, all_experiments, experiment_named
+from .results_page import write_page
+
+PAGE = "page"
+REFUSED = 2
+
+application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@application.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help='A table or figure such as dawa-table2; "all" of them; or "page", '
+            "which writes a page from the results in --out.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with 1d/*.npy and 2d/*.npy; generated without."),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Repetitions; the paper's number without.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the results; an earlier run goes on.")
+    ] = Path("blowfish-experiments"),
+    seed: Annotated[
+        int | None,
+        typer.Option(help="All chance comes from it; drawn and noted without."),
+    ] = None,
+    processes: Annotated[int, typer.Option(help="Processes to share the work.")] = 2,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The short form: small, in seconds.")
+    ] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Discard what is in the folder already.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print plain JSON.")] = False,
+) -> None:
+    """Reproduce a table or figure of a paper, with a verdict."""
+    if name == PAGE:
+        page, names = write_page(out)
+        written = f"written: {page}, from {len(names)} results"
+        show({"page": str(page), "experiments": names} if json else written)
+        return
+    run_and_show(
+        list(all_experiments().values()) if name == ALL else [experiment_named(name)],
+        data=data,
+        trials=trials,
+        out=out,
+        seed=seed,
+        processes=processes,
+        quick=quick,
+        anew=anew,
+        as_json=json,
+    )
+
+
+def main() -> None:
+    """Run the command; a refusal is one line and exit code 2."""
+    try:
+        application()
+    except BlowfishError as refusal:
+        remark(str(refusal), word="refused")
+        sys.exit(REFUSED)
+
+
+if __name__ == "__main__":
+    main()
