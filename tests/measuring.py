@@ -61,7 +61,7 @@ def on_edges(cells):
     domain = bf.Domain(cells)
     policy = bf.policies.Threshold(domain, theta=8)
     identity = bf.workloads.Identity(domain)
-    made = bf.Laplace(policy, identity, epsilon=1, on="edges")
+    made = bf.Laplace(policy, identity, epsilon=1, strategy="edges")
     return made, rough_counts(domain)
 
 

@@ -271,8 +271,8 @@ def test_names_in_prose_lead_to_the_one_entry_they_can_mean():
         "blowfish_fast.Dawa": "blowfish_fast.Dawa",
         "blowfish_fast.mechanisms.dawa.Dawa": "blowfish_fast.Dawa",
         "blowfish_fast.Dawa.release": "blowfish_fast.Dawa.release",
-        "blowfish_fast.partitions.Matching": "blowfish_fast.partitions.Matching",
-        "blowfish_fast.Matching": "blowfish_fast.Matching",
+        "blowfish_fast.partitions.KBuckets": "blowfish_fast.partitions.KBuckets",
+        "blowfish_fast.KBuckets": "blowfish_fast.KBuckets",
         "blowfish_fast.risk": "blowfish_fast.risk",
         "blowfish_fast.policies.Attribute": "blowfish_fast.policies.Attribute",
         "blowfish_fast.explorer.Attribute": "blowfish_fast.explorer.Attribute",
@@ -285,7 +285,7 @@ def test_names_in_prose_lead_to_the_one_entry_they_can_mean():
         == "blowfish_fast.Dawa.release"
     )
     assert (
-        entry_of("partitions.Matching", endings) == "blowfish_fast.partitions.Matching"
+        entry_of("partitions.KBuckets", endings) == "blowfish_fast.partitions.KBuckets"
     )
     assert entry_of("Attribute", endings) == "blowfish_fast.policies.Attribute"
     assert entry_of("explorer.Attribute", endings) == "blowfish_fast.explorer.Attribute"

@@ -19,7 +19,7 @@ from blowfish_fast.data.order import curve
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,
-    Matching,
+    MatchingPairs,
     NoisySort,
 )
 from blowfish_fast.measure.strategies.strategy_choice import all_choices
@@ -115,7 +115,7 @@ class PartitionRelease(Timed):
         "none": None,
         "dyadic_tree": DyadicTree(),
         "least_cost": LeastCost(),
-        "matching_pairs": Matching(window=4),
+        "matching_pairs": MatchingPairs(window=4),
         "noisy_sort": NoisySort(),
     }
     params: ClassVar[list[Any]] = [sizes(), list(PARTITIONS)]

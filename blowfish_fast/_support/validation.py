@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
@@ -158,6 +158,21 @@ def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction
     return share
 
 
+def as_choice(value: Any, name: str, offered: Sequence[str | None]) -> Any:
+    """Read one of a few words, or None where it is offered.
+
+    Examples
+    --------
+    >>> as_choice("shrink", "fit", ("shrink", None))
+    'shrink'
+    """
+    if (value is None or isinstance(value, str)) and value in offered:
+        return value
+    words = ["None" if one is None else f'"{one}"' for one in offered]
+    listed = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    raise InputError(f"{name} must be {listed}; received {quoted(value)}")
+
+
 def as_confidence(value: Any) -> float:
     """Read a confidence: strictly between 0 and 1."""
     confidence = float(as_fraction(value, "confidence"))
@@ -209,16 +224,20 @@ def as_counts(values: Any, shape: tuple[int, ...]) -> IntArray:
         array: AnyArray = np.asarray(values)
     if array.shape != shape:
         raise CountsError(
-            f"counts must have the shape of the domain, {shape}; received "
-            f"{array.shape}. Reshape them, or build a Domain of that shape; records "
-            "are counted first (Histogram.from_records)"
+            f"counts must have the shape of the domain, {shape}",
+            received=array.shape,
+            way_out="Reshape them, or build a Domain of that shape; records are "
+            "counted first (Histogram.from_records)",
+            code="counts_of_another_shape",
         )
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":
         raise CountsError(
-            f"counts must be numbers; received dtype {array.dtype}. "
-            "Count the records of each cell first (Histogram.from_records)"
+            "counts must be numbers",
+            received=f"dtype {array.dtype}",
+            way_out="Count the records of each cell first (Histogram.from_records)",
+            code="counts_not_numbers",
         )
     if array.dtype.kind == "f":
         _check_whole(array)

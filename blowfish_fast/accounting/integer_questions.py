@@ -88,7 +88,7 @@ class Question:
     ) -> GroupedAnswers:
         """Charge, draw, and name the answers by the groups of some axes."""
         workload = SparseRows(self.domain, product_rows(self.rows))
-        laplace = Laplace(ledger.policy, workload, epsilon=epsilon, on="queries")
+        laplace = Laplace(ledger.policy, workload, epsilon=epsilon, strategy="queries")
         release = ledger.release(laplace, data, request, rng)
         (measurement,) = release.measurements
         return GroupedAnswers(

@@ -244,7 +244,7 @@ def _queries(
     def build() -> Mechanism:
         if hurried and workload.queries * workload.mean_cells() > FEW_COEFFICIENTS:
             raise SizeError("its queries hold too many cells to be weighed in a hurry")
-        return Laplace(policy, workload, epsilon=epsilon, on="queries")
+        return Laplace(policy, workload, epsilon=epsilon, strategy="queries")
 
     return _predicted("queries", build, workload)
 

@@ -1,6 +1,6 @@
 """A mechanism that looks at the data, privately, before it decides how to measure.
 
-    epsilon    [ choice_share ][ the rest ............................ ]
+    epsilon    [ share ][ the rest ............................ ]
                which public     the mechanism that is best on such data
                shape is near
 
@@ -40,7 +40,7 @@ class ChosenPrivately(Mechanism):
         Public histograms over the domain that data may resemble.
     candidates : mapping of str to Mechanism
         The mechanism to use for each shape; over the same policy and workload.
-    choice_share : number in (0, 1)
+    share : number in (0, 1)
         Part of epsilon spent on the choice. Nothing is spent where all candidates are
         one and the same.
 
@@ -78,7 +78,7 @@ class ChosenPrivately(Mechanism):
         epsilon: Any,
         shapes: Mapping[str, IntArray],
         candidates: Mapping[str, Mechanism],
-        choice_share: Any = Fraction(1, 20),
+        share: Any = Fraction(1, 20),
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         if not shapes or shapes.keys() != candidates.keys():
@@ -92,7 +92,7 @@ class ChosenPrivately(Mechanism):
                     f"the candidate for {shape} is made for {one.policy!r}; all of "
                     f"them must be for {policy!r}"
                 )
-        self.choice_share = as_share(choice_share, "choice_share")
+        self.share = as_share(share, "share")
         self.shape_names = tuple(shapes)
         self.candidates = tuple(candidates[name] for name in self.shape_names)
         rows = [np.asarray(shapes[name]).reshape(-1) for name in self.shape_names]
@@ -106,7 +106,7 @@ class ChosenPrivately(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         number, resembles = 0, "any"
         if len({id(one) for one in self.candidates}) > 1:
-            share = self.choice_share * self.epsilon
+            share = self.share * self.epsilon
             number = private.select(self.selector, epsilon=share)
             resembles = self.shape_names[number]
         chosen = self.candidates[number].at_epsilon(private.remaining)

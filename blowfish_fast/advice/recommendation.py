@@ -150,7 +150,7 @@ class Recommendation:
             epsilon=best.epsilon,
             shapes=self.shapes,
             candidates=candidates,
-            choice_share=share,
+            share=share,
         )
 
     def __iter__(self) -> Iterator[Advice]:

@@ -190,6 +190,11 @@ class Handle:
         """Whether there are no counts: a dry run that predicts the error."""
         return self._counts is None
 
+    def refuse_dry_run(self, reason: str) -> None:
+        """Stop a dry run where the recipe goes on from noisy values."""
+        if self.dry_run:
+            raise DataDependentError(reason)
+
     @property
     def public_totals(self) -> IntArray:
         """Number of records of each component; refused where it is private."""

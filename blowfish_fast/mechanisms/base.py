@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -59,14 +60,27 @@ class Outcome:
     stacked: Measurement | None = None
 
     @classmethod
-    def fitted(
-        cls, measurement: Measurement, details: dict[str, Any], fit: FloatArray | None
+    def of(
+        cls,
+        measurement: Measurement,
+        details: dict[str, Any] | None = None,
+        *,
+        fit: Callable[[FloatArray], FloatArray] | None = None,
+        measurements: list[Measurement] | None = None,
     ) -> Self:
-        """Publish a fit of one measurement's estimate; None for the estimate itself."""
+        """Publish the linear estimate of one measurement, or a fit of that estimate.
+
+        `measurements` are those that `measurement` was stacked from, if it was.
+        """
         linear = measurement.estimate()
-        if fit is None:
-            return cls(linear, [measurement], details)
-        return cls(fit, [measurement], details, unfitted=linear)
+        estimate = linear if fit is None else fit(linear)
+        return cls(
+            estimate,
+            [measurement] if measurements is None else measurements,
+            details or {},
+            unfitted=None if estimate is linear else linear,
+            stacked=None if measurements is None else measurement,
+        )
 
     @property
     def published(self) -> tuple[Measurement, ...]:
@@ -129,6 +143,15 @@ class Mechanism(ABC):
     def domain(self) -> Domain:
         """The domain of policy and workload."""
         return self.policy.domain
+
+    def _require_one_attribute(self, does: str) -> None:
+        """Refuse a domain of several attributes; `does` says what the recipe does."""
+        if self.domain.ndim != 1:
+            raise DomainError(
+                f"{type(self).__name__} {does} one ordered attribute; this domain has "
+                f"{self.domain.ndim}. Project the policy onto one of them, or use "
+                "Laplace or Dawa on several"
+            )
 
     @final
     def at_epsilon(self, epsilon: Any) -> Self:

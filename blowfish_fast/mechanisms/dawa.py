@@ -8,14 +8,15 @@ along ``kernels.hilbert``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_share
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_choice, as_share
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -60,7 +61,7 @@ class Dawa(Mechanism):
     sweeps : bool
         Whether greedy weights for ranges are improved by sweeps that see the whole
         tree; queries that were not declared are safeguarded.
-    partition_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for the partition's own default.
     fit : {None, "non_negative", "shrink"}
         What is done to the estimate afterwards, at no cost: negative cells become 0;
@@ -107,7 +108,7 @@ class Dawa(Mechanism):
         epsilon: Any,
         partition: Literal["best"] | Partition | None = "best",
         strategy: StrategyName = "greedy",
-        partition_share: Any = None,
+        share: Any = None,
         sweeps: bool = True,
         fit: Fit | None = None,
     ) -> None:
@@ -126,28 +127,22 @@ class Dawa(Mechanism):
                 'strategy must be "greedy", "uniform", "geometric" or "cells"; '
                 f"received {strategy!r}"
             )
-        if fit not in (None, "non_negative", "shrink"):
-            raise InputError(
-                f'fit must be None, "non_negative" or "shrink"; received {fit!r}'
-            )
+        self.fit = as_choice(fit, "fit", (None, "non_negative", "shrink"))
         if fit == "shrink" and strategy != "cells":
             raise InputError(
                 'fit="shrink" improves single cells and harms ranges; it goes with '
                 f'strategy="cells", received {strategy!r}'
             )
-        if partition is None and partition_share is not None:
+        if partition is None and share is not None:
             raise InputError(
-                "partition_share needs a partition; leave it out with partition=None"
+                "share needs a partition; leave it out with partition=None"
             )
         self.partition = partition
         self.strategy = strategy
         self.sweeps = sweeps
-        self.fit = fit
-        self.partition_share: Fraction | None = None
+        self.share: Fraction | None = None
         if partition is not None:
-            self.partition_share = as_share(
-                partition_share, "partition_share", partition.default_share
-            )
+            self.share = as_share(share, "share", partition.default_share)
 
     def _best_partition(self) -> Partition:
         typical = self.workload.mean_cells()
@@ -169,12 +164,12 @@ class Dawa(Mechanism):
         measurement = bucketed.measure(strategy, epsilon=private.remaining)
         if isinstance(strategy, WeightedTree):
             details["branching"] = strategy.branching
-        return Outcome.fitted(measurement, details, self._fit(measurement))
+        return Outcome.of(measurement, details, fit=self._fit(measurement))
 
     def _buckets(self, along: Handle) -> Buckets:
-        if self.partition is None or self.partition_share is None:
+        if self.partition is None or self.share is None:
             return Buckets.single_cells(self.domain.size)
-        share = self.partition_share * self.epsilon
+        share = self.share * self.epsilon
         price = mean_noise(self.policy, self.epsilon - share)
         return along.select(self.partition.priced(price), epsilon=share)
 
@@ -195,16 +190,11 @@ class Dawa(Mechanism):
         form = self.workload.form(bucketed.buckets)
         return tuned_tree(form, leaves, root_exact=root_exact, sweeps=self.sweeps)
 
-    def _fit(self, measurement: Measurement) -> Any:
+    def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
-            return np.maximum(measurement.estimate(), 0.0)
+            return lambda linear: np.maximum(linear, 0.0)
         if self.fit == "shrink":
-            noisy = measurement.strategy.infer(measurement.noisy, measurement.scales)
-            widths = measurement.scales.widths[: noisy.size]
-            sizes = measurement.buckets.sizes
-            return measurement.buckets.expand(
-                kernels.shrink_towards_zero(noisy, widths, sizes)
-            )
+            return lambda _: _shrink_buckets(measured)
         return None
 
     @classmethod
@@ -215,3 +205,11 @@ class Dawa(Mechanism):
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon)
         return mechanism, striped(domain, 4, height=9)
+
+
+def _shrink_buckets(measured: Measurement) -> FloatArray:
+    """Draw noisy buckets towards 0 as much as all of them together suggest."""
+    buckets = measured.buckets
+    noisy = measured.strategy.infer(measured.noisy, measured.scales)
+    widths = measured.scales.widths[: noisy.size]
+    return buckets.expand(kernels.shrink_towards_zero(noisy, widths, buckets.sizes))

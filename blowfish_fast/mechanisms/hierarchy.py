@@ -108,7 +108,7 @@ class Hierarchy(Mechanism):
         strategy = self._tree(along)
         measurement = along.measure(strategy, epsilon=private.remaining)
         details = {"fan_out": strategy.branching}
-        return Outcome(measurement.estimate(), [measurement], details)
+        return Outcome.of(measurement, details)
 
     def _tree(self, along: Handle) -> WeightedTree:
         leaves = self.domain.size

@@ -194,7 +194,7 @@ class KMeans(Mechanism):
         What belongs to the nearest centre: each point, or each connected part of the
         policy as a whole, which keeps every record in its cluster. "best" takes parts
         under `Blocks` and points elsewhere.
-    size_share : number
+    share : number
         The part of each round spent on sizes; the rest goes to sums.
 
     Notes
@@ -241,7 +241,7 @@ class KMeans(Mechanism):
         rounds: int = 10,
         start: Any = None,
         assign: Assignment = "best",
-        size_share: Any = Fraction(1, 2),
+        share: Any = Fraction(1, 2),
     ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError(
@@ -251,7 +251,7 @@ class KMeans(Mechanism):
         super().__init__(policy, Identity(policy.domain), epsilon=epsilon)
         self.clusters = as_whole(clusters, "clusters", 1)
         self.rounds = as_whole(rounds, "rounds", 1)
-        self.size_share = as_share(size_share, "size_share")
+        self.share = as_share(share, "share")
         if assign not in get_args(Assignment):
             raise InputError(
                 f'assign must be "best", "points" or "parts"; received {assign!r}'
@@ -289,9 +289,7 @@ class KMeans(Mechanism):
         for done in range(self.rounds):
             last = done == self.rounds - 1
             epsilon = private.remaining if last else self.epsilon / self.rounds
-            strategy = ClusterSums(
-                self.grid, centers, self.parts, size_share=self.size_share
-            )
+            strategy = ClusterSums(self.grid, centers, self.parts, share=self.share)
             measurement = private.measure(strategy, epsilon=epsilon)
             centers = strategy.moved_centers(measurement.noisy, measurement.scales)
             history.append(centers)

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_dense
@@ -28,8 +28,8 @@ class Laplace(Mechanism):
     Parameters
     ----------
     policy, workload, epsilon
-        See `Mechanism`. The workload changes the noise only with ``on="queries"``.
-    on : {"cells", "edges", "queries"}
+        See `Mechanism`. The workload changes the noise with "queries" only.
+    strategy : {"cells", "edges", "queries"}
         Where the noise goes: on the cells of the histogram; on the edges of the
         policy graph, each draw added to one end and taken from the other; or on each
         answer, with intervals for the declared queries alone.
@@ -72,32 +72,34 @@ class Laplace(Mechanism):
     cell_bytes = 96
 
     def __init__(
-        self, policy: Policy, workload: Workload, *, epsilon: Any, on: str = "cells"
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        epsilon: Any,
+        strategy: str = "cells",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if on not in ("cells", "edges", "queries"):
-            raise InputError(
-                f'on must be "cells", "edges" or "queries"; received {on!r}'
-            )
-        self.on = on
+        offered = ("cells", "edges", "queries")
+        self.strategy = as_choice(strategy, "strategy", offered)
 
     def _run(self, private: Handle) -> Outcome:
         strategy = self._strategy(private.policy)
         measurement = private.measure(strategy, epsilon=private.remaining)
-        return Outcome(measurement.estimate(), [measurement])
+        return Outcome.of(measurement)
 
     def _strategy(self, policy: Policy) -> LinearStrategy:
-        if self.on == "edges":
+        if self.strategy == "edges":
             return EdgeNoise.under(policy)
-        if self.on == "queries":
+        if self.strategy == "queries":
             return Answers.under(policy, self.workload)
         return Cells.under(policy)
 
     def _pieces(self) -> int:
-        if self.on == "edges":
+        if self.strategy == "edges":
             refuse_too_dense(self.policy.unconstrained)
             return self.policy.edge_count
-        if self.on == "queries":
+        if self.strategy == "queries":
             if isinstance(self.workload, Linear):
                 return int(self.workload.matrix.nnz)
             cells = min(self.workload.mean_cells(), float(self.domain.size))

@@ -42,10 +42,10 @@ class Matching(Mechanism):
     ----------
     policy, workload, epsilon
         See `Mechanism`. The workload decides between noise on buckets and on edges.
-    partition : "best", partitions.Matching or partitions.NoisySort
+    partition : "best", partitions.MatchingPairs or partitions.NoisySort
         How buckets are chosen; "best" compares every pair of up to 512 cells, and
         groups more cells by noisy counts.
-    partition_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for the partition's own default.
 
     Notes
@@ -88,30 +88,28 @@ class Matching(Mechanism):
         *,
         epsilon: Any,
         partition: (
-            Literal["best"] | partitions.Matching | partitions.NoisySort
+            Literal["best"] | partitions.MatchingPairs | partitions.NoisySort
         ) = "best",
-        partition_share: Any = None,
+        share: Any = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         if isinstance(partition, str) and partition == "best":
             partition = (
-                partitions.Matching()
+                partitions.MatchingPairs()
                 if self.domain.size <= MOST_CELLS
                 else partitions.NoisySort()
             )
-        if not isinstance(partition, partitions.Matching | partitions.NoisySort):
+        if not isinstance(partition, partitions.MatchingPairs | partitions.NoisySort):
             raise InputError(
-                'partition must be "best", partitions.Matching() or '
+                'partition must be "best", partitions.MatchingPairs() or '
                 f"partitions.NoisySort(); received {partition!r}. Transformed takes "
                 "other partitions"
             )
         self.partition = partition
-        self.partition_share = as_share(
-            partition_share, "partition_share", partition.default_share
-        )
+        self.share = as_share(share, "share", partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.partition_share * self.epsilon
+        share = self.share * self.epsilon
         price = mean_noise(self.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
         bucketed = private.coarsened(buckets)
@@ -122,7 +120,7 @@ class Matching(Mechanism):
             "buckets": buckets.count,
             "strategy": strategy.kind,
         }
-        return Outcome(measurement.estimate(), [measurement], details)
+        return Outcome.of(measurement, details)
 
     def _strategy(self, bucketed: Handle, epsilon: Fraction) -> LinearStrategy:
         """Put noise on buckets or on edges; this reads public facts only."""

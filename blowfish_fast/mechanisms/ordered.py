@@ -13,9 +13,10 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.policies import Policy
@@ -85,39 +86,26 @@ class Ordered(Mechanism):
         fit: Fit | None = "isotonic",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if self.domain.ndim != 1:
-            raise PolicyError(
-                "Ordered sums along one ordered attribute; this domain has "
-                f"{self.domain.ndim}. Project the policy onto one of them, or use "
-                "Laplace or Dawa on several"
-            )
-        if fit not in (None, "isotonic", "piecewise"):
-            raise InputError(
-                f'fit must be None, "isotonic" or "piecewise"; received {fit!r}'
-            )
+        self._require_one_attribute("sums along")
+        self.fit = as_choice(fit, "fit", (None, "isotonic", "piecewise"))
         if fit == "piecewise" and policy.has_bottom:
             raise InputError(
                 'fit="piecewise" runs between totals that are known exactly, and under '
                 f"this policy the total is private ({policy.neighbours}): reading it "
                 'would cost infinitely much. Use fit="isotonic"'
             )
-        self.fit = fit
 
     def _run(self, private: Handle) -> Outcome:
         strategy = PrefixSums(self.domain.size)
         measured = private.measure(strategy, epsilon=private.remaining)
-        linear = measured.estimate()
         if self.fit is None or private.dry_run:
-            return Outcome(linear, [measured])
+            return Outcome.of(measured)
         totals = strategy.totals(measured.noisy, measured.scales)
-        fitted = self._fitted(totals, measured)
-        return Outcome(np.diff(fitted, prepend=0.0), [measured], unfitted=linear)
-
-    def _fitted(self, totals: FloatArray, measured: Measurement) -> FloatArray:
-        known = measured.scales.exact
         if self.fit == "piecewise":
             totals = self._piecewise(totals, measured)
-        return kernels.isotonic_through(totals, known, 0.0, np.inf)
+        known = measured.scales.exact
+        fitted = kernels.isotonic_through(totals, known, 0.0, np.inf)
+        return Outcome.of(measured, fit=lambda linear: np.diff(fitted, prepend=0.0))
 
     def _piecewise(self, totals: FloatArray, measured: Measurement) -> FloatArray:
         """Fit each stretch between exact totals; a parameter costs ln(cells) variances.

@@ -7,17 +7,19 @@ monotone fit from ``kernels.isotonic_stretches``.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.validation import as_whole
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_choice, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import InputError, PolicyError
-from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Ranges, Workload
 
@@ -86,14 +88,8 @@ class OrderedHierarchical(Mechanism):
         fit: Literal["isotonic"] | None = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if self.domain.ndim != 1:
-            raise PolicyError(
-                "OrderedHierarchical sums along one ordered attribute; this domain has "
-                f"{self.domain.ndim}. Project the policy onto one of them, or use "
-                "Laplace or Dawa on several"
-            )
-        if fit not in (None, "isotonic"):
-            raise InputError(f'fit must be None or "isotonic"; received {fit!r}')
+        self._require_one_attribute("sums along")
+        self.fit = as_choice(fit, "fit", (None, "isotonic"))
         self.fan_out = (
             None
             if fan_out is None
@@ -101,7 +97,6 @@ class OrderedHierarchical(Mechanism):
                 fan_out, "fan_out", 2, way_out="None chooses it by predicted error"
             )
         )
-        self.fit = fit
 
     def _run(self, private: Handle) -> Outcome:
         strategy = planned_hierarchy(private.policy, self.fan_out)
@@ -111,20 +106,9 @@ class OrderedHierarchical(Mechanism):
             "block_edges": strategy.edges,
             "fan_outs": np.unique(strategy.fan_outs).tolist(),
         }
-        linear = measured.estimate()
-        if self.fit is None or private.dry_run:
-            return Outcome(linear, [measured], details)
-        # Least squares meets the exact totals up to rounding; the fit passes through
-        # them as published.
-        exact = measured.scales.exact[: strategy.blocks]
-        ends = strategy.edges[1:][exact] - 1
-        known = np.zeros(self.domain.size, dtype=np.bool_)
-        known[ends] = True
-        totals = np.cumsum(linear)
-        totals[ends] = measured.noisy[: strategy.blocks][exact]
-        fitted = kernels.isotonic_through(totals, known, 0.0, np.inf)
-        estimate = np.diff(fitted, prepend=0.0)
-        return Outcome(estimate, [measured], details, unfitted=linear)
+        fits = self.fit is not None and not private.dry_run
+        fit = partial(_increasing_totals, measured, strategy) if fits else None
+        return Outcome.of(measured, details, fit=fit)
 
     @classmethod
     def example(
@@ -133,3 +117,20 @@ class OrderedHierarchical(Mechanism):
         """Return the mechanism for a few ranges, with a step in the counts."""
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
         return mechanism, stepped(domain, 2, height=5)
+
+
+def _increasing_totals(
+    measured: Measurement, strategy: OrderedHierarchy, linear: FloatArray
+) -> FloatArray:
+    """Return the cells whose running totals never decrease and are closest.
+
+    Least squares meets the exact totals up to rounding; the fit passes through them as
+    published.
+    """
+    exact = measured.scales.exact[: strategy.blocks]
+    ends = strategy.edges[1:][exact] - 1
+    known = np.zeros(linear.size, dtype=np.bool_)
+    known[ends] = True
+    totals = np.cumsum(linear)
+    totals[ends] = measured.noisy[: strategy.blocks][exact]
+    return np.diff(kernels.isotonic_through(totals, known, 0.0, np.inf), prepend=0.0)

@@ -69,7 +69,7 @@ class Privelet(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         strategy = Haar(self.domain.shape)
         measurement = private.measure(strategy, epsilon=private.remaining)
-        return Outcome(measurement.estimate(), [measurement])
+        return Outcome.of(measurement)
 
     @classmethod
     def example(

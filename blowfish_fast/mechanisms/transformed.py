@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_share
+from blowfish_fast._support.validation import as_choice, as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import curve
@@ -154,9 +155,7 @@ class Transformed(Mechanism):
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         self.strategy = _checked_strategy(strategy, policy)
-        if fit not in ("best", None):
-            raise InputError(f'fit must be "best" or None; received {fit!r}')
-        self.fit = fit
+        self.fit = as_choice(fit, "fit", ("best", None))
         # On a line the fit finds the buckets by itself.
         self.smoothed = (
             isinstance(partition, str)
@@ -176,8 +175,7 @@ class Transformed(Mechanism):
         )
         if self.partition is None and share is not None:
             raise InputError(
-                "share needs a partition, and this mechanism has none; leave "
-                "it out"
+                "share needs a partition, and this mechanism has none; leave it out"
             )
         self.share: Fraction | None = None
         if self.partition is not None:
@@ -219,13 +217,9 @@ class Transformed(Mechanism):
         }
         if not buckets.are_single_cells:
             details["labels"] = buckets.labels
-        linear = measured.estimate()
-        if self.fit is None or private.dry_run:
-            return Outcome(linear, [measured], details)
-        fitted = self._fitted(private, measured, linear)
-        if fitted is linear:
-            return Outcome(linear, [measured], details)
-        return Outcome(fitted, [measured], details, unfitted=linear)
+        fits = self.fit is not None and not private.dry_run
+        fit = partial(self._fitted, private, measured) if fits else None
+        return Outcome.of(measured, details, fit=fit)
 
     def _over_cells(self, private: Handle) -> Chosen:
         """Choose among strategies over all cells, in their own order or on a curve."""
@@ -359,8 +353,8 @@ def _checked_strategy(strategy: Any, policy: Policy) -> Any:
         )
     if strategy == "h_theta" and policy.has_bottom:
         raise InputError(
-            'strategy="h_theta" reads the number of records, which is private under '
-            f"this policy ({policy.neighbours}); use ordered_hierarchical"
+            "h_theta reads the number of records, which is private under this policy "
+            f"({policy.neighbours}); use ordered_hierarchical"
         )
     if strategy == "edge_lines":
         grid_shape(policy.unconstrained)
@@ -381,9 +375,7 @@ def _is_line(policy: Policy) -> bool:
     if policy.domain.ndim != 1 or policy.has_bottom or not policy.has_moves:
         return False
     band = policy.unconstrained.bandwidth()
-    return band is not None and bool(
-        (band.far - np.arange(band.far.size)).max() <= 1
-    )
+    return band is not None and bool((band.far - np.arange(band.far.size)).max() <= 1)
 
 
 def _non_negative(private: Handle, linear: FloatArray) -> FloatArray:

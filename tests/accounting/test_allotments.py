@@ -136,7 +136,7 @@ def test_verify_notices_tampered_allotments(ledger, change):
 
 def test_what_no_edge_moves_is_exact_free_and_logged(ledger):
     everything = bf.workloads.Total(LINE)
-    exact = bf.Laplace(FULL, everything, epsilon=0.5, on="queries")
+    exact = bf.Laplace(FULL, everything, epsilon=0.5, strategy="queries")
     release = ledger.release(exact, COUNTS, request="how many")
     assert release.answer(everything) == pytest.approx([23.0])
     assert ledger.spent == 0
@@ -147,6 +147,8 @@ def test_what_no_edge_moves_is_exact_free_and_logged(ledger):
 def test_under_add_remove_the_total_is_not_free(tmp_path):
     policy = bf.policies.AddRemove(LINE)
     with bf.Ledger(tmp_path / "ledger", epsilon=1, policy=policy) as ledger:
-        total = bf.Laplace(policy, bf.workloads.Total(LINE), epsilon=0.5, on="queries")
+        total = bf.Laplace(
+            policy, bf.workloads.Total(LINE), epsilon=0.5, strategy="queries"
+        )
         ledger.release(total, COUNTS)
         assert ledger.spent == Fraction(1, 2)

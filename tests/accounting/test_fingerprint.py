@@ -92,7 +92,7 @@ def test_every_parameter_counts():
         bf.Dawa(FULL, ranges, epsilon=0.5),
         bf.Dawa(FULL, ranges, epsilon=0.5, partition=None),
         bf.Dawa(FULL, ranges, epsilon=0.5, partition=bf.partitions.LeastCost()),
-        bf.Dawa(FULL, ranges, epsilon=0.5, partition_share=0.3),
+        bf.Dawa(FULL, ranges, epsilon=0.5, share=0.3),
         bf.Dawa(FULL, ranges, epsilon=0.5, strategy="uniform"),
     ]
     assert len({question_digest(one) for one in questions}) == len(questions)

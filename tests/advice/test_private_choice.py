@@ -42,7 +42,7 @@ def calls(mechanism, counts):
     ],
 )
 def test_the_mechanism_of_the_nearest_shape_is_used(counts, shape, name):
-    release = chooser(choice_share="0.5").release(counts, rng=2)
+    release = chooser(share="0.5").release(counts, rng=2)
     assert release.details["resembles"] == shape
     assert release.details["chosen_mechanism"] == name
     assert release.guarantee.epsilon == 1
@@ -51,7 +51,7 @@ def test_the_mechanism_of_the_nearest_shape_is_used(counts, shape, name):
 
 
 def test_the_choice_and_the_release_share_epsilon():
-    outcome, account = calls(chooser(choice_share="0.2"), [0] * 31 + [1600])
+    outcome, account = calls(chooser(share="0.2"), [0] * 31 + [1600])
     assert outcome.details["chosen_mechanism"] == "laplace"
     assert [one.name for one in account.calls] == ["nearest_shape", "cells"]
     assert [one.epsilon for one in account.calls] == [Fraction(1, 5), Fraction(4, 5)]
@@ -83,8 +83,8 @@ def test_bad_settings_are_refused():
     full = bf.Laplace(bf.policies.Full(LINE), CELLS, epsilon=1)
     with pytest.raises(InputError, match="the candidate for spike"):
         chooser({"even": DAWA, "spike": full})
-    with pytest.raises(EpsilonError, match="choice_share"):
-        chooser(choice_share=1)
+    with pytest.raises(EpsilonError, match="share"):
+        chooser(share=1)
     with pytest.raises(InputError, match="the shapes have 5 cells"):
         ChosenPrivately(
             POLICY,

@@ -128,7 +128,10 @@ def test_pieces_of_other_queries():
 def test_sizes_and_no_data_decide():
     small, large = laplace().memory_needed(), laplace(bf.Domain(128)).memory_needed()
     assert large == 2 * small
-    assert laplace(on="edges").memory_needed() - small == memory.PIECE_BYTES * 63 * 32
+    assert (
+        laplace(strategy="edges").memory_needed() - small
+        == memory.PIECE_BYTES * 63 * 32
+    )
 
 
 def test_limits_of_container_and_system_are_read(tmp_path):

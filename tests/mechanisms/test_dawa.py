@@ -99,7 +99,7 @@ def test_grids_are_cut_into_rectangles_and_lines_into_intervals():
     asked = bf.workloads.Rectangles.random(grid, 50, rng=3)
     dawa = bf.Dawa(bf.policies.AddRemove(grid), asked, epsilon=5)
     assert isinstance(dawa.partition, DyadicRectangles)
-    assert dawa.partition_share == dawa.partition.default_share
+    assert dawa.share == dawa.partition.default_share
     assert dawa.partition.query_cells == asked.mean_cells()
     counts = np.kron([[0, 90], [40, 9]], np.ones((8, 8), int))
     release = dawa.release(counts, rng=1)
@@ -234,9 +234,9 @@ def test_seeded_releases_repeat():
         ({"strategy": "fast"}, InputError, "strategy must be"),
         ({"fit": "nice"}, InputError, "fit must be"),
         ({"fit": "shrink"}, InputError, "single cells"),
-        ({"partition_share": 0}, EpsilonError, "strictly between"),
-        ({"partition_share": 1}, EpsilonError, "strictly between"),
-        ({"partition": None, "partition_share": 0.5}, InputError, "needs a partition"),
+        ({"share": 0}, EpsilonError, "strictly between"),
+        ({"share": 1}, EpsilonError, "strictly between"),
+        ({"partition": None, "share": 0.5}, InputError, "needs a partition"),
         ({"epsilon": 0}, EpsilonError, "greater than 0"),
         ({"partition": DyadicRectangles()}, InputError, "Use DyadicTree"),
     ],

@@ -163,8 +163,8 @@ def test_the_budget_is_shared_by_the_rounds_and_charged_in_full():
 
 def test_half_of_a_round_goes_to_sizes_unless_stated():
     for share in (Fraction(1, 2), Fraction(1, 4)):
-        mechanism = bf.KMeans(Full(SMALL), 2, epsilon=1, rounds=1, size_share=share)
-        strategy = ClusterSums(mechanism.grid, mechanism.start, size_share=share)
+        mechanism = bf.KMeans(Full(SMALL), 2, epsilon=1, rounds=1, share=share)
+        strategy = ClusterSums(mechanism.grid, mechanism.start, share=share)
         scales = strategy.scales(Full(SMALL), Fraction(1))
         size, total = int(scales.rates[0]), int(scales.rates[-1])
         spent = 2 * size / (2 * size + total * 2 * mechanism.grid.radius)
@@ -283,8 +283,8 @@ def test_bad_input_is_refused_before_anything_is_drawn():
         bf.KMeans(Full(BOX), epsilon=1, rounds=0)
     with pytest.raises(InputError, match="assign must be"):
         bf.KMeans(Full(BOX), epsilon=1, assign="blocks")
-    with pytest.raises(EpsilonError, match="size_share"):
-        bf.KMeans(Full(BOX), epsilon=1, size_share=1)
+    with pytest.raises(EpsilonError, match="share"):
+        bf.KMeans(Full(BOX), epsilon=1, share=1)
     with pytest.raises(InputError, match="start must hold 4 centres"):
         bf.KMeans(Full(BOX), epsilon=1, start=[[1, 1]])
     with pytest.raises(InputError, match="start must lie in the box"):

@@ -104,7 +104,7 @@ def test_all_ranges_are_predicted_at_any_size():
 def test_bad_arguments_are_refused_before_anything_is_drawn():
     policy = bf.policies.AddRemove(LINE)
     with pytest.raises(InputError, match="on must be"):
-        bf.Laplace(policy, RANGES, epsilon=1, on="queries of mine")
+        bf.Laplace(policy, RANGES, epsilon=1, strategy="queries of mine")
     with pytest.raises(PolicyError, match="state the policy first"):
         bf.Laplace(RANGES, policy, epsilon=1)
     with pytest.raises(BlowfishError, match="state the workload second"):

@@ -8,12 +8,22 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
-from blowfish_fast.measure.selectors.partitions import LeastCost, Matching, NoisySort
+from blowfish_fast.measure.selectors.partitions import (
+    LeastCost,
+    MatchingPairs,
+    NoisySort,
+)
 
 LINE = bf.Domain(40)
 CELLS = bf.workloads.Identity(LINE)
 HEIGHTS = np.arange(40) * 7 % 4 * 300
-PARTITIONS = ["best", Matching(), Matching(6), Matching(rounds=3), NoisySort()]
+PARTITIONS = [
+    "best",
+    MatchingPairs(),
+    MatchingPairs(6),
+    MatchingPairs(rounds=3),
+    NoisySort(),
+]
 POLICIES = [bf.policies.AddRemove, bf.policies.Full, bf.policies.Line]
 
 
@@ -31,13 +41,13 @@ def test_every_variant_finds_the_heights(policy, partition):
 
 
 def test_the_default_partition_depends_on_the_number_of_cells():
-    for cells, kind in ((512, Matching), (513, NoisySort)):
+    for cells, kind in ((512, MatchingPairs), (513, NoisySort)):
         line = bf.Domain(cells)
         matching = bf.mechanisms.Matching(
             bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
         )
         assert isinstance(matching.partition, kind)
-        assert matching.partition_share == kind().default_share
+        assert matching.share == kind().default_share
 
 
 def test_large_domains_work():
@@ -57,7 +67,7 @@ def test_every_policy_is_served_and_public_totals_stay_exact(shape):
     counts = np.arange(domain.size).reshape(domain.shape) % 3 * 50
     workload = bf.workloads.Identity(domain)
     for policy in policy_families(domain).values():
-        for partition in (Matching(), Matching(2, rounds=2), NoisySort()):
+        for partition in (MatchingPairs(), MatchingPairs(2, rounds=2), NoisySort()):
             matching = bf.mechanisms.Matching(
                 policy, workload, epsilon="0.5", partition=partition
             )
@@ -78,7 +88,7 @@ def test_noise_goes_where_the_queries_feel_less():
     for policy in (bf.policies.Line, bf.policies.Full, bf.policies.AddRemove):
         # Contiguous pairs collapse a line to a line, where edges are few.
         matching = bf.mechanisms.Matching(
-            policy(LINE), CELLS, epsilon=1, partition=Matching(1)
+            policy(LINE), CELLS, epsilon=1, partition=MatchingPairs(1)
         )
         used[policy] = matching.release(HEIGHTS, rng=1).details["strategy"]
     assert used == {
@@ -120,7 +130,7 @@ def test_queries_too_many_to_follow_leave_the_noise_on_buckets(monkeypatch):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("partition", [Matching(), NoisySort()])
+@pytest.mark.parametrize("partition", [MatchingPairs(), NoisySort()])
 def test_intervals_cover_the_bucketed_truth(policy, partition):
     matching = bf.mechanisms.Matching(
         policy(LINE), CELLS, epsilon=1, partition=partition
@@ -178,8 +188,8 @@ def test_seeded_releases_repeat_and_unseeded_ones_are_private():
         ({"partition": "good"}, InputError, "partition must be"),
         ({"partition": LeastCost()}, InputError, "Transformed takes"),
         ({"partition": None}, InputError, "partition must be"),
-        ({"partition_share": 0}, EpsilonError, "strictly between"),
-        ({"partition_share": 1}, EpsilonError, "strictly between"),
+        ({"share": 0}, EpsilonError, "strictly between"),
+        ({"share": 1}, EpsilonError, "strictly between"),
         ({"epsilon": 0}, EpsilonError, "greater than 0"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import InputError, PolicyError, PrivacyError
+from blowfish_fast.errors import DomainError, InputError, PrivacyError
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import PrefixSums
 
@@ -185,5 +185,5 @@ def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="fit must be"):
         bf.Ordered(POLICIES["line"], RANGES, epsilon=1, fit="monotone")
     grid = bf.Domain((4, 4))
-    with pytest.raises(PolicyError, match="one ordered attribute"):
+    with pytest.raises(DomainError, match="one ordered attribute"):
         bf.Ordered(bf.policies.Full(grid), bf.workloads.Identity(grid), epsilon=1)

@@ -10,7 +10,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit.measurements import edge_cost
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import OrderedHierarchy
@@ -208,7 +208,7 @@ def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="fit must be"):
         bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=1, fit="piecewise")
     grid = bf.Domain((4, 4))
-    with pytest.raises(PolicyError, match="one ordered attribute"):
+    with pytest.raises(DomainError, match="one ordered attribute"):
         bf.mechanisms.OrderedHierarchical(
             bf.policies.Full(grid), bf.workloads.Identity(grid), epsilon=1
         )

@@ -16,7 +16,7 @@ from blowfish_fast.measure.handle import Account
 from blowfish_fast.measure.noise import laplace_mean_size
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
-from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import NoisySort
 from blowfish_fast.measure.strategies import Explicit
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, mean_difference_size
@@ -28,7 +28,14 @@ LINE = bf.Domain(24)
 CELLS = bf.workloads.Identity(LINE)
 RANGES = bf.workloads.Ranges.random(LINE, 20, rng=1)
 STEPS = np.repeat([2, 30, 0, 9], 6)
-PARTITIONS = [LeastCost(), DyadicTree(), Matching(), Matching(2), NoisySort(), None]
+PARTITIONS = [
+    LeastCost(),
+    DyadicTree(),
+    MatchingPairs(),
+    MatchingPairs(2),
+    NoisySort(),
+    None,
+]
 GRAPHS = {
     "line": bf.policies.Line(LINE),
     "threshold": bf.policies.Threshold(LINE, 3),
@@ -289,7 +296,7 @@ def test_shares_are_spent_as_stated():
     for partition, share in (
         (LeastCost(), "1/2"),
         (DyadicTree(), "1/4"),
-        (Matching(2), str(Matching(2).default_share)),
+        (MatchingPairs(2), str(MatchingPairs(2).default_share)),
         (Fixed(np.arange(24)), "1/10"),
     ):
         mechanism = bf.Transformed(
@@ -301,9 +308,9 @@ def test_shares_are_spent_as_stated():
         assert account.spent == 1
     assert set(SHARES) == {"dyadic_tree", "least_cost", "noisy_sort"}
     half = bf.Transformed(
-        GRAPHS["full"], CELLS, epsilon=1, partition=DyadicTree(), partition_share=0.5
+        GRAPHS["full"], CELLS, epsilon=1, partition=DyadicTree(), share=0.5
     )
-    assert str(half.partition_share) == "1/2"
+    assert str(half.share) == "1/2"
 
 
 def test_rectangles_on_a_grid_need_no_buckets_when_records_are_many():
@@ -352,8 +359,8 @@ def test_what_cannot_be_done_is_refused():
         ({"partition": "worst"}, "partition must be"),
         ({"strategy": "worst"}, "strategy must be one of"),
         ({"fit": "worst"}, "fit must be"),
-        ({"partition": None, "partition_share": 0.5}, "needs a partition"),
-        ({"partition_share": 0.5}, "needs a partition"),
+        ({"partition": None, "share": 0.5}, "needs a partition"),
+        ({"share": 0.5}, "needs a partition"),
         (
             {"partition": LeastCost(), "strategy": Explicit(np.eye(24))},
             "partition=None",

@@ -172,11 +172,11 @@ def broken_law(mechanism, selector, policy, pair, *, epsilon=4):
 
 def one_level():
     """P-HP with one level, which has nearly all of epsilon."""
-    return Bisection(1, stop_share=Fraction(1, 1000)).priced(1.0)
+    return Bisection(1, share=Fraction(1, 1000)).priced(1.0)
 
 
 def two_levels():
-    return Bisection(2, stop_share=Fraction(1, 1000)).priced(1.0)
+    return Bisection(2, share=Fraction(1, 1000)).priced(1.0)
 
 
 def one_border(largest):
@@ -216,7 +216,7 @@ def every_level_with_the_whole_share():
 
     def whole(self, cells, epsilon):
         for_split, for_number = right(self, cells, epsilon)
-        return self.levels(cells) * for_split, for_number
+        return self.levels_over(cells) * for_split, for_number
 
     with patch.object(Bisection, "rates", whole):
         yield

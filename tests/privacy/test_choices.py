@@ -35,7 +35,7 @@ from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort
-from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from tests.reference.constraints import neighbours
 from tests.reference.dyadic_partition import intended_law
 
@@ -91,7 +91,7 @@ def test_steering_leaves_the_sampler_as_it_was():
 
 def test_a_selector_with_noise_of_its_own_has_no_tree():
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
-    for selector in (LeastCost(), Matching()):
+    for selector in (LeastCost(), MatchingPairs()):
         assert exact_law(selector, STEP, **case) is None
         rng = Randomness(0)
         assert sampled_choices(selector, STEP, samples=9, rng=rng, **case) is None
@@ -187,7 +187,7 @@ def test_there_are_ten_pairings_of_four_cells():
 
 
 def test_the_twin_of_matching_follows_its_law():
-    matching = Matching().priced(4.0)
+    matching = MatchingPairs().priced(4.0)
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
     twin = chosen_matchings(matching, STEP, samples=40_000, rng=Randomness(3), **case)
     real = Counter(
@@ -209,17 +209,17 @@ def test_the_twin_of_matching_follows_its_law():
 
 def test_matchings_are_the_cheapest():
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1), "runs": 40}
-    assert inexact_matchings(Matching().priced(4.0), STEP, **case) == 0
+    assert inexact_matchings(MatchingPairs().priced(4.0), STEP, **case) == 0
     with pytest.raises(SizeError, match="at most 6 cells"):
-        inexact_matchings(Matching(), np.arange(9), **case)
+        inexact_matchings(MatchingPairs(), np.arange(9), **case)
 
 
 def test_pairings_stay_inside_connected_parts():
     blocks = bf.policies.Blocks(LINE, [0, 0, 0, 1])
     case = {"policy": blocks, "epsilon": Fraction(1)}
-    assert inexact_matchings(Matching().priced(4.0), STEP, runs=20, **case) == 0
+    assert inexact_matchings(MatchingPairs().priced(4.0), STEP, runs=20, **case) == 0
     twin = chosen_matchings(
-        Matching().priced(4.0), STEP, samples=1000, rng=Randomness(3), **case
+        MatchingPairs().priced(4.0), STEP, samples=1000, rng=Randomness(3), **case
     )
     assert twin.max() == 3
 

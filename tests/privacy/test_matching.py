@@ -16,7 +16,7 @@ from blowfish_fast.audit import (
     strongest_evidence,
 )
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.partitions import Matching, NoisySort
+from blowfish_fast.measure.selectors.partitions import MatchingPairs, NoisySort
 from blowfish_fast.measure.selectors.partitions.base import record_distance
 from blowfish_fast.measure.selectors.partitions.noisy_sort import on_cells
 from tests.reference import matching_pairs as reference
@@ -77,24 +77,24 @@ def evidence(partition, policy, pair, epsilon=1, samples=SAMPLES, **planted):
 @pytest.mark.parametrize("price", [1.0, 8.0, 64.0])
 @pytest.mark.parametrize(("policy", "pair"), CASES)
 def test_the_choice_stays_within_epsilon(window, price, policy, pair):
-    assert evidence(Matching(window).priced(price), policy, pair) <= 1
+    assert evidence(MatchingPairs(window).priced(price), policy, pair) <= 1
 
 
 @pytest.mark.parametrize("epsilon", [1, 3])
 def test_the_noise_of_the_proof_is_hardly_too_much(epsilon):
-    partition = Matching().priced(64.0)
+    partition = MatchingPairs().priced(64.0)
     assert 0.4 < evidence(partition, ADD_REMOVE, REMOVED, epsilon) <= 1
 
 
 def test_halved_noise_is_caught():
-    partition = Matching().priced(64.0)
+    partition = MatchingPairs().priced(64.0)
     half = Fraction(1, 2)
     assert evidence(partition, ADD_REMOVE, REMOVED, 3, scale=half) > 1.2
 
 
 def test_a_forgotten_half_under_moves_is_caught():
     # A budget that `record_distance` did not divide is half the noise.
-    partition = Matching().priced(64.0)
+    partition = MatchingPairs().priced(64.0)
     assert evidence(partition, FULL, MOVED, 3) <= 1
     assert evidence(partition, FULL, MOVED, 3, scale=Fraction(1, 2)) > 1.2
 
@@ -102,7 +102,7 @@ def test_a_forgotten_half_under_moves_is_caught():
 def test_a_cell_alone_without_noise_is_caught():
     pair = (np.array([0, 5]), np.array([0, 6]))
     policy = bf.policies.AddRemove(bf.Domain(2))
-    partition = Matching().priced(5.0)
+    partition = MatchingPairs().priced(5.0)
     assert evidence(partition, policy, pair) <= 1
     assert evidence(partition, policy, pair, single=Fraction(1, 2**20)) > 1
 
@@ -124,7 +124,7 @@ def greedy_pair(unit):
 
 def test_a_greedy_matching_is_caught():
     policy = bf.policies.AddRemove(bf.Domain(6))
-    partition = Matching().priced(60.0)
+    partition = MatchingPairs().priced(60.0)
     pair = greedy_pair(3)
     settings = {"epsilon": 2, "samples": 40_000}
     assert evidence(partition, policy, pair, **settings) <= 1
@@ -146,7 +146,7 @@ def real_choices(partition, policy, counts, epsilon=1, first=0):
 @pytest.mark.parametrize("window", [None, 2])
 @pytest.mark.parametrize("policy", [ADD_REMOVE, FULL], ids=["added", "moved"])
 def test_real_choices_follow_the_law_of_the_twin(window, policy):
-    partition = Matching(window).priced(8.0)
+    partition = MatchingPairs(window).priced(8.0)
     counts = np.array([2, 7, 3, 0])
     noise = partition.noise(4, Fraction(1) / record_distance(policy), np.ones(4, int))
     costs = reference.noisy_costs(noise, counts, SAMPLES, Randomness(9), window)
@@ -162,7 +162,7 @@ def test_real_choices_follow_the_law_of_the_twin(window, policy):
 
 @pytest.mark.parametrize(("policy", "pair"), CASES)
 def test_repeated_rounds_stay_within_epsilon(policy, pair):
-    partition = Matching(2, rounds=2).priced(16.0)
+    partition = MatchingPairs(2, rounds=2).priced(16.0)
     sides = [
         real_choices(partition, policy, counts, 2, first)
         for counts, first in zip(pair, (0, CALLS), strict=True)
@@ -227,7 +227,7 @@ def test_groups_of_sorted_noisy_counts_stay_within_epsilon(policy, pair):
 
 
 @pytest.mark.parametrize("policy", [ADD_REMOVE, FULL], ids=["added", "moved"])
-@pytest.mark.parametrize("partition", [Matching(), NoisySort()])
+@pytest.mark.parametrize("partition", [MatchingPairs(), NoisySort()])
 def test_whole_releases_stay_within_epsilon(policy, partition):
     matching = bf.mechanisms.Matching(
         policy, bf.workloads.Identity(LINE), epsilon=1, partition=partition

@@ -49,7 +49,9 @@ def test_no_edge_costs_more_than_was_charged(name, shape, family):
 def test_noise_anywhere_pays_for_every_edge(on, shape, family):
     domain = bf.Domain(shape)
     policy = policy_families(domain)[family]
-    laplace = bf.Laplace(policy, bf.workloads.Identity(domain), epsilon="0.7", on=on)
+    laplace = bf.Laplace(
+        policy, bf.workloads.Identity(domain), epsilon="0.7", strategy=on
+    )
     counts = np.arange(domain.size).reshape(domain.shape)
     assert all(price.passed for price in audit_measurements(laplace, counts))
 

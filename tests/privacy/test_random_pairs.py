@@ -21,7 +21,7 @@ from blowfish_fast.audit.verdicts import _instances
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort
-from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -83,7 +83,7 @@ def test_choices_cost_no_more_than_was_charged(name, family):
         assert found.pairs == 60
 
 
-@pytest.mark.parametrize("kind", [LeastCost, Matching, NoisySort])
+@pytest.mark.parametrize("kind", [LeastCost, MatchingPairs, NoisySort])
 @pytest.mark.parametrize("family", ["add_remove", "full"])
 def test_noise_of_candidates_is_not_more_than_needed(kind, family):
     # The declared scales are tight, so an excess of five percent shows for certain.
@@ -103,7 +103,7 @@ def at_more(kind, excess=Fraction(105, 100)):
     return patch.object(kind, "noise", generous)
 
 
-@pytest.mark.parametrize("kind", [LeastCost, Matching, NoisySort])
+@pytest.mark.parametrize("kind", [LeastCost, MatchingPairs, NoisySort])
 def test_an_excess_of_five_percent_in_a_choice_is_caught(kind):
     policy = bf.policies.AddRemove(LINE)
     settings = {"pairs": 80, "generator": np.random.default_rng(2)}

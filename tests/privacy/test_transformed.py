@@ -200,7 +200,7 @@ def test_whole_releases_stay_within_epsilon(name, partition):
         FOUR,
         epsilon=1,
         partition=partition,
-        partition_share="0.5",
+        share="0.5",
         strategy="edge",
         fit=None,
     )

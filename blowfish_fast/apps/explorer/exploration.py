@@ -38,7 +38,7 @@ from blowfish_fast.workloads import Workload
 from .answers_given import Answer, answer_from, described_axes
 from .attributes import PolicySpec
 from .catalog import TableSpec
-from .engines import Engine
+from .engines import Database
 from .layout import Layout, lay_out
 from .prices import bought, check_affordable, remaining_for
 from .questions import Accuracy, Question, Spending, read_question
@@ -105,8 +105,8 @@ class Explorer:
     ----------
     table : TableSpec or mapping
         What is public about the table, and its policies.
-    engine : Engine, path, address or ibis backend
-        Where its records are; see `Engine.connect`.
+    engine : Database, path, address or ibis backend
+        Where its records are; see `Database.connect`.
     epsilon : number, optional
         The whole budget; left out when an existing ledger is opened.
     ledger : path or None
@@ -146,7 +146,7 @@ class Explorer:
         samples: int = SAMPLES,
     ) -> None:
         spec = None if table is None else as_table(table)
-        self.engine = Engine.connect(engine)
+        self.engine = Database.connect(engine)
         if spec is not None:
             self.engine.check(spec)
         self.ledger = Ledger(
@@ -403,7 +403,7 @@ class Explorer:
         workload = layout.workload(policy.domain)
         cost = asked.cost
         if float(sensitivity(policy, workload)) == 0.0:
-            exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, on="queries")
+            exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
             return Plan(layout, policy, workload, exact, Fraction(0), True, [])
         if isinstance(cost, Spending):
             chosen = bought(policy, workload, cost)

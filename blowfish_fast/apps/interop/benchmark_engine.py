@@ -34,7 +34,7 @@ class Engine:
         What must stay indistinguishable; always stated. `Engine.dpbench` states what
         these projects mean.
     options
-        Further arguments of the mechanism, such as ``partition_share=0.25``.
+        Further arguments of the mechanism, such as ``share=0.25``.
 
     Attributes
     ----------

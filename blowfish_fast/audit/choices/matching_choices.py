@@ -25,7 +25,7 @@ from blowfish_fast.measure.selectors.partitions.base import (
     record_distance,
 )
 from blowfish_fast.measure.selectors.partitions.matching_pairs import (
-    Matching,
+    MatchingPairs,
     pair_deviations,
 )
 from blowfish_fast.policies import Policy
@@ -76,7 +76,7 @@ def all_pairings(cells: tuple[int, ...]) -> Iterator[Pairing]:
 
 
 def all_groups(
-    partition: Matching, counts: IntArray, policy: Policy, epsilon: Fraction
+    partition: MatchingPairs, counts: IntArray, policy: Policy, epsilon: Fraction
 ) -> Groups:
     """Write out every group of the first round."""
     cells = counts.size
@@ -102,7 +102,7 @@ def all_groups(
 
 
 def candidates(
-    partition: Matching, counts: IntArray, policy: Policy, epsilon: Fraction
+    partition: MatchingPairs, counts: IntArray, policy: Policy, epsilon: Fraction
 ) -> Candidates:
     """Write out every group and every pairing of one round."""
     cells = counts.size
@@ -123,7 +123,7 @@ def candidates(
 
 
 def chosen_matchings(
-    partition: Matching,
+    partition: MatchingPairs,
     counts: IntArray,
     *,
     policy: Policy,
@@ -145,7 +145,7 @@ def chosen_matchings(
 
 
 def inexact_matchings(
-    partition: Matching,
+    partition: MatchingPairs,
     counts: IntArray,
     *,
     policy: Policy,

@@ -32,7 +32,7 @@ from blowfish_fast.audit.sampling.selections import Finding
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
-from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.policies import Policy
 
 from .choice_tree import Law, exact_law, public_key, sampled_choices
@@ -157,7 +157,7 @@ def audit_selector(
         found = _compared(case, pair, runs, seed + 1, _one_by_one)
         evidence = counted_evidence(*found, confidence=confidence)
         yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
-    if isinstance(selector, Matching) and selector.window is None:
+    if isinstance(selector, MatchingPairs) and selector.window is None:
         wrong = inexact_matchings(
             selector, pair.sides[0], policy=policy, epsilon=epsilon, runs=EXACT_RUNS
         )
@@ -344,6 +344,6 @@ def _sorted(
 
 TWINS: dict[type, Tally] = {
     LeastCost: _numbered(lambda *given, **named: least_cost_choices(*given, **named)),
-    Matching: _numbered(lambda *given, **named: chosen_matchings(*given, **named)),
+    MatchingPairs: _numbered(lambda *given, **named: chosen_matchings(*given, **named)),
 }
 """Plain twins of selectors that draw noise of their own."""

@@ -29,7 +29,7 @@ from blowfish_fast.audit.sampling.noise_batches import _draws_to_rows
 from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
-from blowfish_fast.measure.selectors.partitions.matching_pairs import Matching
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
 from blowfish_fast.policies import ABSENT, Policy
 
@@ -223,7 +223,7 @@ def _least_cost(selector: LeastCost, policy: Policy, epsilon: Fraction) -> Cost:
     return _between(costs)
 
 
-def _matching(selector: Matching, policy: Policy, epsilon: Fraction) -> Cost:
+def _matching(selector: MatchingPairs, policy: Policy, epsilon: Fraction) -> Cost:
     def costs(counts: IntArray) -> tuple[Any, list[Fraction]]:
         offered = all_groups(selector, counts, policy, epsilon)
         return offered.costs, offered.scales
@@ -247,7 +247,7 @@ def _cell_price(noise: CellNoise | None) -> Cost:
 
 DECLARED: dict[type, Callable[[Any, Policy, Fraction], Cost]] = {
     LeastCost: _least_cost,
-    Matching: _matching,
+    MatchingPairs: _matching,
 }
 """Choices that draw noise of their own, and what their noise pays for."""
 
@@ -260,7 +260,7 @@ def _draws_otherwise(
     rng = WatchedRandomness(0, diary)
     selector.select(pair.sides[0], policy=policy, epsilon=epsilon, rng=rng)
     declared: set[Fraction] = set()
-    if isinstance(selector, Matching) and selector.rounds == 1:
+    if isinstance(selector, MatchingPairs) and selector.rounds == 1:
         declared.update(all_groups(selector, pair.sides[0], policy, epsilon).scales)
     elif (noise := noise_on_cells(selector, policy, epsilon)) is not None:
         declared.add(Fraction(noise.scales.unit, int(noise.scales.rates[0])))

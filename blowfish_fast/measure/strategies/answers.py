@@ -82,7 +82,7 @@ class Answers(LinearStrategy):
     >>> import blowfish_fast as bf
     >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 1], [4, 3])
     >>> policy = bf.policies.Full(bf.Domain(4))
-    >>> mechanism = bf.Laplace(policy, asked, epsilon=1, on="queries")
+    >>> mechanism = bf.Laplace(policy, asked, epsilon=1, strategy="queries")
     >>> kept = mechanism.release([4, 0, 2, 1], rng=1).measurements[0]
     >>> type(kept.strategy).__name__, kept.noisy.shape
     ('Answers', (2,))
@@ -106,14 +106,14 @@ class Answers(LinearStrategy):
         if matrix is None:
             raise SizeError(
                 "the queries cover more than 2^26 cells in all; noise on each answer "
-                'is meant for few queries. Use on="cells"'
+                'is meant for few queries. Use strategy="cells"'
             )
         whole = np.rint(matrix.data) == matrix.data
         if not (whole & (np.abs(matrix.data) < 2.0**53)).all():
             raise WorkloadError(
                 "noise on each answer needs whole-number coefficients below 2^53, so "
                 "that the answers are integers; scale and round the queries, or use "
-                'on="cells"'
+                'strategy="cells"'
             )
         made = cls(cells, matrix, _whole(sensitivity(policy, workload)))
         made._made_for = policy
@@ -221,7 +221,7 @@ class Answers(LinearStrategy):
         if asked is None or -1 in found:
             raise IntervalError(
                 "noise was put on the declared answers, so only those have intervals; "
-                'ask the declared workload, or release with on="cells"'
+                'ask the declared workload, or release with strategy="cells"'
             )
         return np.array(found, dtype=np.int64)
 

@@ -177,7 +177,7 @@ class ClusterSums(LinearStrategy):
     parts : (cells,) int64, optional
         Connected parts of the policy. If given, a whole part belongs to the centre
         nearest to the mean of its cells, so no record can leave its cluster.
-    size_share : Fraction
+    share : Fraction
         The part of epsilon that goes to sizes where both are measured.
     """
 
@@ -189,12 +189,12 @@ class ClusterSums(LinearStrategy):
         centers: FloatArray,
         parts: IntArray | None = None,
         *,
-        size_share: Fraction = Fraction(1, 2),
+        share: Fraction = Fraction(1, 2),
     ) -> None:
         self.grid = grid
         self.centers = centers
         self.parts = parts
-        self.size_share = size_share
+        self.share = share
 
     @property
     def clusters(self) -> int:
@@ -235,8 +235,8 @@ class ClusterSums(LinearStrategy):
 
     def weights(self) -> IntArray:
         """Share the price between sizes and sums, by what a move can change of each."""
-        sizes = float(self.size_share) / 2
-        sums = (1 - float(self.size_share)) / max(2 * self.grid.radius, 1)
+        sizes = float(self.share) / 2
+        sums = (1 - float(self.share)) / max(2 * self.grid.radius, 1)
         scale = 2**WEIGHT_BITS / max(sizes, sums)
         weights = np.empty(self.clusters * (1 + self.grid.axes), dtype=np.int64)
         weights[: self.clusters] = max(1, math.floor(sizes * scale))
@@ -359,7 +359,7 @@ class ClusterSums(LinearStrategy):
             "domain": self.grid.domain.to_dict(),
             "centers": self.centers,
             "parts": self.parts,
-            "size_share": str(self.size_share),
+            "share": str(self.share),
         }
 
     @classmethod
@@ -370,7 +370,7 @@ class ClusterSums(LinearStrategy):
             CellGrid(domain),
             np.asarray(data["centers"], dtype=np.float64),
             as_parts(data["parts"], domain.size),
-            size_share=as_share(data["size_share"], "size_share"),
+            share=as_share(data["share"], "share"),
         )
 
 

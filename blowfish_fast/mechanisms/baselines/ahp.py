@@ -32,7 +32,7 @@ class Ahp(Mechanism):
     threshold : float
         Noisy counts up to this many widths of their noise, times the logarithm of the
         number of cells, are taken for empty when clusters are formed.
-    partition_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of epsilon spent on the noisy counts that are clustered; by default 17/20,
         as in the paper.
 
@@ -76,21 +76,19 @@ class Ahp(Mechanism):
         *,
         epsilon: Any,
         threshold: float = 0.35,
-        partition_share: Any = None,
+        share: Any = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         self.partition = ThresholdedSort(threshold)
-        self.partition_share = as_share(
-            partition_share, "partition_share", self.partition.default_share
-        )
+        self.share = as_share(share, "share", self.partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.partition_share * self.epsilon
+        share = self.share * self.epsilon
         price = mean_noise(self.policy, self.epsilon - share)
         clusters = private.select(self.partition.priced(price), epsilon=share)
         measurement = bucket_counts(private, clusters)
         details = {"labels": clusters.labels, "buckets": clusters.count}
-        return Outcome(measurement.estimate(), [measurement], details)
+        return Outcome.of(measurement, details)
 
     @classmethod
     def example(

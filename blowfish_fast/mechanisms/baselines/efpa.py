@@ -16,7 +16,6 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DomainError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import KeptFrequencies
 from blowfish_fast.measure.strategies import Fourier
@@ -33,7 +32,7 @@ class Efpa(Mechanism):
     ----------
     policy, workload, epsilon
         See `Mechanism`. The workload changes nothing; one ordered attribute.
-    choice_share : number in (0, 1)
+    share : number in (0, 1)
         Part of epsilon spent on the number of frequencies kept.
 
     Notes
@@ -79,25 +78,21 @@ class Efpa(Mechanism):
         workload: Workload,
         *,
         epsilon: Any,
-        choice_share: Any = Fraction(1, 2),
+        share: Any = Fraction(1, 2),
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if self.domain.ndim != 1:
-            raise DomainError(
-                "Efpa transforms one ordered attribute; this domain has "
-                f"{self.domain.ndim}. Use Dawa or Privelet on several"
-            )
-        self.choice_share = as_share(choice_share, "choice_share")
+        self._require_one_attribute("transforms")
+        self.share = as_share(share, "share")
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.choice_share * self.epsilon
+        share = self.share * self.epsilon
         # Constraints make all noise larger by the group size.
         left = (self.epsilon - share) / self.policy.group_size
         noise = self._noise(private.policy, float(left))
         kept = private.select(KeptFrequencies(noise), epsilon=share)
         strategy = Fourier(self.domain.size, kept)
         measurement = private.measure(strategy, epsilon=private.remaining)
-        return Outcome(measurement.estimate(), [measurement], {"frequencies": kept})
+        return Outcome.of(measurement, {"frequencies": kept})
 
     def _noise(self, policy: Policy, epsilon: float) -> FloatArray:
         """Return about the L2 norm of the noise, for each number of frequencies."""

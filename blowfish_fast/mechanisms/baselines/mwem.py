@@ -52,7 +52,7 @@ class Mwem(Mechanism):
         Number of queries asked, fixed in advance; None for .72 times the cube root of
         epsilon times the number of records (public, or the noisy number that was
         bought), which served best on the benchmark data.
-    choice_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of each round spent on choosing the query; the rest goes to its answer.
         None for 1/2, or 2/5 where records are only added or removed, since answers say
         more there.
@@ -105,15 +105,15 @@ class Mwem(Mechanism):
         *,
         epsilon: Any,
         rounds: int | None = None,
-        choice_share: Any = None,
+        share: Any = None,
         passes: int = 100,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         self.rounds = None if rounds is None else as_whole(rounds, "rounds", 1)
-        self.choice_share = (
+        self.share = (
             (Fraction(1, 2) if policy.has_moves else Fraction(2, 5))
-            if choice_share is None
-            else as_share(choice_share, "choice_share")
+            if share is None
+            else as_share(share, "share")
         )
         self.passes = as_whole(passes, "passes", 1)
         self.selector = WorstQuery(workload)
@@ -129,9 +129,9 @@ class Mwem(Mechanism):
             each = budget * _round_share(done, rounds)
             answers = self.workload.answer(pieces.cells().reshape(self.domain.shape))
             selector = self.selector.against(answers, asked)
-            query = private.select(selector, epsilon=each * self.choice_share)
+            query = private.select(selector, epsilon=each * self.share)
             last = done == rounds - 1
-            epsilon = private.remaining if last else each * (1 - self.choice_share)
+            epsilon = private.remaining if last else each * (1 - self.share)
             rows, measured = _measured(private, self.selector.runs(query), epsilon)
             pieces.learn(rows, measured, self.passes)
             measurements.append(measured)

@@ -15,7 +15,6 @@ from blowfish_fast._support.validation import as_positive
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DomainError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
@@ -73,27 +72,21 @@ class NoiseFirst(Mechanism):
         self, policy: Policy, workload: Workload, *, epsilon: Any, price: float = 2.0
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if self.domain.ndim != 1:
-            raise DomainError(
-                "NoiseFirst merges neighbours along one ordered attribute; this domain "
-                f"has {self.domain.ndim}. Use Laplace or Dawa on several"
-            )
+        self._require_one_attribute("merges neighbours along")
         self.price = as_positive(price, "price")
 
     def _run(self, private: Handle) -> Outcome:
         strategy = Cells.under(private.policy)
         measurement = private.measure(strategy, epsilon=private.remaining)
-        linear = measurement.estimate()
         if private.dry_run:
-            return Outcome(linear, [measurement])
-        scales = measurement.scales
-        noisy = scales.measured
-        variance = float(scales.variances[noisy].max()) if noisy.any() else 0.0
-        edges = self._edges(linear, strategy.parts, self.price * variance)
-        buckets = Buckets(edges)
-        sums = np.add.reduceat(linear, edges[:-1])
-        details = {"edges": edges, "buckets": buckets.count}
-        return Outcome(buckets.expand(sums), [measurement], details, unfitted=linear)
+            return Outcome.of(measurement)
+        linear = measurement.estimate()
+        variances = measurement.scales.variances[measurement.scales.measured]
+        price = self.price * float(variances.max(initial=0.0))
+        buckets = Buckets(self._edges(linear, strategy.parts, price))
+        merged = buckets.expand(np.add.reduceat(linear, buckets.edges[:-1]))
+        details = {"edges": buckets.edges, "buckets": buckets.count}
+        return Outcome(merged, [measurement], details, unfitted=linear)
 
     def _edges(
         self, cells: FloatArray, parts: IntArray | None, price: float

@@ -12,7 +12,6 @@ from typing import Any, Self
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DomainError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import Bisection
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
@@ -38,9 +37,9 @@ class Php(Mechanism):
     ----------
     policy, workload, epsilon
         See `Mechanism`. The workload changes nothing; one ordered attribute.
-    depth : int, optional
+    levels : int, optional
         Levels of bisections; None for the binary logarithm of the number of cells.
-    partition_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of epsilon spent on the buckets; by default 3/10, which served better on
         the benchmark data than the paper's half.
 
@@ -81,27 +80,21 @@ class Php(Mechanism):
         workload: Workload,
         *,
         epsilon: Any,
-        depth: int | None = None,
-        partition_share: Any = None,
+        levels: int | None = None,
+        share: Any = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if self.domain.ndim != 1:
-            raise DomainError(
-                "Php bisects one ordered attribute; this domain has "
-                f"{self.domain.ndim}. Use Dawa on several"
-            )
-        self.partition = Bisection(depth, stop_share=STOP_SHARE)
-        self.partition_share = as_share(
-            partition_share, "partition_share", self.partition.default_share
-        )
+        self._require_one_attribute("bisects")
+        self.partition = Bisection(levels, share=STOP_SHARE)
+        self.share = as_share(share, "share", self.partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.partition_share * self.epsilon
+        share = self.share * self.epsilon
         price = PRICE * mean_noise(self.policy, self.epsilon - share)
         buckets = private.select(self.partition.priced(price), epsilon=share)
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
-        return Outcome(measurement.estimate(), [measurement], details)
+        return Outcome.of(measurement, details)
 
     @classmethod
     def example(

@@ -12,7 +12,6 @@ from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DomainError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import KBuckets
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
@@ -34,7 +33,7 @@ class StructureFirst(Mechanism):
     largest_count : int
         A public number at which counts are cut while the borders are drawn (the counts
         of the buckets are not cut). It must not be read off the data.
-    partition_share : number in (0, 1), optional
+    share : number in (0, 1), optional
         Part of epsilon spent on the buckets; by default 1/10.
 
     Notes
@@ -80,30 +79,24 @@ class StructureFirst(Mechanism):
         epsilon: Any,
         buckets: int | None = None,
         largest_count: int = 1000,
-        partition_share: Any = None,
+        share: Any = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if self.domain.ndim != 1:
-            raise DomainError(
-                "StructureFirst cuts one ordered attribute; this domain has "
-                f"{self.domain.ndim}. Use Dawa on several"
-            )
+        self._require_one_attribute("cuts")
         self.partition = KBuckets(
             None if buckets is None else as_whole(buckets, "buckets"),
             largest_count=as_whole(largest_count, "largest_count"),
         )
         # Refuses, before anything is charged, counts whose squares would overflow.
         kernels.squares_grid(self.domain.size, self.partition.largest_count)
-        self.partition_share = as_share(
-            partition_share, "partition_share", self.partition.default_share
-        )
+        self.share = as_share(share, "share", self.partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.partition_share * self.epsilon
+        share = self.share * self.epsilon
         buckets = private.select(self.partition, epsilon=share)
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
-        return Outcome(measurement.estimate(), [measurement], details)
+        return Outcome.of(measurement, details)
 
     @classmethod
     def example(

@@ -16,7 +16,6 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_positive, as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DataDependentError
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
@@ -32,10 +31,10 @@ from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
-TOTAL_SHARE = Fraction(1, 100)
+RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
 
-FIRST_SHARE = Fraction(2, 5)
+COARSE_SHARE = Fraction(2, 5)
 """Part of the rest that the coarse grid takes."""
 
 COARSER = 16.0
@@ -52,10 +51,10 @@ class AdaptiveGrid(Mechanism):
         does not change the noise.
     records : int, optional
         A public rough count of the records. None reads the number where the policy
-        makes it public, and buys it with `total_share` of epsilon where it does not.
-    total_share : number in (0, 1)
+        makes it public, and buys it with `records_share` of epsilon where it does not.
+    records_share : number in (0, 1)
         Part of epsilon that buys the number of records, if it must be bought.
-    first_share : number in (0, 1)
+    share : number in (0, 1)
         Part of the rest that the coarse grid takes.
     constant, fine_constant : number
         Records that a box should hold, times epsilon, in a uniform grid (the coarse
@@ -106,34 +105,33 @@ class AdaptiveGrid(Mechanism):
         *,
         epsilon: Any,
         records: int | None = None,
-        total_share: Any = TOTAL_SHARE,
-        first_share: Any = FIRST_SHARE,
+        records_share: Any = RECORDS_SHARE,
+        share: Any = COARSE_SHARE,
         constant: float = 20.0,
         fine_constant: float = 2.5,
         fewest_parts: int = 10,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         self.records = as_records(records)
-        self.total_share = as_share(total_share, "total_share")
-        self.first_share = as_share(first_share, "first_share")
+        self.records_share = as_share(records_share, "records_share")
+        self.share = as_share(share, "share")
         self.constant = as_positive(constant, "constant")
         self.fine_constant = as_positive(fine_constant, "fine_constant")
         self.fewest_parts = as_whole(fewest_parts, "fewest_parts", 1)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.total_share * self.epsilon
+        share = self.records_share * self.epsilon
         records, bought = rough_total(private, self.records, epsilon=share)
-        if private.dry_run:
-            raise DataDependentError(
-                "the finer grids follow the noisy counts of the coarse one, so their "
-                "error cannot be predicted; that of UniformGrid with records=... can be"
-            )
+        private.refuse_dry_run(
+            "the finer grids follow the noisy counts of the coarse one, so their "
+            "error cannot be predicted; that of UniformGrid with records=... can be"
+        )
         left = private.remaining
         parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
         coarse = _level(whole, whole.leaves, parts)
         first = private.coarsened(coarse.placed.buckets).measure(
-            _leaves_only(coarse.placed), epsilon=left * self.first_share
+            _leaves_only(coarse.placed), epsilon=left * self.share
         )
         fine = self._fine(private, coarse, first)
         second = private.coarsened(fine.placed.buckets).measure(
@@ -146,7 +144,7 @@ class AdaptiveGrid(Mechanism):
             "buckets": fine.placed.buckets.count,
             "records": records,
         }
-        return Outcome(both.estimate(), measurements, details, stacked=both)
+        return Outcome.of(both, details, measurements=measurements)
 
     def _coarse_parts(self, private: Handle, records: float) -> IntArray:
         return parts_per_axis(

@@ -16,7 +16,6 @@ from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DataDependentError
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions.kd_cells import Boxes
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
@@ -38,8 +37,8 @@ class HierarchicalKdTree(Mechanism):
     ----------
     policy, workload, epsilon
         See `Mechanism`. The workload changes nothing.
-    height : int, optional
-        Levels of the tree; each, and the counts of the leaves, get epsilon / (height +
+    levels : int, optional
+        Levels of the tree; each, and the counts of the leaves, get epsilon / (levels +
         1). None: as many as single cells would need, at most 13.
 
     Notes
@@ -49,7 +48,7 @@ class HierarchicalKdTree(Mechanism):
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: at each step 1 when a record is added or removed, 2 when it moves: the
         slabs of all boxes of a level do not overlap. Public totals are exact.
-    Error: the noise of the leaves at epsilon / (height + 1), known once they are, plus
+    Error: the noise of the leaves at epsilon / (levels + 1), known once they are, plus
         the deviation of their cells from the mean, which depends on the data.
     Complexity: O(n) per level, n cells.
     Source: [1]_, section 4.3, after [2]_; proof in
@@ -68,7 +67,7 @@ class HierarchicalKdTree(Mechanism):
     >>> grid = bf.Domain((16, 16))
     >>> asked = bf.workloads.Rectangles.random(grid, 100, rng=1)
     >>> policy = bf.policies.AddRemove(grid)
-    >>> tree = bf.mechanisms.HierarchicalKdTree(policy, asked, epsilon=1, height=3)
+    >>> tree = bf.mechanisms.HierarchicalKdTree(policy, asked, epsilon=1, levels=3)
     >>> tree.release([[50] * 8 + [0] * 8] * 16, rng=1).details["buckets"]
     8
     """
@@ -81,40 +80,33 @@ class HierarchicalKdTree(Mechanism):
         workload: Workload,
         *,
         epsilon: Any,
-        height: int | None = None,
+        levels: int | None = None,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if height is None:
-            height = min((self.domain.size - 1).bit_length(), DEEPEST)
-        self.height = as_whole(height, "height", 0, 64)
+        if levels is None:
+            levels = min((self.domain.size - 1).bit_length(), DEEPEST)
+        self.levels = as_whole(levels, "levels", 0, 64)
 
     def _run(self, private: Handle) -> Outcome:
-        if private.dry_run and self.height:
-            raise DataDependentError(
+        if self.levels:
+            private.refuse_dry_run(
                 "the medians of a hierarchical kd-tree are asked of the data, so its "
                 "error cannot be predicted before it is released"
             )
-        share = self.epsilon / (self.height + 1)
-        axes = self.domain.ndim
-        boxes = Boxes(
-            np.zeros((1, axes), dtype=np.int64), np.array([self.domain.shape])
-        )
+        share = self.epsilon / (self.levels + 1)
+        whole = np.array([self.domain.shape])
+        boxes = Boxes(np.zeros_like(whole), whole)
         measurements: list[Measurement] = []
-        for _ in range(self.height):
+        for _ in range(self.levels):
             axis = np.argmax(boxes.highs - boxes.lows, axis=1)
             slabs, edges = _slabs(boxes, axis)
-            measurement = self._counts_of(private, slabs, share)
-            measurements.append(measurement)
-            noisy = measurement.strategy.infer(measurement.noisy, measurement.scales)
+            measured = self._counts_of(private, slabs, share)
+            measurements.append(measured)
+            noisy = measured.strategy.infer(measured.noisy, measured.scales)
             boxes = _halves(boxes, axis, noisy, edges)
         leaves = self._counts_of(private, boxes, private.remaining)
-        measurements.append(leaves)
-        details = {
-            "buckets": len(boxes.lows),
-            "lows": boxes.lows,
-            "highs": boxes.highs,
-        }
-        return Outcome(leaves.estimate(), measurements, details, stacked=leaves)
+        details = {"buckets": len(boxes.lows), "lows": boxes.lows, "highs": boxes.highs}
+        return Outcome.of(leaves, details, measurements=[*measurements, leaves])
 
     def _counts_of(self, private: Handle, boxes: Boxes, epsilon: Any) -> Measurement:
         """Measure the records of boxes that cover the domain."""
@@ -127,7 +119,7 @@ class HierarchicalKdTree(Mechanism):
     ) -> tuple[Self, Histogram]:
         """Return the mechanism with two levels, with a step in the counts."""
         workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon, height=2)
+        mechanism = cls(policy, workload, epsilon=epsilon, levels=2)
         return mechanism, striped(domain, 4, height=9)
 
 

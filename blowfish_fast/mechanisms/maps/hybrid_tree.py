@@ -10,10 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Literal, Self
 
-from blowfish_fast._support.validation import as_share, as_whole
+from blowfish_fast._support.validation import as_choice, as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.medians import Medians
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
@@ -21,8 +20,6 @@ from blowfish_fast.measure.strategies.trees.node_tree import listed_edges
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
-
-Fit = Literal["prune"]
 
 MEDIAN_SHARE = Fraction(1, 20)
 """Part of epsilon for the medians; the paper's 3/10 served worse on four maps."""
@@ -39,9 +36,9 @@ class HybridTree(Mechanism):
     levels : int, optional
         Levels of private medians, each across the longest side of a box; None for one
         per attribute. Below them boxes are halved along all axes down to cells.
-    median_share : number in (0, 1)
+    share : number in (0, 1)
         Part of epsilon spent on the medians.
-    fit : {"prune", None}
+    fit : {"shrink", None}
         As for `QuadTree`: boxes with fewer records than five noise scales of a cell
         are taken as even, at no cost.
 
@@ -85,13 +82,11 @@ class HybridTree(Mechanism):
         *,
         epsilon: Any,
         levels: int | None = None,
-        median_share: Any = MEDIAN_SHARE,
-        fit: Fit | None = "prune",
+        share: Any = MEDIAN_SHARE,
+        fit: Literal["shrink"] | None = "shrink",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if fit not in (None, "prune"):
-            raise InputError(f'fit must be "prune" or None; received {fit!r}')
-        self.fit = fit
+        self.fit = as_choice(fit, "fit", ("shrink", None))
         self.levels = (
             self.domain.ndim
             if levels is None
@@ -103,11 +98,11 @@ class HybridTree(Mechanism):
                 way_out="A tree without medians is a QuadTree",
             )
         )
-        self.median_share = as_share(median_share, "median_share")
+        self.share = as_share(share, "share")
 
     def _run(self, private: Handle) -> Outcome:
         medians = Medians(self.domain.shape, self.levels)
-        boxes = private.select(medians, epsilon=self.median_share * self.epsilon)
+        boxes = private.select(medians, epsilon=self.share * self.epsilon)
         # Nothing holds on to the corners of the boxes while counts are measured.
         strategy, buckets = BoxTree(*boxes).quartered().counted(self.domain.shape)
         along = private.coarsened(buckets)
@@ -117,8 +112,8 @@ class HybridTree(Mechanism):
             "highs": boxes.highs,
             "boxes": strategy.parents.size,
         }
-        pruned = None if self.fit is None else pruned_cells(measurement)
-        return Outcome.fitted(measurement, details, pruned)
+        fit = None if self.fit is None else lambda _: pruned_cells(measurement)
+        return Outcome.of(measurement, details, fit=fit)
 
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0

@@ -8,24 +8,26 @@ Pieces: strategy ``strategies.cells`` twice, boxes from ``partitions.kd_cells`` 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_positive, as_share, as_whole
+from blowfish_fast._support.validation import as_choice, as_share, as_whole
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import DataDependentError, InputError
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.noise import laplace_mean_size
 from blowfish_fast.measure.selectors.partitions.kd_cells import (
+    RULES,
     Boxes,
-    Rule,
+    NoisyCells,
+    SplitRule,
     box_buckets,
-    default_depth,
-    paying_boxes,
-    uniform_boxes,
+    default_levels,
 )
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
@@ -34,7 +36,8 @@ from blowfish_fast.mechanisms.base import Mechanism, Outcome, striped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
-Inside = Literal["uniform", "least_squares", "shrink"]
+RuleName = Literal["gain", "or", "and", "uniformity"]
+Fit = Literal["shrink", "uniform"]
 
 LEAST_SHARE = Fraction(1, 1000)
 
@@ -46,29 +49,23 @@ class KdTree(Mechanism):
     ----------
     policy, workload, epsilon
         See `Mechanism`. The workload changes nothing.
-    rule : {"gain", "or", "and", "uniformity", None}
+    rule : {"gain", "or", "and", "uniformity", None}, GainRule or UniformityRule
         When a box is cut. "gain": at the best place of any axis, where rectangles gain
         more than a further count costs them. The others are those of the paper: across
         the longest side, at the median, where a box is uneven or crowded ("or", as
-        printed), both ("and"), or uneven ("uniformity", as its text says). None stops
-        after the noisy cells: the cell-based method, with all of epsilon.
-    cell_share : number between 0.001 and 0.999
+        printed), both ("and"), or uneven ("uniformity", as its text says).
+        `partitions.GainRule` and `partitions.UniformityRule` take thresholds of one's
+        own. None stops after the noisy cells: the cell-based method, with all of
+        epsilon.
+    share : number between 0.001 and 0.999
         Part of epsilon spent on the cells; half of it, as in the paper.
-    uniformity : float, optional
-        A box is uneven if its noisy cells deviate from their mean by this many times
-        what noise alone gives; None: by two standard deviations more than noise gives.
-    count : float
-        A box is crowded if it holds this part of the noisy total.
-    price : float
-        With "gain": cost of a further box, in variances of a fresh count.
-    caution : float
-        With "gain": how many times the contrast of noise alone is taken off.
-    depth : int, optional
-        Most cuts above a box; None for four times the depth of a balanced tree.
-    inside : {"uniform", "least_squares", "shrink"}
-        How the records of a box are spread over its cells: evenly; as the noisy cells
-        say, by least squares; or between the two, by the part of the deviations that
-        noise does not explain (a fit: intervals stay around least squares).
+    levels : int, optional
+        Most cuts above a box; None for four times those of a balanced tree.
+    fit : {"shrink", "uniform", None}
+        How the records of a box are spread over its cells. None: as the noisy cells
+        say, by least squares. "uniform": evenly. "shrink": between the two, by the part
+        of the deviations that noise does not explain; intervals stay around least
+        squares.
 
     Notes
     -----
@@ -115,96 +112,58 @@ class KdTree(Mechanism):
         workload: Workload,
         *,
         epsilon: Any,
-        rule: Rule | None = "gain",
-        cell_share: Any = Fraction(1, 2),
-        uniformity: float | None = None,
-        count: float = 0.01,
-        price: float = 0.8,
-        caution: float = 1.3,
-        depth: int | None = None,
-        inside: Inside = "shrink",
+        rule: RuleName | SplitRule | None = "gain",
+        share: Any = Fraction(1, 2),
+        levels: int | None = None,
+        fit: Fit | None = "shrink",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if rule not in (None, "gain", "or", "and", "uniformity"):
+        self.rule = _as_rule(rule)
+        self.fit = as_choice(fit, "fit", ("shrink", "uniform", None))
+        self.share = as_share(share, "share")
+        if not LEAST_SHARE <= self.share <= 1 - LEAST_SHARE:
             raise InputError(
-                'rule must be "gain", "or", "and", "uniformity" or None; received '
-                f"{rule!r}"
+                "share must lie between 0.001 and 0.999, so that both counts tell "
+                f"something; received {share!r}"
             )
-        if inside not in ("uniform", "least_squares", "shrink"):
-            raise InputError(
-                'inside must be "uniform", "least_squares" or "shrink"; received '
-                f"{inside!r}"
-            )
-        self.rule = rule
-        self.inside = inside
-        self.cell_share = as_share(cell_share, "cell_share")
-        if not LEAST_SHARE <= self.cell_share <= 1 - LEAST_SHARE:
-            raise InputError(
-                "cell_share must lie between 0.001 and 0.999, so that both counts tell "
-                f"something; received {cell_share!r}"
-            )
-        if uniformity is not None:
-            as_positive(uniformity, "uniformity")
-        self.uniformity = uniformity
-        self.count = as_positive(count, "count")
-        self.price = as_positive(price, "price")
-        self.caution = as_positive(caution, "caution")
-        if depth is None:
-            depth = default_depth(self.domain.size)
-        self.depth = as_whole(depth, "depth", 0, 2**16)
+        if levels is None:
+            levels = default_levels(self.domain.size)
+        self.levels = as_whole(levels, "levels", 0, 2**16)
 
     def _run(self, private: Handle) -> Outcome:
         strategy = Cells.under(private.policy)
         if self.rule is None:
             cells = private.measure(strategy, epsilon=private.remaining)
-            return Outcome(cells.estimate(), [cells])
-        if private.dry_run:
-            raise DataDependentError(
-                "the boxes of a kd-tree follow the noisy cells, so its error cannot be "
-                "predicted before it is released; rule=None can be"
-            )
-        cells = private.measure(strategy, epsilon=self.cell_share * self.epsilon)
-        width = float(cells.scales.widths[: self.domain.size].max(initial=0.0))
-        boxes = self._boxes(cells, width, private)
+            return Outcome.of(cells)
+        private.refuse_dry_run(
+            "the boxes of a kd-tree follow the noisy cells, so its error cannot be "
+            "predicted before it is released; rule=None can be"
+        )
+        cells = private.measure(strategy, epsilon=self.share * self.epsilon)
+        boxes = self._boxes(self.rule, cells, private)
         buckets = box_buckets(boxes, self.domain.shape, strategy.parts)
         fresh = bucket_counts(private, buckets)
-        both = stacked(cells, fresh, uniform=self.inside == "uniform")
-        linear = both.estimate()
-        details = {
-            "buckets": buckets.count,
-            "lows": boxes.lows,
-            "highs": boxes.highs,
-        }
-        if self.inside != "shrink":
-            return Outcome(linear, [cells, fresh], details, stacked=both)
-        fitted = _shrunk(linear, both, fresh.buckets.edges, width)
-        return Outcome(fitted, [cells, fresh], details, unfitted=linear, stacked=both)
-
-    def _boxes(self, cells: Measurement, width: float, private: Handle) -> Boxes:
-        """Build the tree on published values."""
-        noisy = cells.estimate().reshape(self.domain.shape)
-        if self.rule == "gain":
-            fresh = Cells(2).scales(
-                private.policy, private.remaining / self.policy.group_size
-            )
-            variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
-            return paying_boxes(
-                noisy,
-                width=width,
-                bucket_variance=variance,
-                price=self.price,
-                caution=self.caution,
-                depth=self.depth,
-            )
-        assert self.rule is not None
-        return uniform_boxes(
-            noisy,
-            width=width,
-            mode=self.rule,
-            uniformity=self.uniformity,
-            count=self.count,
-            depth=self.depth,
+        both = stacked(cells, fresh, uniform=self.fit == "uniform")
+        fit = partial(_shrink_boxes, fresh.buckets, self._width(cells))
+        details = {"buckets": buckets.count, "lows": boxes.lows, "highs": boxes.highs}
+        return Outcome.of(
+            both,
+            details,
+            fit=fit if self.fit == "shrink" else None,
+            measurements=[cells, fresh],
         )
+
+    def _width(self, cells: Measurement) -> float:
+        """Return the scale of the noise of a cell."""
+        return float(cells.scales.widths[: self.domain.size].max(initial=0.0))
+
+    def _boxes(self, rule: SplitRule, cells: Measurement, private: Handle) -> Boxes:
+        """Build the tree on published values."""
+        epsilon = private.remaining / self.policy.group_size
+        fresh = Cells(2).scales(private.policy, epsilon)
+        variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
+        noisy = cells.estimate().reshape(self.domain.shape)
+        return rule.boxes(NoisyCells(noisy, self._width(cells), variance), self.levels)
 
     @classmethod
     def example(
@@ -216,11 +175,19 @@ class KdTree(Mechanism):
         return mechanism, striped(domain, 4, height=9)
 
 
-def _shrunk(
-    linear: FloatArray, both: Measurement, edges: Any, width: float
-) -> FloatArray:
+def _as_rule(rule: Any) -> SplitRule | None:
+    found = RULES.get(rule) if isinstance(rule, str) else rule
+    if rule is None or (found is not None and hasattr(found, "boxes")):
+        return found
+    raise InputError(
+        'rule must be "gain", "or", "and", "uniformity", None, or a rule such as '
+        f"partitions.GainRule(price=0.5); received {rule!r}"
+    )
+
+
+def _shrink_boxes(boxes: Buckets, width: float, linear: FloatArray) -> FloatArray:
     """Draw the cells of each box to their mean, by the share of noise in deviations."""
-    order = both.buckets.order
+    order, edges = boxes.order, boxes.edges
     along = linear if order is None else linear[order]
     sizes = np.diff(edges)
     means = np.repeat(np.add.reduceat(along, edges[:-1]) / sizes, sizes)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
 from blowfish_fast.measure.strategies.trees.node_tree import listed_edges
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
-
-Fit = Literal["prune"]
 
 
 class QuadTree(Mechanism):
@@ -30,7 +28,7 @@ class QuadTree(Mechanism):
         See `Mechanism`; any number of ordered attributes of any length. A box is
         halved along all of them at once, sides of odd length at the ceiling. The
         workload does not change the noise.
-    fit : {"prune", None}
+    fit : {"shrink", None}
         What is done to the estimate afterwards, at no cost: boxes that hold fewer
         records than five noise scales of a cell are taken as even. On six maps with
         empty regions this divided the error by 1.3 to 7; None keeps the least-squares
@@ -75,12 +73,10 @@ class QuadTree(Mechanism):
         workload: Workload,
         *,
         epsilon: Any,
-        fit: Fit | None = "prune",
+        fit: Literal["shrink"] | None = "shrink",
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
-        if fit not in (None, "prune"):
-            raise InputError(f'fit must be "prune" or None; received {fit!r}')
-        self.fit = fit
+        self.fit = as_choice(fit, "fit", ("shrink", None))
 
     def _run(self, private: Handle) -> Outcome:
         shape = self.domain.shape
@@ -92,8 +88,8 @@ class QuadTree(Mechanism):
             "levels": (max(self.domain.shape) - 1).bit_length(),
             "boxes": strategy.parents.size,
         }
-        pruned = None if self.fit is None else pruned_cells(measurement)
-        return Outcome.fitted(measurement, details, pruned)
+        fit = None if self.fit is None else lambda _: pruned_cells(measurement)
+        return Outcome.of(measurement, details, fit=fit)
 
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0

@@ -29,7 +29,7 @@ from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
-TOTAL_SHARE = Fraction(1, 100)
+RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
 
 
@@ -43,8 +43,8 @@ class UniformGrid(Mechanism):
         does not change the noise.
     records : int, optional
         A public rough count of the records. None reads the number where the policy
-        makes it public, and buys it with `total_share` of epsilon where it does not.
-    total_share : number in (0, 1)
+        makes it public, and buys it with `records_share` of epsilon where it does not.
+    records_share : number in (0, 1)
         Part of epsilon that buys the number of records, if it must be bought.
     constant : number
         Records that a box should hold, times epsilon; the larger, the coarser.
@@ -90,16 +90,16 @@ class UniformGrid(Mechanism):
         *,
         epsilon: Any,
         records: int | None = None,
-        total_share: Any = TOTAL_SHARE,
+        records_share: Any = RECORDS_SHARE,
         constant: float = 10.0,
     ) -> None:
         super().__init__(policy, workload, epsilon=epsilon)
         self.records = as_records(records)
-        self.total_share = as_share(total_share, "total_share")
+        self.records_share = as_share(records_share, "records_share")
         self.constant = as_positive(constant, "constant")
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.total_share * self.epsilon
+        share = self.records_share * self.epsilon
         records, bought = rough_total(private, self.records, epsilon=share)
         epsilon = count_epsilon(self.policy, private.remaining)
         whole = BoxTree.whole(self.domain.shape)
@@ -113,7 +113,7 @@ class UniformGrid(Mechanism):
         measurements = [measurement] if bought is None else [bought, measurement]
         both = _single(measurements)
         details = {"parts": parts[0], "records": records}
-        return Outcome(both.estimate(), measurements, details, stacked=both)
+        return Outcome.of(both, details, measurements=measurements)
 
     def _pieces(self) -> int:
         return listed_edges(self.policy.unconstrained) or 0

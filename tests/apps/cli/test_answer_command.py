@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
         bf.policies.Full(people),
         bf.workloads.Marginals(people, ["sex"]),
         epsilon=1,
-        on="queries",
+        strategy="queries",
     )
     data = {
         "people": COUNTS,

@@ -91,9 +91,9 @@ def test_the_estimate_is_that_of_the_mechanism():
     line = bf.Domain(16)
     ranges = bf.workloads.Ranges(line, [0, 3], [4, 16])
     dawa = bf.Dawa(
-        bf.policies.AddRemove(line), ranges, epsilon=0.7, partition_share=0.25
+        bf.policies.AddRemove(line), ranges, epsilon=0.7, share=0.25
     )
-    engine = Engine.dpbench("dawa", partition_share=0.25)
+    engine = Engine.dpbench("dawa", share=0.25)
     expected = dawa.release(X, rng=5).estimate
     np.testing.assert_array_equal(engine.Run(ranges, X, 0.7, 5), expected)
     theirs = foreign_workload(

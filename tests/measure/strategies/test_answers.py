@@ -31,14 +31,14 @@ COUNTS = np.array([3, 1, 4, 1, 5, 9, 2, 6])
     ],
 )
 def test_the_price_is_the_sensitivity_of_the_workload(policy):
-    laplace = bf.Laplace(policy, RANGES, epsilon="0.4", on="queries")
+    laplace = bf.Laplace(policy, RANGES, epsilon="0.4", strategy="queries")
     for price in audit_measurements(laplace, COUNTS):
         assert price.passed, price
 
 
 def test_errors_are_those_of_one_draw_and_fall_with_sparser_policies():
-    full = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, on="queries")
-    line = bf.Laplace(bf.policies.Line(LINE), RANGES, epsilon=1, on="queries")
+    full = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries")
+    line = bf.Laplace(bf.policies.Line(LINE), RANGES, epsilon=1, strategy="queries")
     assert (full.expected_error() > line.expected_error()).all()
     truth = RANGES.answer(COUNTS)
     errors = [
@@ -51,7 +51,9 @@ def test_errors_are_those_of_one_draw_and_fall_with_sparser_policies():
 
 
 def test_the_histogram_fits_the_noisy_answers():
-    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1e6, on="queries")
+    laplace = bf.Laplace(
+        bf.policies.Full(LINE), RANGES, epsilon=1e6, strategy="queries"
+    )
     release = laplace.release(COUNTS)
     assert release.answer(RANGES) == pytest.approx(RANGES.answer(COUNTS), abs=1e-6)
     low, high = release.intervals(RANGES).T
@@ -59,7 +61,7 @@ def test_the_histogram_fits_the_noisy_answers():
 
 
 def test_only_declared_queries_have_intervals():
-    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, on="queries")
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries")
     release = laplace.release(COUNTS)
     with pytest.raises(IntervalError, match="only those have intervals"):
         release.intervals(bf.workloads.Identity(LINE))
@@ -70,22 +72,22 @@ def test_only_declared_queries_have_intervals():
 def test_fractional_coefficients_are_refused():
     halves = bf.workloads.Linear(LINE, np.full((1, 8), 0.5))
     with pytest.raises(WorkloadError, match="whole-number coefficients"):
-        bf.Laplace(bf.policies.Full(LINE), halves, epsilon=1, on="queries").release(
-            COUNTS
-        )
+        bf.Laplace(
+            bf.policies.Full(LINE), halves, epsilon=1, strategy="queries"
+        ).release(COUNTS)
 
 
 def test_queries_that_nothing_moves_are_exact():
     total = bf.workloads.Total(LINE)
     release = bf.Laplace(
-        bf.policies.Full(LINE), total, epsilon=1, on="queries"
+        bf.policies.Full(LINE), total, epsilon=1, strategy="queries"
     ).release(COUNTS)
     assert release.answer(total) == pytest.approx([31])
 
 
 def test_releases_survive_saving(tmp_path):
     release = bf.Laplace(
-        bf.policies.Full(LINE), RANGES, epsilon=1, on="queries"
+        bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries"
     ).release(COUNTS)
     release.save(tmp_path / "answers")
     again = bf.Release.load(tmp_path / "answers")
@@ -144,7 +146,9 @@ def test_spread_equals_the_projection_of_the_noise(workload):
 
 def test_intervals_after_the_fit_hold_their_part_of_the_noise():
     asked = bf.workloads.AllRanges(LINE)
-    laplace = bf.Laplace(bf.policies.AddRemove(LINE), asked, epsilon=2, on="queries")
+    laplace = bf.Laplace(
+        bf.policies.AddRemove(LINE), asked, epsilon=2, strategy="queries"
+    )
     truth = asked.answer(COUNTS)
     missed = np.zeros(truth.size)
     for seed in range(300):
@@ -154,7 +158,7 @@ def test_intervals_after_the_fit_hold_their_part_of_the_noise():
 
 
 def test_a_total_over_queries_that_were_not_declared_is_refused():
-    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, on="queries")
+    laplace = bf.Laplace(bf.policies.Full(LINE), RANGES, epsilon=1, strategy="queries")
     with pytest.raises(IntervalError, match="only those have intervals"):
         laplace.expected_total_error(bf.workloads.Identity(LINE))
 
@@ -180,7 +184,9 @@ def test_sums_of_large_weights_are_measured_and_cost_epsilon(weight):
     cost = strategy.cost(policy, scales)
     assert Fraction(999, 1000) < cost <= 1
     assert scales.widths[0] == pytest.approx(weight, rel=1e-3)
-    release = bf.Laplace(policy, asked, epsilon=1, on="queries").release(COUNTS, rng=1)
+    release = bf.Laplace(policy, asked, epsilon=1, strategy="queries").release(
+        COUNTS, rng=1
+    )
     low, high = release.intervals(asked)[0]
     assert low < asked.answer(COUNTS)[0] < high
     again = bf.Release.from_bytes(release.to_bytes())
@@ -189,7 +195,7 @@ def test_sums_of_large_weights_are_measured_and_cost_epsilon(weight):
 
 def test_noise_beyond_all_use_is_refused_not_published_as_nothing():
     asked = bf.workloads.Linear(LINE, [[10**13, *range(7)]])
-    laplace = bf.Laplace(bf.policies.Full(LINE), asked, epsilon=1, on="queries")
+    laplace = bf.Laplace(bf.policies.Full(LINE), asked, epsilon=1, strategy="queries")
     with pytest.raises(EpsilonError, match="raise epsilon, or ask in larger units"):
         laplace.release(COUNTS)
     with pytest.raises(WorkloadError, match="below 2\\^53"):

@@ -97,5 +97,5 @@ def test_bad_settings_are_refused():
     full = bf.policies.Full(LINE)
     with pytest.raises(InputError, match="threshold must be"):
         bf.mechanisms.Ahp(full, CELLS, epsilon=1, threshold=-1)
-    with pytest.raises(EpsilonError, match="partition_share"):
-        bf.mechanisms.Ahp(full, CELLS, epsilon=1, partition_share=1)
+    with pytest.raises(EpsilonError, match="share"):
+        bf.mechanisms.Ahp(full, CELLS, epsilon=1, share=1)

@@ -83,8 +83,8 @@ def test_releases_repeat_and_survive_a_file(tmp_path):
 
 def test_bad_settings_are_refused():
     full = bf.policies.Full(LINE)
-    with pytest.raises(EpsilonError, match="choice_share"):
-        bf.mechanisms.Efpa(full, RANGES, epsilon=1, choice_share=1)
+    with pytest.raises(EpsilonError, match="share"):
+        bf.mechanisms.Efpa(full, RANGES, epsilon=1, share=1)
     grid = bf.Domain((4, 4))
     with pytest.raises(DomainError, match="one ordered attribute"):
         bf.mechanisms.Efpa(

@@ -74,9 +74,7 @@ def test_the_total_is_public_under_full_and_bought_under_add_remove():
 @pytest.mark.parametrize("policy", POLICIES)
 def test_one_answer_costs_one_record_under_both_policies(policy):
     # Halving epsilon for moves would double these scales.
-    mwem = bf.mechanisms.Mwem(
-        policy(LINE), RANGES, epsilon=1, rounds=1, choice_share="0.5"
-    )
+    mwem = bf.mechanisms.Mwem(policy(LINE), RANGES, epsilon=1, rounds=1, share="0.5")
     outcome, account = calls(mwem, STEPS)
     granted = account.calls[-1].epsilon
     width = outcome.measurements[-1].scales.widths[0]
@@ -191,8 +189,8 @@ def test_bad_settings_are_refused():
     for name in ("rounds", "passes"):
         with pytest.raises(InputError, match=f"{name} must be at least 1"):
             bf.mechanisms.Mwem(full, RANGES, epsilon=1, **{name: 0})
-    with pytest.raises(EpsilonError, match="choice_share"):
-        bf.mechanisms.Mwem(full, RANGES, epsilon=1, choice_share=0)
+    with pytest.raises(EpsilonError, match="share"):
+        bf.mechanisms.Mwem(full, RANGES, epsilon=1, share=0)
     halves = bf.workloads.Linear(LINE, [[0.5] * 64])
     with pytest.raises(WorkloadError, match="whole coefficients"):
         bf.mechanisms.Mwem(full, halves, epsilon=1)

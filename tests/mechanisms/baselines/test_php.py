@@ -76,7 +76,7 @@ def test_extreme_data_and_epsilons_work(policy, epsilon):
 
 
 def test_releases_repeat_and_survive_a_file(tmp_path):
-    php = bf.mechanisms.Php(bf.policies.Full(LINE), RANGES, epsilon=0.5, depth=4)
+    php = bf.mechanisms.Php(bf.policies.Full(LINE), RANGES, epsilon=0.5, levels=4)
     one, two = php.release(STEPS, rng=9), php.release(STEPS, rng=9)
     assert (one.estimate == two.estimate).all()
     one.save(tmp_path / "php.release")
@@ -86,10 +86,10 @@ def test_releases_repeat_and_survive_a_file(tmp_path):
 
 def test_bad_settings_are_refused():
     full = bf.policies.Full(LINE)
-    with pytest.raises(InputError, match="depth must lie"):
-        bf.mechanisms.Php(full, RANGES, epsilon=1, depth=0)
-    with pytest.raises(EpsilonError, match="partition_share"):
-        bf.mechanisms.Php(full, RANGES, epsilon=1, partition_share=1)
+    with pytest.raises(InputError, match="levels must lie"):
+        bf.mechanisms.Php(full, RANGES, epsilon=1, levels=0)
+    with pytest.raises(EpsilonError, match="share"):
+        bf.mechanisms.Php(full, RANGES, epsilon=1, share=1)
     grid = bf.Domain((4, 4))
     with pytest.raises(DomainError, match="one ordered attribute"):
         bf.mechanisms.Php(

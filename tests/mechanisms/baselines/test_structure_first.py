@@ -87,8 +87,8 @@ def test_bad_settings_are_refused():
     for name in ("buckets", "largest_count"):
         with pytest.raises(InputError, match=f"{name} must be"):
             bf.mechanisms.StructureFirst(full, RANGES, epsilon=1, **{name: 0})
-    with pytest.raises(EpsilonError, match="partition_share"):
-        bf.mechanisms.StructureFirst(full, RANGES, epsilon=1, partition_share=1)
+    with pytest.raises(EpsilonError, match="share"):
+        bf.mechanisms.StructureFirst(full, RANGES, epsilon=1, share=1)
     grid = bf.Domain((4, 4))
     with pytest.raises(DomainError, match="one ordered attribute"):
         bf.mechanisms.StructureFirst(

@@ -69,7 +69,7 @@ def test_intervals_hold_given_the_boxes(policy):
 
 
 def test_every_step_is_charged():
-    mechanism = small(bf.policies.AddRemove, total_share="0.2", first_share="0.25")
+    mechanism = small(bf.policies.AddRemove, records_share="0.2", share="0.25")
     prices = audit_measurements(mechanism, COUNTS)
     charged = [price.charged for price in prices[:3]]
     assert charged == [Fraction(1, 10), Fraction(1, 10), Fraction(3, 10)]
@@ -144,7 +144,7 @@ def test_parameters_that_make_no_sense_are_refused():
         {"constant": 0},
         {"fine_constant": -1},
         {"fewest_parts": 0},
-        {"first_share": 1},
+        {"share": 1},
         {"records": "many"},
     ):
         with pytest.raises(InputError, match=next(iter(given))):

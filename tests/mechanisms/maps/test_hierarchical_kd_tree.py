@@ -25,7 +25,7 @@ def tree(policy=bf.policies.AddRemove, epsilon="0.6", **given):
 
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_levels_and_leaves_get_equal_parts(policy):
-    testimony = watch(tree(policy, height=5), COUNTS)
+    testimony = watch(tree(policy, levels=5), COUNTS)
     assert [call.epsilon for call in testimony.account.calls] == [Fraction(1, 10)] * 6
     widths = {
         float(step.result.scales.widths.max()).__round__(3)
@@ -35,7 +35,7 @@ def test_levels_and_leaves_get_equal_parts(policy):
 
 
 def test_cuts_are_medians_when_epsilon_is_large():
-    release = tree(epsilon=1000, height=2).release(COUNTS, rng=1)
+    release = tree(epsilon=1000, levels=2).release(COUNTS, rng=1)
     lows, highs = release.details["lows"], release.details["highs"]
     totals = [
         COUNTS[low[0] : high[0], low[1] : high[1]].sum()
@@ -46,31 +46,31 @@ def test_cuts_are_medians_when_epsilon_is_large():
 
 
 def test_single_cells_are_not_cut():
-    release = tree(epsilon=9, height=20).release(COUNTS, rng=1)
+    release = tree(epsilon=9, levels=20).release(COUNTS, rng=1)
     assert release.details["buckets"] <= GRID.size
     line = bf.Domain(1)
     one = bf.mechanisms.HierarchicalKdTree(
-        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1, height=3
+        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1, levels=3
     )
     assert one.release([5], rng=1).details["buckets"] == 1
 
 
 def test_the_default_height_reaches_cells_up_to_a_limit():
-    assert tree().height == 9
+    assert tree().levels == 9
     wide = bf.Domain((256, 256))
     policy = bf.policies.AddRemove(wide)
     asked = bf.workloads.Rectangles.random(wide, 4, rng=1)
-    assert bf.mechanisms.HierarchicalKdTree(policy, asked, epsilon=1).height == 13
+    assert bf.mechanisms.HierarchicalKdTree(policy, asked, epsilon=1).levels == 13
 
 
 def test_without_levels_there_is_one_count():
-    root = tree(height=0)
+    root = tree(levels=0)
     assert root.expected_error().shape == (40,)
     assert root.release(COUNTS, rng=1).details["buckets"] == 1
 
 
 def test_public_totals_are_exact_and_intervals_are_those_of_the_leaves():
-    release = tree(bf.policies.Full, height=4).release(COUNTS, rng=1)
+    release = tree(bf.policies.Full, levels=4).release(COUNTS, rng=1)
     assert release.estimate.sum() == pytest.approx(COUNTS.sum())
     assert release.intervals(ASKED).shape == (40, 2)
     assert len(release.measurements) == 1
@@ -81,7 +81,7 @@ def test_the_error_depends_on_the_data():
         tree().expected_error()
 
 
-@pytest.mark.parametrize("height", [-1, 65, 2.5])
-def test_refuses_bad_heights(height):
+@pytest.mark.parametrize("levels", [-1, 65, 2.5])
+def test_refuses_bad_levels(levels):
     with pytest.raises(InputError):
-        tree(height=height)
+        tree(levels=levels)

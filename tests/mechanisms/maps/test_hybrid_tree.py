@@ -66,7 +66,7 @@ def test_the_boxes_of_the_medians_are_told():
 
 def test_medians_and_counts_share_epsilon():
     mechanism = bf.mechanisms.HybridTree(
-        bf.policies.AddRemove(GRID), BOXES, epsilon="0.7", median_share="0.3"
+        bf.policies.AddRemove(GRID), BOXES, epsilon="0.7", share="0.3"
     )
     prices = audit_measurements(mechanism, COUNTS)
     assert prices[0].charged == Fraction(49, 100)
@@ -103,11 +103,9 @@ def test_levels_that_make_no_sense_are_refused(levels):
 
 
 def test_unknown_fits_and_shares_are_refused():
-    with pytest.raises(InputError, match="prune"):
+    with pytest.raises(InputError, match="shrink"):
         bf.mechanisms.HybridTree(
             bf.policies.AddRemove(GRID), BOXES, epsilon=1, fit="clip"
         )
-    with pytest.raises(InputError, match="median_share"):
-        bf.mechanisms.HybridTree(
-            bf.policies.AddRemove(GRID), BOXES, epsilon=1, median_share=1
-        )
+    with pytest.raises(InputError, match="share"):
+        bf.mechanisms.HybridTree(bf.policies.AddRemove(GRID), BOXES, epsilon=1, share=1)

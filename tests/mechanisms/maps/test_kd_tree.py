@@ -21,9 +21,9 @@ def tree(policy=bf.policies.AddRemove, epsilon="0.5", **given):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("inside", ["uniform", "least_squares", "shrink"])
-def test_every_rule_releases_what_was_asked(rule, inside):
-    release = tree(rule=rule, inside=inside).release(COUNTS, rng=1)
+@pytest.mark.parametrize("fit", ["uniform", None, "shrink"])
+def test_every_rule_releases_what_was_asked(rule, fit):
+    release = tree(rule=rule, fit=fit).release(COUNTS, rng=1)
     assert release.estimate.shape == (24, 32)
     assert release.guarantee.epsilon * 2 == 1
     assert release.details["lows"].shape == (release.details["buckets"], 2)
@@ -45,8 +45,8 @@ def test_boxes_follow_the_data():
 
 @pytest.mark.parametrize("policy", [bf.policies.Full, bf.policies.Attribute])
 def test_public_totals_stay_exact(policy):
-    for inside in ("uniform", "least_squares", "shrink"):
-        release = tree(policy, inside=inside).release(COUNTS, rng=3)
+    for fit in ("uniform", None, "shrink"):
+        release = tree(policy, fit=fit).release(COUNTS, rng=3)
         assert release.estimate.sum() == pytest.approx(COUNTS.sum())
 
 
@@ -74,15 +74,15 @@ def test_the_error_depends_on_the_data():
 
 
 def test_steps_share_epsilon():
-    release = tree(epsilon="0.7", cell_share="0.25").release(COUNTS, rng=1)
+    release = tree(epsilon="0.7", share="0.25").release(COUNTS, rng=1)
     (both,) = release.measurements
     cells, buckets = both.scales.widths[0], both.scales.widths[GRID.size]
     assert cells == pytest.approx(1 / (0.7 * 0.25), rel=1e-6)
     assert buckets == pytest.approx(1 / (0.7 * 0.75), rel=1e-6)
 
 
-def coverage(inside, truth_of):
-    mechanism, hit = tree(inside=inside, epsilon=2), []
+def coverage(fit, truth_of):
+    mechanism, hit = tree(fit=fit, epsilon=2), []
     for seed in range(40):
         release = mechanism.release(COUNTS, rng=seed)
         truth = ASKED.answer(truth_of(release))
@@ -92,7 +92,7 @@ def coverage(inside, truth_of):
 
 
 def test_least_squares_intervals_hold_the_true_answers():
-    assert coverage("least_squares", lambda release: COUNTS) >= 0.9
+    assert coverage(None, lambda release: COUNTS) >= 0.9
 
 
 def test_uniform_intervals_hold_the_answers_over_uniform_boxes():
@@ -108,8 +108,8 @@ def test_uniform_intervals_hold_the_answers_over_uniform_boxes():
 
 
 def test_shrinking_keeps_the_totals_of_the_boxes():
-    squares = tree(inside="least_squares").release(COUNTS, rng=1)
-    shrunk = tree(inside="shrink").release(COUNTS, rng=1)
+    squares = tree(fit=None).release(COUNTS, rng=1)
+    shrunk = tree(fit="shrink").release(COUNTS, rng=1)
     for low, high in zip(
         squares.details["lows"], squares.details["highs"], strict=True
     ):
@@ -165,13 +165,9 @@ def test_a_release_survives_its_file():
     "given_",
     [
         {"rule": "median"},
-        {"inside": "even"},
-        {"uniformity": 0},
-        {"count": -1},
-        {"price": float("nan")},
-        {"caution": 0},
-        {"depth": -1},
-        {"cell_share": "0.0001"},
+        {"fit": "even"},
+        {"levels": -1},
+        {"share": "0.0001"},
     ],
 )
 def test_refuses_bad_input(given_):
@@ -181,4 +177,4 @@ def test_refuses_bad_input(given_):
 
 def test_refuses_a_share_that_is_none():
     with pytest.raises(EpsilonError):
-        tree(cell_share=1)
+        tree(share=1)

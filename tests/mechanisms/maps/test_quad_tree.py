@@ -129,7 +129,7 @@ def test_a_release_is_a_function_of_its_seed():
 
 
 def test_unknown_fits_are_refused():
-    with pytest.raises(InputError, match="prune"):
+    with pytest.raises(InputError, match="shrink"):
         bf.mechanisms.QuadTree(
             bf.policies.AddRemove(GRID), BOXES, epsilon=1, fit="clip"
         )

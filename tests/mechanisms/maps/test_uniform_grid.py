@@ -51,7 +51,7 @@ def test_measured_error_is_the_predicted_one_and_intervals_hold(policy):
 
 def test_a_private_number_of_records_is_bought_and_used():
     mechanism = bf.mechanisms.UniformGrid(
-        bf.policies.AddRemove(GRID), BOXES, epsilon="0.5", total_share="0.2"
+        bf.policies.AddRemove(GRID), BOXES, epsilon="0.5", records_share="0.2"
     )
     prices = audit_measurements(mechanism, COUNTS)
     assert [price.charged for price in prices[:2]] == [Fraction(1, 10), Fraction(2, 5)]
@@ -114,5 +114,5 @@ def test_the_error_is_predicted_if_the_number_is_given():
         bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, records=-3)
     with pytest.raises(InputError, match="constant"):
         bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, constant=0)
-    with pytest.raises(InputError, match="total_share"):
-        bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, total_share=2)
+    with pytest.raises(InputError, match="records_share"):
+        bf.mechanisms.UniformGrid(policy, BOXES, epsilon=1, records_share=2)

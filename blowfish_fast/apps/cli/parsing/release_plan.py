@@ -218,7 +218,7 @@ def _made(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
         made: Mechanism = kind(facts.policy, facts.workload, epsilon=epsilon)
         return made
     if name == ON_QUERIES:
-        return Laplace(facts.policy, facts.workload, epsilon=epsilon, on="queries")
+        return Laplace(facts.policy, facts.workload, epsilon=epsilon, strategy="queries")
     for strategy in NAMES:
         if name == strategy:
             return Transformed(

@@ -7,8 +7,9 @@ from .bisection import Bisection
 from .dyadic_rectangles import DyadicRectangles
 from .dyadic_tree import DyadicTree
 from .k_buckets import KBuckets
+from .kd_cells import GainRule, UniformityRule
 from .least_cost import LeastCost
-from .matching_pairs import Matching
+from .matching_pairs import MatchingPairs
 from .noisy_sort import NoisySort
 from .partition_quality import cost_bound, partition_cost
 from .thresholded_sort import ThresholdedSort
@@ -17,12 +18,14 @@ __all__ = [
     "Bisection",
     "DyadicRectangles",
     "DyadicTree",
+    "GainRule",
     "KBuckets",
     "LeastCost",
-    "Matching",
+    "MatchingPairs",
     "NoisySort",
     "Partition",
     "ThresholdedSort",
+    "UniformityRule",
     "cost_bound",
     "partition_cost",
 ]

@@ -40,9 +40,9 @@ class Bisection(Partition):
 
     Parameters
     ----------
-    depth : int, optional
+    levels : int, optional
         Levels of cuts; None for the binary logarithm of the number of cells.
-    stop_share : number in (0, 1)
+    share : number in (0, 1)
         Part of the partition's epsilon that decides how many cuts are kept; the rest
         is shared evenly by the levels.
 
@@ -69,7 +69,7 @@ class Bisection(Partition):
     >>> line = bf.Domain(32)
     >>> steps = [0] * 8 + [500] * 8 + [20] * 8 + [900] * 8
     >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
-    >>> mechanism = bf.Dawa(policy, asked, epsilon=200, partition=Bisection(depth=2))
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=200, partition=Bisection(levels=2))
     >>> mechanism.release(steps, rng=1).details["edges"].tolist()
     [0, 8, 24, 25, 32]
     """
@@ -77,16 +77,16 @@ class Bisection(Partition):
     name = "bisection"
 
     def __init__(
-        self, depth: int | None = None, *, stop_share: Fraction = Fraction(1, 2)
+        self, levels: int | None = None, *, share: Fraction = Fraction(1, 2)
     ) -> None:
-        if depth is not None and not 1 <= depth <= 64:
-            raise InputError(f"depth must lie between 1 and 64; received {depth!r}")
-        if not 0 < stop_share < 1:
+        if levels is not None and not 1 <= levels <= 64:
+            raise InputError(f"levels must lie between 1 and 64; received {levels!r}")
+        if not 0 < share < 1:
             raise InputError(
-                f"stop_share must lie strictly between 0 and 1; received {stop_share!r}"
+                f"share must lie strictly between 0 and 1; received {share!r}"
             )
-        self.depth = depth
-        self.stop_share = Fraction(stop_share)
+        self.levels = levels
+        self.share = Fraction(share)
 
     @property
     def default_share(self) -> Fraction:
@@ -98,13 +98,13 @@ class Bisection(Partition):
 
         `epsilon` is the budget when one record is added or removed.
         """
-        for_number = self.stop_share * epsilon
-        for_level = (epsilon - for_number) / self.levels(cells)
+        for_number = self.share * epsilon
+        for_level = (epsilon - for_number) / self.levels_over(cells)
         return for_level / (2 * SENSITIVITY), for_number / (2 * SENSITIVITY)
 
-    def levels(self, cells: int) -> int:
+    def levels_over(self, cells: int) -> int:
         """Return the number of levels on so many cells."""
-        return self.depth or max((cells - 1).bit_length(), 1)
+        return self.levels or max((cells - 1).bit_length(), 1)
 
     def select(
         self,
@@ -125,7 +125,7 @@ class Bisection(Partition):
         cuts, costs = _level_by_level(
             np.minimum(counts, cap),
             rng.stream(),
-            levels=self.levels(cells),
+            levels=self.levels_over(cells),
             rate=for_split / 2**bits,
             price=price,
             bits=bits,

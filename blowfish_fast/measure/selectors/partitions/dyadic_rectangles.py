@@ -163,6 +163,6 @@ class DyadicRectangles(Partition):
             raise EpsilonError(
                 f"choosing a partition of {shape[0]:,} x {shape[1]:,} cells needs more "
                 f"than {float(2 * slack):.2g} of epsilon for the sampler's rounding; "
-                f"it was given {float(epsilon):.2g}. Raise epsilon or partition_share"
+                f"it was given {float(epsilon):.2g}. Raise epsilon or share"
             )
         return epsilon - slack

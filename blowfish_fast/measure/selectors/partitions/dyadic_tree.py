@@ -131,6 +131,6 @@ class DyadicTree(Partition):
             raise EpsilonError(
                 f"choosing a partition of {cells:,} cells needs more than "
                 f"{float(2 * slack):.2g} of epsilon for the sampler's rounding; it was "
-                f"given {float(epsilon):.2g}. Raise epsilon or partition_share"
+                f"given {float(epsilon):.2g}. Raise epsilon or share"
             )
         return epsilon - slack

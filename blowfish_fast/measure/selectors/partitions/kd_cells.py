@@ -1,6 +1,6 @@
 """Buckets of a kd-tree over cells that are noisy already.
 
-Plain functions, not selectors: they read published values and public facts only, so
+Rules and functions, not selectors: they read published values and public facts only, so
 they cost nothing and need no policy. `kernels.kd_gain` and `kernels.kd_split` build the
 tree; what is decided here is when a box is uneven or crowded, given the noise in it.
 """
@@ -8,16 +8,19 @@ tree; what is decided here is when a box is uneven or crowded, given the noise i
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_positive
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.noise import laplace_mean_size, laplace_variance
 
-Rule = Literal["gain", "or", "and", "uniformity"]
+Thresholds = Literal["or", "and", "uniformity"]
 
 SIGNIFICANT = 2.0
 """Standard deviations of noise by which an uneven box must exceed what noise gives."""
@@ -30,89 +33,135 @@ class Boxes(NamedTuple):
     highs: IntArray
 
 
-def default_depth(cells: int) -> int:
-    """Return how deep a tree over so many cells may be: four times a balanced one."""
-    return 4 * max(cells.bit_length(), 1)
+class NoisyCells(NamedTuple):
+    """What the rules read: published counts and the noise in them.
 
-
-def paying_boxes(
-    cells: FloatArray,
-    *,
-    width: float,
-    bucket_variance: float,
-    price: float,
-    caution: float,
-    depth: int,
-) -> Boxes:
-    """Return boxes whose cuts gain more than the noise of another count.
-
-    Parameters
-    ----------
-    cells : float64 of the domain's shape
-        Noisy counts.
-    width : float
-        Scale of their noise; 0 for none.
-    bucket_variance : float
-        Variance of a fresh count.
-    price : float
-        Price of a box, in variances of a fresh count.
-    caution, depth
-        See `kernels.kd_gain.gain_boxes`.
+    `width` is the scale of the noise of a cell, 0 for none; `fresh_variance` that of
+    the count of a box which is still to be drawn.
     """
-    variance = float(laplace_variance(width)) if width else 0.0
-    return Boxes(
-        *kernels.gain_boxes(
-            cells,
-            cell_variance=variance,
-            price=price * bucket_variance,
-            caution=caution,
-            depth=depth,
-        )
-    )
+
+    values: FloatArray
+    width: float
+    fresh_variance: float
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of a cell."""
+        return float(laplace_variance(self.width)) if self.width else 0.0
 
 
-def uniform_boxes(
-    cells: FloatArray,
-    *,
-    width: float,
-    mode: Literal["or", "and", "uniformity"],
-    uniformity: float | None,
-    count: float,
-    depth: int,
-) -> Boxes:
-    """Return boxes cut at medians until they are uniform, or hold few records.
+class SplitRule(Protocol):
+    """Says when a box of a kd-tree is cut."""
+
+    def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
+        """Return the leaves of the tree, at most `levels` cuts deep."""
+        ...
+
+
+@dataclass(frozen=True)
+class GainRule:
+    """Cut at the best place of any axis while rectangles gain more than it costs.
 
     Parameters
     ----------
-    cells : float64 of the domain's shape
-        Noisy counts.
-    width : float
-        Scale of their noise; 0 for none.
-    mode : {"or", "and", "uniformity"}
-        Which of the two thresholds must be passed.
+    price : float
+        Cost of a further box, in variances of a fresh count.
+    caution : float
+        How many times the contrast of noise alone is taken off.
+
+    Examples
+    --------
+    >>> cells = NoisyCells(np.array([[3.0, 3.0, 8.0, 8.0]] * 4), 0.0, 0.0)
+    >>> GainRule().boxes(cells, 9).lows.tolist()
+    [[0, 0], [0, 2]]
+    """
+
+    price: float = 0.8
+    caution: float = 1.3
+
+    def __post_init__(self) -> None:
+        as_positive(self.price, "price")
+        as_positive(self.caution, "caution")
+
+    def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
+        """Return boxes whose cuts gain more than the noise of another count."""
+        return Boxes(
+            *kernels.gain_boxes(
+                cells.values,
+                cell_variance=cells.variance,
+                price=self.price * cells.fresh_variance,
+                caution=self.caution,
+                depth=levels,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class UniformityRule:
+    """Cut across the longest side, at the median, where a box is uneven or crowded.
+
+    Parameters
+    ----------
+    thresholds : {"or", "and", "uniformity"}
+        Which of the two must be passed: either, both, or unevenness alone.
     uniformity : float, optional
-        A box is uneven if its cells deviate from their mean by this many times what
-        noise alone gives; None: by two standard deviations more than noise gives.
+        A box is uneven if its noisy cells deviate from their mean by this many times
+        what noise alone gives; None: by two standard deviations more than noise gives.
     count : float
         A box is crowded if it holds this part of the noisy total.
-    depth : int
-        Most cuts above a box.
+
+    Examples
+    --------
+    >>> cells = NoisyCells(np.array([[3.0, 3.0, 8.0, 8.0]] * 4), 0.0, 0.0)
+    >>> UniformityRule("uniformity").boxes(cells, 9).lows.tolist()[:2]
+    [[0, 0], [0, 2]]
     """
-    mean = laplace_mean_size(width)
-    variance = float(laplace_variance(width)) if width else 0.0
-    level, slack = mean, SIGNIFICANT * math.sqrt(max(variance - mean**2, 0.0))
-    if uniformity is not None:
-        level, slack = uniformity * mean, 0.0
-    return Boxes(
-        *kernels.median_boxes(
-            cells,
-            level=level,
-            slack=slack,
-            count=count * max(float(cells.sum()), 0.0),
-            mode=mode,
-            depth=depth,
+
+    thresholds: Thresholds = "or"
+    uniformity: float | None = None
+    count: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.thresholds not in get_args(Thresholds):
+            raise InputError(
+                'thresholds must be "or", "and" or "uniformity"; received '
+                f"{self.thresholds!r}"
+            )
+        if self.uniformity is not None:
+            as_positive(self.uniformity, "uniformity")
+        as_positive(self.count, "count")
+
+    def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
+        """Return boxes cut at medians until they are uniform, or hold few records."""
+        mean = laplace_mean_size(cells.width)
+        deviation = math.sqrt(max(cells.variance - mean**2, 0.0))
+        level, slack = mean, SIGNIFICANT * deviation
+        if self.uniformity is not None:
+            level, slack = self.uniformity * mean, 0.0
+        return Boxes(
+            *kernels.median_boxes(
+                cells.values,
+                level=level,
+                slack=slack,
+                count=self.count * max(float(cells.values.sum()), 0.0),
+                mode=self.thresholds,
+                depth=levels,
+            )
         )
-    )
+
+
+RULES: dict[str, SplitRule] = {
+    "gain": GainRule(),
+    "or": UniformityRule("or"),
+    "and": UniformityRule("and"),
+    "uniformity": UniformityRule("uniformity"),
+}
+"""Rules by name, with the thresholds that served well."""
+
+
+def default_levels(cells: int) -> int:
+    """Return how deep a tree over so many cells may be: four times a balanced one."""
+    return 4 * max(cells.bit_length(), 1)
 
 
 def box_buckets(

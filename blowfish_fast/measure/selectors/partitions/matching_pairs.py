@@ -1,4 +1,4 @@
-"""Matching: cells of similar counts in pairs, wherever they lie.
+"""MatchingPairs: cells of similar counts in pairs, wherever they lie.
 
 Every candidate bucket, of one cell or of two, gets a noisy cost; the pairing of least
 total is kept. Pairs need not be neighbours, so a bucket may join distant cells.
@@ -41,7 +41,7 @@ CAP_BITS = 44
 PRICE_BITS = 57
 
 
-class Matching(Partition):
+class MatchingPairs(Partition):
     """Choose the pairs of least noisy cost.
 
     Parameters
@@ -87,7 +87,7 @@ class Matching(Partition):
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(6)
     >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
-    >>> mechanism = bf.Dawa(policy, asked, epsilon=60, partition=Matching())
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=60, partition=MatchingPairs())
     >>> release = mechanism.release([7, 90, 40, 90, 7, 40], rng=1)
     >>> release.details["buckets"]
     4

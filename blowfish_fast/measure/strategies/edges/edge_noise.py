@@ -32,7 +32,7 @@ def refuse_too_dense(policy: Policy) -> None:
     if policy.edge_count > MOST_EDGES:
         raise SizeError(
             f"this policy has {policy.edge_count:,} edges; noise on each of them is "
-            f'offered up to 2^26 = {MOST_EDGES:,}. Use on="cells"'
+            f'offered up to 2^26 = {MOST_EDGES:,}. Use strategy="cells"'
         )
 
 
@@ -118,7 +118,7 @@ class EdgeNoise(LinearStrategy):
         if not scales.measured.all():
             raise EpsilonError(
                 f"noise on edges at epsilon {float(epsilon):.2g} would exceed 2^40; "
-                'raise epsilon, or use on="cells"'
+                'raise epsilon, or use strategy="cells"'
             )
         return scales
 

@@ -49,14 +49,14 @@ def test_one_level_cuts_at_most_once():
 
 
 def test_the_rates_spend_epsilon_in_all():
-    partition = Bisection(5, stop_share=Fraction(1, 4))
+    partition = Bisection(5, share=Fraction(1, 4))
     for_split, for_number = partition.rates(100, Fraction(1))
     # Weights e^(-rate cost) with costs that move by 2 cost 4 rates.
     assert 5 * 4 * for_split + 4 * for_number == 1
     assert 4 * for_number == Fraction(1, 4)
-    assert Bisection().levels(4096) == 12
-    assert Bisection().levels(4097) == 13
-    assert Bisection().levels(2) == 1
+    assert Bisection().levels_over(4096) == 12
+    assert Bisection().levels_over(4097) == 13
+    assert Bisection().levels_over(2) == 1
 
 
 def test_the_default_share_is_a_third_or_so():
@@ -83,7 +83,7 @@ def test_nothing_is_merged_where_nothing_moves():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="depth must lie"):
+    with pytest.raises(InputError, match="levels must lie"):
         Bisection(0)
-    with pytest.raises(InputError, match="stop_share must lie"):
-        Bisection(stop_share=Fraction(1))
+    with pytest.raises(InputError, match="share must lie"):
+        Bisection(share=Fraction(1))

@@ -1,4 +1,4 @@
-"""Matching: the noise its proof needs, pairs wherever they lie, any policy."""
+"""MatchingPairs: the noise its proof needs, pairs wherever they lie, any policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blowfish_fast import Domain
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
-from blowfish_fast.measure.selectors.partitions import Matching
+from blowfish_fast.measure.selectors.partitions import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.matching_pairs import pair_deviations
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph
 from tests.reference.window_matching import deviation
@@ -22,16 +22,16 @@ from .choosing import chosen
 
 SINGLES = np.ones(8, dtype=np.int64)
 VARIANTS = [
-    Matching(),
-    Matching(1),
-    Matching(3),
-    Matching(8, rounds=2),
-    Matching(20),
-    Matching(rounds=3),
+    MatchingPairs(),
+    MatchingPairs(1),
+    MatchingPairs(3),
+    MatchingPairs(8, rounds=2),
+    MatchingPairs(20),
+    MatchingPairs(rounds=3),
 ]
 
 
-@pytest.mark.parametrize("partition", [Matching(), Matching(4)])
+@pytest.mark.parametrize("partition", [MatchingPairs(), MatchingPairs(4)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(70)])
 def test_pairs_get_twice_and_cells_once_the_sensitivity(partition, epsilon):
     noise = partition.noise(8, epsilon, SINGLES)
@@ -41,7 +41,7 @@ def test_pairs_get_twice_and_cells_once_the_sensitivity(partition, epsilon):
     assert noise.pair * step == 2 / epsilon
 
 
-@pytest.mark.parametrize("partition", [Matching(), Matching(4)])
+@pytest.mark.parametrize("partition", [MatchingPairs(), MatchingPairs(4)])
 def test_buckets_of_different_sizes_get_the_noise_of_the_worst_pair(partition):
     sizes = np.array([1, 2, 4, 1])
     noise = partition.noise(8, Fraction(1), sizes)
@@ -75,7 +75,7 @@ def test_one_record_changes_a_pair_by_at_most_the_declared_amount(pair, grid):
 
 
 def test_grid_and_cap_depend_on_public_facts_alone():
-    for partition in (Matching(), Matching(2)):
+    for partition in (MatchingPairs(), MatchingPairs(2)):
         noise = partition.noise(8, Fraction(1), SINGLES)
         assert noise == partition.noise(8, Fraction(1), SINGLES)
         assert noise.cap >= 2**20
@@ -92,9 +92,9 @@ def test_buckets_hold_at_most_two_cells_a_round(partition, cells):
 
 def test_large_epsilons_pair_equal_counts_far_apart():
     counts = [7, 900, 40, 40, 900, 7, 2000]
-    buckets = chosen(Matching().priced(3.0), counts, epsilon=200)
+    buckets = chosen(MatchingPairs().priced(3.0), counts, epsilon=200)
     assert buckets.labels.tolist() == [0, 1, 2, 2, 1, 0, 3]
-    near = chosen(Matching(3).priced(3.0), counts, epsilon=200)
+    near = chosen(MatchingPairs(3).priced(3.0), counts, epsilon=200)
     assert near.labels.tolist() == [0, 1, 2, 2, 1, 3, 4]
 
 
@@ -108,23 +108,24 @@ def test_the_cost_stays_within_the_promised_bound(policy, generator):
     )
     bound = 40 * np.log(40 * 41 / 2 / delta) * (1 if policy is AddRemove else 2)
     for seed in range(30):
-        buckets = chosen(Matching().priced(price), counts, policy, seed=seed)
+        buckets = chosen(MatchingPairs().priced(price), counts, policy, seed=seed)
         gaps = [np.ptp(counts[buckets.labels == one]) for one in range(buckets.count)]
         assert optimum <= price * buckets.count + sum(gaps) <= optimum + bound
 
 
 def test_rounds_join_pairs_of_pairs():
     counts = [5, 800, 5, 800, 5, 800, 5, 800]
-    buckets = chosen(Matching(rounds=2).priced(3.0), counts, epsilon=400)
+    buckets = chosen(MatchingPairs(rounds=2).priced(3.0), counts, epsilon=400)
     assert buckets.labels.tolist() == [0, 1] * 4
-    within = chosen(Matching(2, rounds=2).priced(3.0), counts, epsilon=400)
+    within = chosen(MatchingPairs(2, rounds=2).priced(3.0), counts, epsilon=400)
     assert within.labels.tolist() == [0, 1] * 4
 
 
 def test_an_offset_makes_pairs_rarer():
     counts = np.arange(100) % 9
     free, dear = (
-        chosen(Matching(offset=offset).priced(2.0), counts).count for offset in (0, 20)
+        chosen(MatchingPairs(offset=offset).priced(2.0), counts).count
+        for offset in (0, 20)
     )
     assert free < 60
     assert dear == 100
@@ -133,7 +134,7 @@ def test_an_offset_makes_pairs_rarer():
 def test_connected_parts_are_never_joined():
     counts = np.zeros(12, dtype=np.int64)
     labels = np.arange(12) % 3
-    for partition in (Matching(), Matching(4), Matching(4, rounds=3)):
+    for partition in (MatchingPairs(), MatchingPairs(4), MatchingPairs(4, rounds=3)):
         buckets = chosen(
             partition.priced(50.0), counts, Blocks(Domain(12), labels), epsilon=5
         )
@@ -153,17 +154,19 @@ def test_every_policy_is_served(shape):
 
 def test_a_policy_without_edges_keeps_every_cell():
     policy = Graph(Domain(4), np.empty((0, 2), dtype=np.int64))
-    assert chosen(Matching(), [1, 1, 1, 1], policy).are_single_cells
+    assert chosen(MatchingPairs(), [1, 1, 1, 1], policy).are_single_cells
 
 
-@pytest.mark.parametrize("partition", [Matching(), Matching(2), Matching(rounds=4)])
+@pytest.mark.parametrize(
+    "partition", [MatchingPairs(), MatchingPairs(2), MatchingPairs(rounds=4)]
+)
 def test_counts_beyond_the_cap_are_clipped_and_not_refused(partition):
     giant = np.zeros(64, dtype=np.int64)
     giant[7] = giant[40] = 2**60
     assert chosen(partition.priced(1.0), giant).cells == 64
 
 
-@pytest.mark.parametrize("partition", [Matching(), Matching(2)])
+@pytest.mark.parametrize("partition", [MatchingPairs(), MatchingPairs(2)])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), 100])
 @pytest.mark.parametrize("price", [0.0, 1e30])
 def test_any_price_works(partition, epsilon, price):
@@ -173,7 +176,7 @@ def test_any_price_works(partition, epsilon, price):
         assert buckets.count == 25
 
 
-@pytest.mark.parametrize("partition", [Matching(), Matching(5, rounds=2)])
+@pytest.mark.parametrize("partition", [MatchingPairs(), MatchingPairs(5, rounds=2)])
 def test_the_same_seed_gives_the_same_buckets(partition):
     counts = np.arange(200) % 13
     one, two = (chosen(partition.priced(1.0), counts, seed=4) for _ in range(2))
@@ -181,7 +184,7 @@ def test_the_same_seed_gives_the_same_buckets(partition):
 
 
 def test_prices_make_new_partitions():
-    partition = Matching(3, rounds=2)
+    partition = MatchingPairs(3, rounds=2)
     dear = partition.priced(100.0)
     assert (dear.bucket_cost, dear.window, dear.rounds) == (100.0, 3, 2)
     assert partition.bucket_cost == 1.0
@@ -191,14 +194,14 @@ def test_prices_make_new_partitions():
 def test_bad_settings_are_refused():
     for window in (0, 1.5, True):
         with pytest.raises(InputError, match="window must be"):
-            Matching(window)
+            MatchingPairs(window)
     for rounds in (0, 9, 2.0):
         with pytest.raises(InputError, match="rounds must be"):
-            Matching(rounds=rounds)
+            MatchingPairs(rounds=rounds)
     with pytest.raises(InputError, match="offset must lie"):
-        Matching(offset=-1)
+        MatchingPairs(offset=-1)
     many = np.zeros(513, dtype=np.int64)
-    for partition in (Matching(), Matching(9)):
+    for partition in (MatchingPairs(), MatchingPairs(9)):
         with pytest.raises(SizeError, match="NoisySort"):
             chosen(partition, many)
-    assert chosen(Matching(8), many).cells == 513
+    assert chosen(MatchingPairs(8), many).cells == 513

@@ -47,7 +47,9 @@ def dense_edge_spread(strategy, scales, form):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_edge_costs_epsilon_exactly_once(name):
     policy = GRAPHS[name]
-    laplace = bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon="0.4", on="edges")
+    laplace = bf.Laplace(
+        policy, bf.workloads.Identity(LINE), epsilon="0.4", strategy="edges"
+    )
     price, account = audit_measurements(laplace, [3, 1, 4, 1, 5, 9])
     assert price.passed
     assert price.worst > Fraction(399, 1000)
@@ -88,7 +90,7 @@ def test_totals_of_parts_stay_exact(name):
     policy = GRAPHS[name]
     counts = np.array([3, 1, 4, 1, 5, 9])
     release = bf.Laplace(
-        policy, bf.workloads.Identity(LINE), epsilon="0.1", on="edges"
+        policy, bf.workloads.Identity(LINE), epsilon="0.1", strategy="edges"
     ).release(counts, rng=1)
     components = policy.components()
     labels = np.zeros(6, dtype=int) if components.labels is None else components.labels
@@ -101,7 +103,7 @@ def test_a_line_pays_for_two_edges_per_cell_and_cells_for_two_draws():
     # ALGORITHMS: 4 / eps^2 against 8 / eps^2 in the limit of large noise.
     line = bf.Domain(100)
     policy, cells = bf.policies.Line(line), bf.workloads.Identity(line)
-    edges = bf.Laplace(policy, cells, epsilon="0.01", on="edges").expected_error()
+    edges = bf.Laplace(policy, cells, epsilon="0.01", strategy="edges").expected_error()
     vertex = bf.Laplace(policy, cells, epsilon="0.01").expected_error()
     assert edges[50] * 0.01**2 == pytest.approx(4, rel=1e-3)
     assert vertex[50] * 0.01**2 == pytest.approx(8 * 0.99, rel=1e-3)
@@ -110,7 +112,7 @@ def test_a_line_pays_for_two_edges_per_cell_and_cells_for_two_draws():
 @pytest.mark.parametrize("name", GRAPHS)
 def test_releases_survive_saving(tmp_path, name):
     asked = bf.workloads.AllRanges(LINE)
-    release = bf.Laplace(GRAPHS[name], asked, epsilon=1, on="edges").release(
+    release = bf.Laplace(GRAPHS[name], asked, epsilon=1, strategy="edges").release(
         [1, 2, 3, 4, 5, 6]
     )
     release.save(tmp_path / "edges")
@@ -121,7 +123,7 @@ def test_releases_survive_saving(tmp_path, name):
 def test_graphs_too_dense_to_hold_are_refused():
     large = bf.Domain(2**20)
     laplace = bf.Laplace(
-        bf.policies.Full(large), bf.workloads.Total(large), epsilon=1, on="edges"
+        bf.policies.Full(large), bf.workloads.Total(large), epsilon=1, strategy="edges"
     )
     with pytest.raises(SizeError, match="549,755,289,600 edges"):
         laplace.release(np.zeros(2**20, dtype=int))
