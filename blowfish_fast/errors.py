@@ -60,6 +60,17 @@ class BlowfishError(Exception):
         self.data = data
         super().__init__(compose_message(rule, self.received, way_out))
 
+    def to_dict(self) -> dict[str, str | None]:
+        """Return the fields for JSON; the data of another wording is left out."""
+        return {
+            "kind": type(self).__name__,
+            "code": self.code,
+            "rule": self.rule,
+            "received": self.received,
+            "way_out": self.way_out,
+            "message": str(self),
+        }
+
 
 def compose_message(rule: str, received: str | None, way_out: str | None) -> str:
     """Return ``rule; received X. way_out``, without the parts that are None."""

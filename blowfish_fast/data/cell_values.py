@@ -89,8 +89,11 @@ def representatives(attribute: Attribute) -> FloatArray:
         plain = attribute.levels[: attribute.regular]
         if any(isinstance(one, bool | str) for one in plain):
             raise DomainError(
-                f"{called} has levels, which have no sum; count them, group by them, "
-                "or give their public values: sum(name, values=[...])"
+                f"{called} has levels, which have no sum",
+                way_out="Count them, group by them, or give their public values: "
+                "sum(name, values=[...])",
+                code="levels_have_no_sum",
+                column=called,
             )
         return np.array(plain, dtype=np.float64)
     if attribute.cuts is None:

@@ -44,7 +44,11 @@ def covers(domain: Attributes, conditions: Mapping[Any, Any]) -> dict[int, Cover
         found[axis] = intersection(found[axis], cover) if axis in found else cover
         if not found[axis]:
             raise InputError(
-                f"{name}={condition!r} selects no part of any cell; {extent(attribute)}"
+                f"{name}={condition!r} selects no part of any cell; "
+                f"{extent(attribute)}",
+                code="nothing_selected",
+                condition=condition,
+                extent=extent(attribute),
             )
     return found
 
@@ -131,7 +135,10 @@ def _intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
         )
         if one.start is not None and one.stop is not None and low > high:
             raise InputError(
-                f"a range of values must start before it ends; received {one!r}"
+                "a range of values must start before it ends",
+                received=repr(one),
+                code="range_runs_backwards",
+                condition=one,
             )
         return [(low, high)]
     return _single(attribute, one)
@@ -172,8 +179,13 @@ def _single(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
         if cuts[cell + 1] - value == 1.0:
             return [(float(cell), cell + 1.0)]
     raise InputError(
-        f"{one!r} is no cell of width 1; {extent(attribute)}. Ask for a range of "
-        f"values: {attribute.name or 'attribute'}=slice(low, high)"
+        f"{one!r} is no cell of width 1; {extent(attribute)}",
+        way_out="Ask for a range of values: "
+        f"{attribute.name or 'attribute'}=slice(low, high)",
+        code="no_single_cell",
+        condition=one,
+        extent=extent(attribute),
+        column=attribute.name or "COLUMN",
     )
 
 
@@ -220,8 +232,9 @@ def _date_span(value: Any) -> tuple[Any, Any]:
             raise TypeError
     except (TypeError, ValueError):
         raise InputError(
-            f"dates are asked for as date objects or texts like 2024-05-31 or 2024-05; "
-            f"received {value!r}"
+            "dates are asked for as date objects or texts like 2024-05-31 or 2024-05",
+            received=repr(value),
+            code="not_a_date",
         ) from None
     if np.isnat(moment):
         raise InputError("a missing date cannot be asked for; its cell is '(missing)'")
@@ -291,7 +304,11 @@ def groups_of(
         if len(edges) < 2:
             raise DomainError(
                 f"bins of {attribute.name or 'an attribute'} are at least two edges, "
-                f"or a mapping from names to conditions; received {bins!r}"
+                "or a mapping from names to conditions",
+                received=repr(bins),
+                code="too_few_edges",
+                column=attribute.name or "COLUMN",
+                edges=edges,
             )
         named = [
             ((low, high), attribute_cover(attribute, slice(low, high)))

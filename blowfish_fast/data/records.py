@@ -89,7 +89,10 @@ def _treatments(
         if not isinstance(one, str) or one not in TREATMENTS:
             raise InputError(
                 f'{word} must be "refuse", "clamp" or "cell", or a mapping from '
-                f"attributes to these; received {one!r}"
+                "attributes to these",
+                received=repr(one),
+                code="unknown_treatment",
+                option=word,
             )
     return [by_axis.get(axis, one) for axis, one in enumerate(default)]
 
@@ -263,9 +266,10 @@ def _numbers(attribute: Attribute, column: Column) -> AnyArray:
         array = _from_objects(array)
     if array.dtype.kind not in "biuf" and array.size:
         raise InputError(
-            f"values of {_called(attribute)} must be numbers; received dtype "
-            f"{array.dtype}. Categories need Domain.from_levels, dates "
-            "Domain.from_dates"
+            f"values of {_called(attribute)} must be numbers",
+            received=f"dtype {array.dtype}",
+            way_out="Categories need Domain.from_levels, dates Domain.from_dates",
+            code="values_not_numbers",
         )
     return array.astype(np.float64)
 
@@ -299,8 +303,17 @@ def _dates(attribute: Attribute, column: Column) -> AnyArray:
 def refuse_fractions() -> NoReturn:
     """Refuse values between cell numbers."""
     raise InputError(
-        "an attribute without edges expects cell numbers; give the domain edges with "
-        "Domain.from_edges to bin real values"
+        "an attribute without edges expects cell numbers",
+        way_out="Give the domain edges with Domain.from_edges to bin real values",
+        code="fractions_of_cells",
+    )
+
+
+def refuse_weights(name: str | None) -> NoReturn:
+    """Refuse a column that does not say how many records each row stands for."""
+    raise CountsError(
+        f"the column {name!r} must say how many records a row stands for, a whole "
+        "number from 0; it holds something else"
     )
 
 
@@ -310,20 +323,25 @@ def refuse_strays(
     """Refuse stray values where that was asked, without saying how many there are."""
     if missing and rule.missing == "refuse":
         raise CountsError(
-            f"records hold missing values of {_called(attribute)}, which have no cell; "
-            'pass missing="cell" to give them one that the policy covers'
+            f"records hold missing values of {_called(attribute)}, which have no cell",
+            way_out='Pass missing="cell" to give them one that the policy covers',
+            code="missing_values",
         )
     if not outside or rule.outside != "refuse":
         return
     if attribute.levels is not None:
         raise CountsError(
-            f"records hold values that are no level of {_called(attribute)}; add them "
-            'to the public levels, or pass outside="cell" to give them a cell'
+            f"records hold values that are no level of {_called(attribute)}",
+            way_out='Add them to the public levels, or pass outside="cell" to give '
+            "them a cell",
+            code="unknown_levels",
+            column=_called(attribute),
         )
     raise CountsError(
-        f"records lie outside {_called(attribute)}; widen its edges, or pass "
-        'outside="clamp" to put them into the edge cells, or outside="cell" to give '
-        "them one of their own"
+        f"records lie outside {_called(attribute)}",
+        way_out='Widen its edges, or pass outside="clamp" to put them into the edge '
+        'cells, or outside="cell" to give them one of their own',
+        code="values_outside",
     )
 
 

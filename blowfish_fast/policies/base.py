@@ -339,8 +339,10 @@ class Policy(ABC):
         if self.edge_count > MOST_LISTED:
             raise SizeError(
                 f"the bins inherit their edges from {self.edge_count:,} edges; at most "
-                f"2^27 = {MOST_LISTED:,} are walked. policies.Full over the bins has "
-                "more edges and protects at least as much; fewer, larger cells help too"
+                f"2^27 = {MOST_LISTED:,} are walked",
+                way_out="policies.Full over the bins has more edges and protects at "
+                "least as much; fewer, larger cells help too",
+                code="quotient_too_large",
             )
         for chunk in self.edges():
             yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)
@@ -491,8 +493,11 @@ def on_one_axis(domain: Domain, name: str) -> None:
     """Refuse domains of several attributes where cells must be in one order."""
     if domain.ndim != 1:
         raise PolicyError(
-            f"{name} asks for one ordered attribute; this domain has {domain.ndim}. "
-            "Use policies.Threshold or Product on several attributes"
+            f"{name} asks for one ordered attribute",
+            received=f"a domain of {domain.ndim} attributes",
+            way_out="Use policies.Threshold or Product on several attributes",
+            code="policy_needs_one_attribute",
+            attributes=domain.ndim,
         )
 
 

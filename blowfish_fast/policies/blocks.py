@@ -53,8 +53,9 @@ class Blocks(Policy):
             given = as_integers(labels, "labels")
         except (InputError, ValueError) as problem:
             raise PolicyError(
-                f"{problem}. numpy.unique(labels, return_inverse=True)[1] numbers any "
-                "labels"
+                str(problem),
+                way_out="numpy.unique(labels, return_inverse=True)[1] numbers them",
+                code="labels_not_whole",
             ) from None
         if given.shape not in (domain.shape, (domain.size,)):
             raise PolicyError(

@@ -266,16 +266,19 @@ def _checked(edges: Any, cells: int) -> IntArray:
         ends = ends.reshape(0, 2)
     if ends.ndim != 2 or ends.shape[1] != 2:
         raise PolicyError(
-            f"edges must be pairs of cells, of shape (E, 2); received shape "
-            f"{ends.shape}. One edge is [[0, 1]]"
+            "edges must be pairs of cells, of shape (E, 2)",
+            received=f"shape {ends.shape}",
+            way_out="One edge is [[0, 1]]",
+            code="edges_not_pairs",
         )
     outside = ((ends < ABSENT) | (ends >= cells)).any(axis=1)
     if outside.any():
         first = int(np.flatnonzero(outside)[0])
         raise PolicyError(
             f'edges must join cells 0 to {cells - 1}, or -1 for "absent"; edge {first} '
-            f"is {tuple(ends[first].tolist())}. Cells are numbered in C order "
-            "(numpy.ravel_multi_index)"
+            f"is {tuple(ends[first].tolist())}",
+            way_out="Cells are numbered in C order (numpy.ravel_multi_index)",
+            code="edge_outside_domain",
         )
     loops = ends[:, 0] == ends[:, 1]
     if loops.any():

@@ -72,8 +72,11 @@ class Product(Policy):
             if one.has_bottom:
                 raise PolicyError(
                     f'factor {number} joins values to "absent", but a person is absent '
-                    "as a whole, not in one attribute. Use a factor without it, or "
-                    "policies.AddRemove over the product domain"
+                    "as a whole, not in one attribute",
+                    way_out="Use a factor without it, or policies.AddRemove over the "
+                    "product domain",
+                    code="absent_in_one_factor",
+                    factor=number,
                 )
         joint = Domain.product(*(one.domain for one in factors))
         if domain is not None and joint.shape != domain.shape:
@@ -197,8 +200,10 @@ class Product(Policy):
             if work > MOST_LISTED:
                 raise SizeError(
                     f"the bins inherit their edges from {work:,} edges of one factor; "
-                    f"at most 2^27 = {MOST_LISTED:,} are walked. policies.Full over "
-                    "the bins has more edges and protects at least as much"
+                    f"at most 2^27 = {MOST_LISTED:,} are walked",
+                    way_out="policies.Full over the bins has more edges and protects "
+                    "at least as much",
+                    code="quotient_too_large",
                 )
             for moves in one.edges(max(1, 2**22 // lines.shape[0])):
                 first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]

@@ -373,8 +373,10 @@ def _held(pairs: IntArray, bins: int, most: int) -> IntArray:
     if pairs.size > most:
         raise SizeError(
             f"the quotient joins more than {most:,} pairs of its {bins:,} bins, the "
-            "most that are held. Use larger bins, or policies.Full over the bins, "
-            "which has more edges and protects at least as much"
+            "most that are held",
+            way_out="Use larger bins, or policies.Full over the bins, which has more "
+            "edges and protects at least as much",
+            code="quotient_too_large",
         )
     return pairs
 
@@ -386,8 +388,10 @@ def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntAr
         yield from kernels.clique_pairs(pointers, members, bins, MOST_LISTED)
     except SizeError as problem:
         raise SizeError(
-            f"{problem}. Use larger bins, or policies.Full over the bins, which has "
-            "more edges and protects at least as much"
+            str(problem),
+            way_out="Use larger bins, or policies.Full over the bins, which has more "
+            "edges and protects at least as much",
+            code="quotient_too_large",
         ) from None
 
 

@@ -37,8 +37,12 @@ def ordered_attribute(domain: Domain, name: str) -> None:
     """Refuse domains of several attributes."""
     if domain.ndim != 1:
         raise DomainError(
-            f"{name} asks for one ordered attribute; this release has {domain.ndim}. "
-            "Ask release.where(...).quantile(attribute, q), or release one attribute"
+            f"{name} asks for one ordered attribute",
+            received=f"a release of {domain.ndim} attributes",
+            way_out="Ask release.where(...).quantile(attribute, q), or release one "
+            "attribute",
+            code="release_needs_one_attribute",
+            attributes=domain.ndim,
         )
 
 

@@ -184,8 +184,12 @@ def value_rows(
     if any(cover[-1][1] > attribute.regular for cover in groups):
         raise InputError(
             f"the selection holds the cells {list(attribute.extras)} of "
-            f"{attribute.name or 'the attribute'}, which have no value; select its "
-            f"values first: where({attribute.name or 'attribute'}=slice(None))"
+            f"{attribute.name or 'the attribute'}, which have no value",
+            way_out="Select its values first: "
+            f"where({attribute.name or 'attribute'}=slice(None))",
+            code="cells_without_value",
+            extras=", ".join(attribute.extras),
+            column=attribute.name or "the column",
         )
     pieces = [cell_parts(cover) for cover in groups]
     if given is None and attribute.cuts is not None:

@@ -404,6 +404,8 @@ def _ordered(domain: Domain, name: str) -> None:
     extras = domain.attributes[0].extras
     if extras:
         raise DomainError(
-            f"{name} asks for cells along one axis; {list(extras)} have no place on "
-            "it. Count by release.where(...).group_by(...), or clamp such values"
+            f"{name} asks for cells along one axis; {list(extras)} have no place on it",
+            way_out="Count by release.where(...).group_by(...), or clamp such values",
+            code="cells_without_place",
+            extras=", ".join(extras),
         )

@@ -165,6 +165,7 @@ def _check_order(attribute: Attribute, groups: Sequence[Cover]) -> None:
     if any(cover[-1][1] > attribute.regular for cover in groups):
         raise InputError(
             f"the selection holds the cells {list(attribute.extras)} of {called}, "
-            "which have no place among the others; select its values first: "
-            f"where({attribute.name or 'attribute'}=slice(None))"
+            "which have no place among the others",
+            way_out="Select its values first: "
+            f"where({attribute.name or 'attribute'}=slice(None))",
         )

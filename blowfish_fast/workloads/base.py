@@ -249,8 +249,11 @@ def on_a_line(domain: Domain, name: str) -> None:
     """Refuse domains of several attributes where cells must be in one order."""
     if domain.ndim != 1:
         raise WorkloadError(
-            f"{name} asks for one ordered attribute; this domain has {domain.ndim}. "
-            "Use Rectangles on several attributes"
+            f"{name} asks for one ordered attribute",
+            received=f"a domain of {domain.ndim} attributes",
+            way_out="Use Rectangles on several attributes",
+            code="workload_needs_one_attribute",
+            attributes=domain.ndim,
         )
 
 

@@ -30,7 +30,7 @@ def test_other_bins_form_a_graph():
 
 
 def test_several_attributes_are_refused():
-    with pytest.raises(PolicyError, match="this domain has 2"):
+    with pytest.raises(PolicyError, match="received a domain of 2 attributes"):
         policies.Line(Domain((3, 3)))
 
 

@@ -20,6 +20,8 @@ from typing import Any
 
 from blowfish_fast.errors import BlowfishError, BudgetError, MissingExtraError
 
+from .wording import reword
+
 DONE = 0
 FOUND = 1
 REFUSED = 2
@@ -33,20 +35,20 @@ TRACEBACK = "BLOWFISH_TRACEBACK"
 """Environment variable: set to 1, every error also prints where it arose."""
 
 
-def told(problem: Exception, *, as_json: bool) -> int:
-    """Tell on the error output what went wrong; return the code that says which."""
+def report_error(problem: Exception, *, as_json: bool) -> int:
+    """Print what went wrong on the error output; return the exit code for it."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(problem)
-    word, message, code = _verdict(problem)
-    message = _sentences([message, *getattr(problem, "__notes__", [])])
+    word, code, fields = _verdict(problem)
+    notes = getattr(problem, "__notes__", [])
+    fields["message"] = _sentences([fields["message"] or "", *notes])
     if as_json:
-        kind = type(problem).__name__
-        line = json.dumps({"error": message, "kind": kind, "code": code})
+        line = json.dumps({"error": fields, "exit_code": code})
         sys.stderr.write(line + "\n")
         return code
     from .printing import remark
 
-    remark(message, word=word)
+    remark(fields["message"], word=word)
     return code
 
 
@@ -62,28 +64,32 @@ def _sentences(parts: list[str]) -> str:
     return " ".join([*ended, parts[-1]])
 
 
-def _verdict(problem: Any) -> tuple[str, str, int]:
-    """Return a word, a message and a code for an error."""
-    if isinstance(problem, BudgetError):
-        return "refused", str(problem), EXHAUSTED
-    if isinstance(problem, MissingExtraError):
-        return "missing", str(problem), MISSING
+def _verdict(problem: Any) -> tuple[str, int, dict[str, str | None]]:
+    """Return a word, an exit code and the fields of an error."""
     if isinstance(problem, BlowfishError):
-        from .plain_words import in_plain_words
-
-        return "refused", in_plain_words(str(problem)), REFUSED
+        if isinstance(problem, MissingExtraError):
+            return "missing", MISSING, reword(problem)
+        spent = isinstance(problem, BudgetError)
+        return "refused", EXHAUSTED if spent else REFUSED, reword(problem)
     if hasattr(problem, "format_message"):
-        return "refused", problem.format_message(), REFUSED
+        return "refused", REFUSED, _plain_fields(problem, problem.format_message())
     if isinstance(problem, OSError):
         where = "" if problem.filename is None else f"{problem.filename}: "
-        return "refused", f"{where}{problem.strerror or problem}", REFUSED
+        message = f"{where}{problem.strerror or problem}"
+        return "refused", REFUSED, _plain_fields(problem, message)
     if isinstance(problem, MemoryError):
         few = "there is not enough memory for this; use fewer, larger cells"
-        return "refused", few, REFUSED
-    return (
-        "fault",
+        return "refused", REFUSED, _plain_fields(problem, few)
+    message = (
         f"{type(problem).__name__}: {problem}. This is a fault of blowfish_fast, not "
         f"of your input; {TRACEBACK}=1 shows where it arose. Please report it with "
-        "what `blowfish version --json` prints",
-        FAULT,
+        "what `blowfish version --json` prints"
     )
+    return "fault", FAULT, _plain_fields(problem, message)
+
+
+def _plain_fields(problem: Exception, message: str) -> dict[str, str | None]:
+    """Return the fields of an error that is not the library's own."""
+    fields = BlowfishError(message).to_dict()
+    kind = type(problem).__name__
+    return fields | {"kind": kind, "code": kind}

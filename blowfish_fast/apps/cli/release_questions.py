@@ -27,6 +27,7 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_edges,
 )
 from blowfish_fast.apps.cli.parsing.words import parsed_workload
+from blowfish_fast.apps.cli.wording import reword
 from blowfish_fast.data.axes import Attribute, as_dates
 from blowfish_fast.data.cell_values import cell_columns, column_name
 from blowfish_fast.data.domain import Domain
@@ -125,7 +126,7 @@ def with_bounds(
     except IntervalError as problem:
         if measures_answers(release):
             return columns, UNMEASURED
-        return columns, f"No intervals: {problem}."
+        return columns, f"No intervals: {reword(problem)['message']}."
     who, covered = (
         ("All intervals hold together", "they cover")
         if found.together

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .exit_codes import DONE, INTERRUPTED, PIPE_CLOSED, say_interrupted, told
+from .exit_codes import DONE, INTERRUPTED, PIPE_CLOSED, report_error, say_interrupted
 
 
 def ended(words: Sequence[str]) -> int:
@@ -40,7 +40,7 @@ def ended(words: Sequence[str]) -> int:
         _discard_output()
         return PIPE_CLOSED
     except Exception as problem:
-        return told(problem, as_json=as_json)
+        return report_error(problem, as_json=as_json)
     return code if isinstance(code, int) else DONE
 
 

@@ -37,7 +37,6 @@ from blowfish_fast.apps.cli.parsing.release_plan import (
     stated_facts,
 )
 from blowfish_fast.apps.cli.parsing.text_forms import TextForm
-from blowfish_fast.apps.cli.plain_words import in_plain_words
 from blowfish_fast.apps.cli.printing import (
     counting,
     remark,
@@ -297,9 +296,8 @@ def _counted(source: Source, facts: Facts) -> Histogram:
                 lambda part: count(int(PARTS * part), PARTS, ""),
             )
         except CountsError as problem:
-            raise CountsError(
-                f"{in_plain_words(str(problem))}. Nothing was charged"
-            ) from None
+            problem.add_note("Nothing was charged")
+            raise
 
 
 def _remaining(job: Job) -> float | None:

@@ -197,8 +197,9 @@ def _refuse_too_many(policy: Policy) -> None:
     if policy.edge_count > MOST_EDGES:
         raise SizeError(
             f"this policy has {policy.edge_count:,} edges; a spanning tree is held "
-            f"against each of them, up to 2^24 = {MOST_EDGES:,}. Noise on the cells "
-            'needs no list of edges: strategy="vertex"'
+            f"against each of them, up to 2^24 = {MOST_EDGES:,}",
+            way_out='Noise on the cells needs no list of edges: strategy="vertex"',
+            code="too_many_edges_to_measure",
         )
 
 
