@@ -24,7 +24,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from blowfish_fast.apps.explorer import Engine, Explorer
+from blowfish_fast.apps.explorer import Database, Explorer
 
 RECORDS = 100_000
 ANALYSTS = 32
@@ -47,7 +47,7 @@ def make_database(path: Path) -> None:
     connection.close()
 
 
-def explorer(engine: Engine, folder: Path, name: str, theta: int | None) -> Explorer:
+def explorer(engine: Database, folder: Path, name: str, theta: int | None) -> Explorer:
     cells = {"wide": 4096, "narrow": 64}[name]
     attribute = {
         "name": "value",
@@ -67,7 +67,7 @@ def timed(action: Callable[[], Any]) -> tuple[float, float]:
     return time.perf_counter() - start, time.process_time() - work
 
 
-def answer_times(engine: Engine, folder: Path) -> list[dict[str, Any]]:
+def answer_times(engine: Database, folder: Path) -> list[dict[str, Any]]:
     rows = []
     for theta in (None, 41):
         asked = explorer(engine, folder, "wide", theta)
@@ -142,7 +142,7 @@ def rate_of_all(ask: Callable[[int, str], Any], number: int) -> float:
     return ANALYSTS * EACH / (time.perf_counter() - start)
 
 
-def rates(engine: Engine, folder: Path) -> list[dict[str, Any]]:
+def rates(engine: Database, folder: Path) -> list[dict[str, Any]]:
     asked = explorer(engine, folder, "narrow", None)
     ledger = asked.ledger
     for who in range(ANALYSTS):
@@ -200,7 +200,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=chosen.folder) as made:
         folder = Path(made)
         make_database(folder / "data.duckdb")
-        engine = Engine.connect(folder / "data.duckdb")
+        engine = Database.connect(folder / "data.duckdb")
         found = {
             "answers": answer_times(engine, folder),
             "rates": rates(engine, folder),

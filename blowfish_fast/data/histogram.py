@@ -18,6 +18,7 @@ from blowfish_fast.errors import DomainError, InputError
 
 from .domain import Domain, WideDomain
 from .records import Treatments, cell_blocks, domain_with_rules
+from .sql import CellQuery
 
 
 class Histogram:
@@ -152,12 +153,8 @@ class Histogram:
         Histogram(Domain(age: 4 cells), counts hidden)
         """
         _check_domain(domain)
-        from .table_counts import counted_cells
-
         extended, rules = domain_with_rules(domain, outside, missing)
-        counts = np.zeros(extended.size, dtype=np.int64)
-        for batch in counted_cells(extended, rules, table, columns):
-            counts[batch.cells] = batch.records
+        counts = CellQuery.over(extended, rules, table, columns).counts()
         return cls._own(extended, counts.reshape(extended.shape))
 
     def marginal(self, *names: Any) -> Histogram:

@@ -23,6 +23,7 @@ from blowfish_fast.errors import DomainError, InputError, SizeError
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrowed
 from .histogram import Histogram
 from .records import Treatments, cell_blocks, domain_with_rules
+from .sql import CellQuery
 
 WAITING = 2**22
 """Listed cells that are collected before repeats are added up."""
@@ -120,12 +121,10 @@ class SparseHistogram:
         done, at most 64 while they are put in order.
         """
         _check_domain(domain)
-        from .table_counts import counted_cells
-
         extended, rules = domain_with_rules(domain, outside, missing)
         parts = [
             _Listed(batch.cells, batch.records)
-            for batch in counted_cells(extended, rules, table, columns)
+            for batch in CellQuery.over(extended, rules, table, columns).batches()
         ]
         return cls._own(extended, _merged([_Listed.none(), *parts]))
 

@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         "answers_given": "Answer",
         "attributes": "AttributeSpec PolicySpec",
         "catalog": "Catalog TableSpec",
-        "engines": "Engine",
+        "engines": "Database",
         "exploration": "Explorer Plan",
         "questions": "read_question",
     },

@@ -3,7 +3,7 @@ from .attributes import AttributeSpec as AttributeSpec
 from .attributes import PolicySpec as PolicySpec
 from .catalog import Catalog as Catalog
 from .catalog import TableSpec as TableSpec
-from .engines import Engine as Engine
+from .engines import Database as Database
 from .exploration import Explorer as Explorer
 from .exploration import Plan as Plan
 from .questions import read_question as read_question
@@ -12,7 +12,7 @@ __all__ = [
     "Answer",
     "AttributeSpec",
     "Catalog",
-    "Engine",
+    "Database",
     "Explorer",
     "Plan",
     "PolicySpec",

@@ -12,18 +12,22 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from blowfish_fast.data.axes import MISSING, OUTSIDE
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import PolicyError, SizeError
-from blowfish_fast.policies import Blocks, Full, Graph, Line, Policy, Threshold
+from blowfish_fast.errors import PolicyError
+from blowfish_fast.policies import (
+    Blocks,
+    Full,
+    Line,
+    Policy,
+    Threshold,
+    join_extra_cells,
+)
 
 MOST_CELLS = 2**20
 """Cells of one attribute."""
 
-MOST_STATED_EDGES = 2**22
 """Edges of an ordered policy that are listed to join extra cells to all others."""
 
 Name = Annotated[str, Field(min_length=1, max_length=128)]
@@ -192,11 +196,11 @@ class PolicySpec(Model):
             )
         if not axis.extras:
             return self._plain(domain)
-        regular = Domain._of([_without_extras(attribute)])
-        inner = self._plain(regular)
+        inner = self._plain(domain.without_extra_cells())
         if attribute.extras_joined == "end" and self.kind in ("line", "threshold"):
-            return self._plain_by_cells(domain, inner)
-        return _joined_to_all(inner, domain, axis.regular)
+            # An ordered policy carries on over the extra cells at the end.
+            return Threshold(domain, theta=max(1, inner.longest_edge()))
+        return join_extra_cells(inner, domain)
 
     def _plain(self, domain: Domain) -> Policy:
         if self.kind == "line":
@@ -213,10 +217,6 @@ class PolicySpec(Model):
             return Threshold(domain, theta=theta, unit=self.unit)
         return Blocks(domain, self._labels(domain))
 
-    def _plain_by_cells(self, domain: Domain, inner: Policy) -> Policy:
-        """Carry an ordered policy on over the extra cells at the end."""
-        return Threshold(domain, theta=max(1, inner.longest_edge()))
-
     def _labels(self, domain: Domain) -> list[int]:
         assert self.blocks is not None
         (axis,) = domain.attributes
@@ -229,26 +229,3 @@ class PolicySpec(Model):
                 f"{listed} values, and {axis.name!r} has {domain.size}"
             )
         return [number[value] for value in values]
-
-
-def _without_extras(attribute: AttributeSpec) -> Any:
-    (axis,) = attribute.domain().attributes
-    plain = Domain._of([axis]).attributes[0]
-    levels = None if plain.levels is None else plain.levels[: plain.regular]
-    from dataclasses import replace
-
-    return replace(plain, size=plain.regular, levels=levels, extras=())
-
-
-def _joined_to_all(inner: Policy, domain: Domain, regular: int) -> Policy:
-    if inner.edge_count > MOST_STATED_EDGES:
-        raise SizeError(
-            f"the policy of {domain.names[0]!r} has {inner.edge_count:,} edges, and "
-            f"with a cell for {OUTSIDE} or {MISSING} values at most 2^22 are listed; "
-            'use coarser cells, kind="full", or extras_joined="end"'
-        )
-    parts = list(inner.edges())
-    for extra in range(regular, domain.size):
-        others = np.arange(extra)
-        parts.append(np.column_stack([others, np.full(extra, extra)]))
-    return Graph(domain, np.concatenate(parts))

@@ -1,11 +1,12 @@
-"""Databases: one GROUP BY per question, read only, records stay where they are.
+"""Connections to databases, read only: records stay where they are.
 
     "people.csv", "people.parquet"     DuckDB over the file
     "people.duckdb", "duckdb://..."    a DuckDB file, opened to be read
     "postgres://user@host/database"    PostgreSQL, every transaction read only
     an ibis backend                    anything else, PySpark for instance
 
-What may go wrong in a database is said without its words: they could quote records.
+A question is one GROUP BY (``blowfish_fast.data.sql``). What may go wrong in a
+database is said without its words: they could quote records.
 """
 
 from __future__ import annotations
@@ -14,18 +15,23 @@ import logging
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlparse
 
 import numpy as np
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.records import Rule
+from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery
+from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
 from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
 
-from .attributes import AttributeSpec
-from .bin_expressions import coarse_number
-from .catalog import TableSpec
-from .layout import Layout
+if TYPE_CHECKING:
+    # Described with pydantic, which a connection does without.
+    from .attributes import AttributeSpec
+    from .catalog import TableSpec
+    from .layout import AxisBins, Layout
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +44,7 @@ KEPT_CURSORS = 4
 POSTGRES = ("postgres://", "postgresql://")
 
 
-class Engine:
+class Database:
     """A database that counts.
 
     Parameters
@@ -54,7 +60,7 @@ class Engine:
     >>> database = ibis.duckdb.connect()
     >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
     >>> visits = database.raw_sql(f"create table visits as {rows}")
-    >>> Engine.connect(database).name
+    >>> Database.connect(database).name
     'duckdb'
     """
 
@@ -62,12 +68,12 @@ class Engine:
         self.backend = backend
         self.name = name
         self._lock = threading.Lock()
-        self._compiled: OrderedDict[int, _Counting] = OrderedDict()
+        self._compiled: OrderedDict[int, _PreparedQuery] = OrderedDict()
 
     @classmethod
-    def connect(cls, source: Any) -> Engine:
+    def connect(cls, source: Any) -> Database:
         """Open a file, an address or an ibis backend; see the head of this module."""
-        if isinstance(source, Engine):
+        if isinstance(source, Database):
             return source
         if not isinstance(source, str | Path):
             return cls(source, type(source).__module__.split(".")[-1])
@@ -85,7 +91,7 @@ class Engine:
         )
 
     @classmethod
-    def of_files(cls, paths: list[Path]) -> Engine:
+    def of_files(cls, paths: list[Path]) -> Database:
         """Open CSV and Parquet files as tables, each named like its file."""
         return cls(_files(paths), "DuckDB")
 
@@ -96,7 +102,7 @@ class Engine:
 
     def columns(self, table: str) -> dict[str, str]:
         """Return the columns of a table and their types, in words."""
-        schema = self._schema(table)
+        schema = self.schema(table)
         return {name: str(kind) for name, kind in schema.items()}
 
     def check(self, table: TableSpec) -> None:
@@ -105,7 +111,7 @@ class Engine:
         Reads the schema only: neither a type nor the promise that there is no NULL is
         ever judged by looking at values.
         """
-        schema = self._schema(table.source or table.name)
+        schema = self.schema(table.source or table.name)
         for one in table.attributes:
             if one.source not in schema.names:
                 raise CatalogError(
@@ -113,7 +119,9 @@ class Engine:
                     f"{list(schema.names)}"
                 )
             kind = schema[one.source]
-            _check_type(one, kind)
+            problem = type_problem(one.domain().attributes[0], kind)
+            if problem is not None:
+                raise CatalogError(problem)
             if one.missing == "none" and self._may_hold_null(table, one, kind):
                 raise CatalogError(
                     f"the column of {one.name!r} may hold NULL by its schema; state "
@@ -122,39 +130,39 @@ class Engine:
 
     def counts(self, layout: Layout) -> IntArray:
         """Count the records of every bin of a question."""
-        cells, records = self._grouped(layout)
         counts = np.zeros(layout.coarse, dtype=np.int64)
-        np.add.at(counts, cells, records)
+        for batch in self._batches(layout):
+            counts[batch.cells] = batch.records
         if layout.labels is None:
             return counts
         bins = np.zeros(layout.bins, dtype=np.int64)
         np.add.at(bins, layout.labels, counts)
         return bins
 
-    def _grouped(self, layout: Layout) -> tuple[IntArray, IntArray]:
+    def _batches(self, layout: Layout) -> list[CellCounts]:
         """Return the coarse cells that hold records, and how many each holds."""
-        with self._plainly("the question could not be counted"):
+        problem = "the question could not be counted"
+        with self._plainly(problem):
             known = self._compiled.get(id(layout))
             if known is None:
                 table = self.backend.table(layout.table.source or layout.table.name)
-                cell = coarse_number(table, layout)
-                grouped = table.group_by(cell=cell).aggregate(records=table.count())
+                query = CellQuery(table, [_cell_column(one) for one in layout.axes])
                 if self.backend.name != "duckdb":
-                    found = grouped.to_pyarrow()
-                    return _whole(found["cell"]), _whole(found["records"])
-                known = _Counting(layout, str(self.backend.compile(grouped)))
-                self._compiled[id(layout)] = known
+                    return list(query.batches())
+                text = str(self.backend.compile(query.expression))
+                known = self._compiled[id(layout)] = _PreparedQuery(layout, text)
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
-        with self._plainly("the question could not be counted", alone=False):
-            return known.run(self.backend.con)
+        with self._plainly(problem, alone=False):
+            return [known.run(self.backend.con)]
 
     def close(self) -> None:
         """Close the connection."""
         self._compiled.clear()
         self.backend.disconnect()
 
-    def _schema(self, table: str) -> Any:
+    def schema(self, table: str) -> Any:
+        """Return the columns of a table and their ibis types."""
         with self._plainly(f"there is no table {table!r}, or it cannot be read"):
             return self.backend.table(table).schema()
 
@@ -171,7 +179,7 @@ class Engine:
         return _Plainly(self, problem, alone)
 
 
-class _Counting:
+class _PreparedQuery:
     """A question's query on DuckDB, compiled and planned once.
 
     Both take longer than a small count. A cursor is a connection of its own, so
@@ -184,7 +192,7 @@ class _Counting:
         self._idle: list[Any] = []
         self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
 
-    def run(self, connection: Any) -> tuple[IntArray, IntArray]:
+    def run(self, connection: Any) -> CellCounts:
         """Return the coarse cells that hold records, and how many each holds."""
         with self._turns:
             try:
@@ -194,13 +202,16 @@ class _Counting:
                 cursor.execute(f"PREPARE counting AS {self.query}")
             arrays = cursor.execute("EXECUTE counting").fetchnumpy()
             self._idle.append(cursor)
-        return _whole(arrays["cell"]), _whole(arrays["records"])
+        cells, records = (
+            np.asarray(arrays[name]).astype(np.int64) for name in ("cell", "records")
+        )
+        return CellCounts(cells, records)
 
 
 class _Plainly:
     """One use of the backend at a time, if `alone`; its errors lose their words."""
 
-    def __init__(self, engine: Engine, problem: str, alone: bool) -> None:
+    def __init__(self, engine: Database, problem: str, alone: bool) -> None:
         self.engine, self.problem, self.alone = engine, problem, alone
 
     def __enter__(self) -> None:
@@ -217,42 +228,23 @@ class _Plainly:
             ) from None
 
 
-def _whole(column: Any) -> IntArray:
-    numbers: IntArray = np.asarray(column).astype(np.int64)
-    return numbers
-
-
-def _check_type(attribute: AttributeSpec, kind: Any) -> None:
-    fits = {
-        "number": kind.is_numeric(),
-        "date": kind.is_date() or kind.is_timestamp(),
-        "category": _fits_levels(attribute, kind),
-    }[attribute.kind]
-    if not fits:
-        raise CatalogError(
-            f"{attribute.name!r} is stated as a {attribute.kind}, and its column is "
-            f"of type {kind}"
-        )
-
-
-def _fits_levels(attribute: AttributeSpec, kind: Any) -> bool:
-    levels = attribute.levels or []
-    if all(isinstance(one, str) for one in levels):
-        return bool(kind.is_string())
-    if all(isinstance(one, int) for one in levels):
-        return bool(kind.is_integer() or kind.is_boolean())
-    return False
-
-
-def _ibis() -> Any:
-    return require("ibis", extra="sql", purpose="asking a database")
+def _cell_column(axis: AxisBins) -> CellColumn:
+    """Describe an attribute of a question as the query takes it."""
+    spec = axis.spec
+    (attribute,) = spec.domain().attributes
+    # Without a cell for NULL, the schema promises that there is none.
+    rule = Rule(
+        "clamp" if spec.clamped else "cell",
+        "cell" if spec.missing == "cell" else "clamp",
+    )
+    return CellColumn(spec.source, attribute, rule, Bins(axis.labels, axis.stretch))
 
 
 def _duckdb(path: Path) -> Any:
     if not path.is_file():
         raise EngineError(f"there is no database {path.name!r}; check the path")
     try:
-        return _ibis().duckdb.connect(str(path), read_only=True)
+        return ibis_module().duckdb.connect(str(path), read_only=True)
     except Exception as problem:
         raise EngineError(
             f"{path.name!r} is no DuckDB database, or another process writes to it "
@@ -261,7 +253,7 @@ def _duckdb(path: Path) -> Any:
 
 
 def _files(paths: list[Path]) -> Any:
-    backend = _ibis().duckdb.connect()
+    backend = ibis_module().duckdb.connect()
     for path in paths:
         reader = FILES.get(path.suffix)
         if reader is None or not path.is_file():
@@ -283,13 +275,11 @@ def _files(paths: list[Path]) -> Any:
 
 def _postgres(address: str) -> Any:
     require("psycopg", extra="sql", purpose="asking PostgreSQL")
-    from urllib.parse import parse_qs, unquote, urlparse
-
     parts = urlparse(address)
     # A socket is given as ?host=/folder, as PostgreSQL's own tools take it.
     hosts = parse_qs(parts.query).get("host", [])
     try:
-        return _ibis().postgres.connect(
+        return ibis_module().postgres.connect(
             host=parts.hostname or (hosts[0] if hosts else None),
             port=parts.port or 5432,
             user=unquote(parts.username or "") or None,

@@ -27,6 +27,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import MICROSECONDS, Attribute, as_moments
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.sql_cells import Stretch
 from blowfish_fast.errors import DomainError, QuestionError, SizeError
 from blowfish_fast.policies import Full, Policy, Product, TablePolicy
 from blowfish_fast.workloads import (
@@ -54,15 +55,6 @@ MOST_BINS = 2**22
 
 MOST_COVERED = 2**24
 """Bins of all boxes of one question together, where each box is listed bin by bin."""
-
-
-class Stretch(NamedTuple):
-    """Cells `first` up to `end`, `width` to a bin; all others in bin `rest`."""
-
-    first: int
-    end: int
-    width: int
-    rest: int
 
 
 class AxisBins(NamedTuple):
@@ -173,7 +165,7 @@ class Layout:
             coarse = Product(*factors, domain=domain)
         else:
             coarse = seen.project(self.axes[0].labels)
-        return coarse._seen_from(seen, coarse.buckets)
+        return coarse.derive_from(seen, coarse.buckets)
 
     def workload(self, domain: Domain) -> Workload:
         """Return the queries over the bins of `domain`."""

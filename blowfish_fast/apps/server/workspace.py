@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_fast.apps.explorer.catalog import TableSpec
-from blowfish_fast.apps.explorer.engines import Engine
+from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.apps.explorer.exploration import SAMPLES, Explorer, as_table
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
 
@@ -58,7 +58,7 @@ class Workspace:
         self.keys = Keys(self.folder / "keys.json")
         self.samples = samples
         self._database = database
-        self._engines: dict[str, Engine] = {}
+        self._engines: dict[str, Database] = {}
         self._explorers: dict[str, Explorer] = {}
         self._lock = threading.RLock()
         for name in self._sources():
@@ -157,16 +157,16 @@ class Workspace:
         added = sorted(path.stem for path in (self.folder / "data").glob("*.duckdb"))
         return [*added, *([""] if self._database is not None else [])]
 
-    def _engine(self, source: str) -> Engine:
+    def _engine(self, source: str) -> Database:
         with self._lock:
             if source not in self._engines:
                 if source:
                     path = self.folder / "data" / f"{source}.duckdb"
-                    self._engines[source] = Engine.connect(path)
+                    self._engines[source] = Database.connect(path)
                 elif self._database is None:
                     raise EngineError("the server was started without its database")
                 else:
-                    self._engines[source] = Engine.connect(self._database)
+                    self._engines[source] = Database.connect(self._database)
             return self._engines[source]
 
     def _sources(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from blowfish_fast.apps.cli.files.data_source import opened_source
 from blowfish_fast.apps.cli.files.demo_people import made_up_people, write_demo_people
-from blowfish_fast.apps.cli.parsing.words import parsed_domain
+from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.data.records import domain_with_rules
 from blowfish_fast.errors import BlowfishError
 
@@ -28,7 +28,7 @@ CASES = {
 
 
 def counts(source, domain, outside=None, missing=None, **options):
-    extended, rules = domain_with_rules(parsed_domain(domain), outside, missing)
+    extended, rules = domain_with_rules(parse_domain(domain), outside, missing)
     found = opened_source(source, **options)
     found.check(extended)
     parts = []
@@ -165,7 +165,7 @@ def test_a_table_without_records_is_refused(tmp_path):
 
 def test_categories_of_a_database_cannot_be_clamped(databases):
     address, options = databases["duckdb"]
-    with pytest.raises(BlowfishError, match="--outside cell") as refused:
+    with pytest.raises(BlowfishError, match='outside="cell"') as refused:
         counts(address, ["district=categories:centre,east"], **options)
     assert "clamp" not in str(refused.value)
 
@@ -222,7 +222,7 @@ def test_missing_values_in_a_database_go_where_they_are_told(tmp_path):
         (["sex=categories:f"], "cell", "missing values of sex"),
         (["agee=0:5:5"], None, "did you mean 'age'"),
         (["sex=0:5:5"], None, "stated as a number"),
-        (["sex=4"], None, "whole cell numbers"),
+        (["sex=4"], None, "stated as a whole cell number"),
         (["age=categories:a,b"], None, "stated as a category"),
     ):
         with pytest.raises(BlowfishError, match=message):
@@ -356,7 +356,7 @@ def test_a_schema_of_another_kind_is_refused_before_a_row_is_read(folder):
         (["agee=0:5:1"], "did you mean 'age'"),
     ):
         with pytest.raises(BlowfishError, match=message):
-            opened_source(str(folder / "people.parquet")).check(parsed_domain(domain))
+            opened_source(str(folder / "people.parquet")).check(parse_domain(domain))
 
 
 def test_long_files_are_read_in_chunks(tmp_path, without_arrow, monkeypatch):

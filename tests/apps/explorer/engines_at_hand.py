@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from blowfish_fast.apps.explorer import Engine
+from blowfish_fast.apps.explorer import Database
 
 from .people import columns
 
@@ -50,7 +50,7 @@ def duckdb_engine(folder):
     )
     connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows())
     connection.close()
-    engine = Engine.connect(path)
+    engine = Database.connect(path)
     yield engine
     engine.close()
 
@@ -71,7 +71,7 @@ def postgres_engine(folder):
                 cursor.executemany(
                     "INSERT INTO people VALUES (%s, %s, %s, %s, %s)", rows()
                 )
-        engine = Engine.connect(server.get_uri())
+        engine = Database.connect(server.get_uri())
         yield engine
         engine.close()
     finally:
@@ -105,7 +105,7 @@ def spark_engine(folder):
     )
     frame = session.createDataFrame(rows(), schema)
     frame.createOrReplaceTempView("people")
-    engine = Engine(ibis.pyspark.connect(session), "Spark")
+    engine = Database(ibis.pyspark.connect(session), "Spark")
     yield engine
     session.stop()
 

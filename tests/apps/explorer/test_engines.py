@@ -11,7 +11,7 @@ import logging
 import numpy as np
 import pytest
 
-from blowfish_fast.apps.explorer import Engine, Explorer, TableSpec, read_question
+from blowfish_fast.apps.explorer import Database, Explorer, TableSpec, read_question
 from blowfish_fast.apps.explorer.layout import lay_out
 from blowfish_fast.errors import CatalogError, EngineError
 
@@ -194,7 +194,7 @@ def test_files_are_tables(tmp_path, ending):
     frame = pandas.DataFrame({"age": [1, 2, 2, 150], "sex": ["f", "m", None, "f"]})
     path = tmp_path / f"people.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
-    engine = Engine.connect(path)
+    engine = Database.connect(path)
     spec = TableSpec(
         name="people",
         attributes=[{"name": "age", "cells": {"start": 0, "stop": 4, "width": 1}}],
@@ -224,15 +224,15 @@ def test_what_cannot_be_opened_is_refused_in_words(tmp_path, source):
     pytest.importorskip("psycopg")
     place = source if "://" in source else tmp_path / source
     with pytest.raises(EngineError):
-        Engine.connect(place)
+        Database.connect(place)
 
 
 def test_several_files_are_tables_named_like_them(tmp_path):
     (tmp_path / "visits.csv").write_text("age\n3\n4\n")
     (tmp_path / "wards.csv").write_text("name,beds\na,7\n")
-    engine = Engine.of_files([tmp_path / "visits.csv", tmp_path / "wards.csv"])
+    engine = Database.of_files([tmp_path / "visits.csv", tmp_path / "wards.csv"])
     assert engine.tables() == ["visits", "wards"]
-    assert Engine.connect(tmp_path / "visits.csv").tables() == ["visits"]
+    assert Database.connect(tmp_path / "visits.csv").tables() == ["visits"]
     assert list(engine.columns("wards")) == ["name", "beds"]
     with pytest.raises(EngineError, match=r"'notes.txt' is no CSV or Parquet file"):
-        Engine.of_files([tmp_path / "notes.txt"])
+        Database.of_files([tmp_path / "notes.txt"])

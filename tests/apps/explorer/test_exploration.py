@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from blowfish_fast.apps.explorer import Engine, Explorer, TableSpec
+from blowfish_fast.apps.explorer import Database, Explorer, TableSpec
 from blowfish_fast.errors import (
     BudgetError,
     CatalogError,
@@ -47,7 +47,7 @@ def engine(tmp_path_factory):
         "INSERT INTO people VALUES (?, ?)", list(zip(ages, sexes, strict=True))
     )
     connection.close()
-    return Engine.connect(path)
+    return Database.connect(path)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from blowfish_fast.apps.explorer import Engine, Explorer
+from blowfish_fast.apps.explorer import Database, Explorer
 from blowfish_fast.errors import BudgetError, EngineError, LedgerError
 
 pytest.importorskip("ibis", reason="pip install 'blowfish_fast[sql]'")
@@ -63,7 +63,7 @@ def database(tmp_path_factory):
 
 
 class ExplorerMachine(RuleBasedStateMachine):
-    engine: Engine
+    engine: Database
 
     def __init__(self):
         super().__init__()
@@ -200,7 +200,7 @@ class ExplorerMachine(RuleBasedStateMachine):
 
 
 def test_any_sequence_of_events_keeps_to_the_model(database):
-    ExplorerMachine.engine = Engine.connect(database)
+    ExplorerMachine.engine = Database.connect(database)
     run_state_machine_as_test(
         ExplorerMachine,
         settings=settings(

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from blowfish_fast.apps.cli.parsing.nearest_word import nearest
 from blowfish_fast.apps.cli.parsing.text_forms import TextForm, is_number
-from blowfish_fast.apps.cli.parsing.words import nearest
 from blowfish_fast.errors import InputError
 
 BROKEN = (EOFError, zlib.error, gzip.BadGzipFile)

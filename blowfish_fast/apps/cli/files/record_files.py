@@ -6,7 +6,7 @@ chunk by chunk  ->  cells  ->  counts            files may be larger than memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,8 @@ def counted(
     reading: Domain | None = None
     for chunk in chunks:
         if reading is None:
-            reading = _as_read(domain, chunk)
+            texts = [name for name, column in chunk.items() if _is_text(column)]
+            reading = domain_as_stored(domain, texts=texts, truths=[])
         weights = None
         if count_column is not None:
             weights = _whole(chunk[count_column], count_column)
@@ -124,14 +125,28 @@ def _needed(attribute: Attribute) -> Column:
     return Column(attribute.name, "number" if attribute.unit is None else "date")
 
 
-def _as_read(domain: Domain, chunk: dict[str, Any]) -> Domain:
-    """Return the domain with categories spelt out where the column holds texts."""
+def domain_as_stored(
+    domain: Domain, *, texts: Sequence[str], truths: Sequence[str]
+) -> Domain:
+    """Return the domain with categories as the columns spell them.
+
+    Parameters
+    ----------
+    domain : Domain
+        As stated, where a category of digits is a number and "true" is a text.
+    texts, truths : sequence of str
+        Columns that hold texts, and truth values.
+    """
     attributes = []
     for one in domain.attributes:
-        assert one.name is not None
-        if one.levels is not None and _is_text(chunk[one.name]):
-            one = replace(one, levels=tuple(str(level) for level in one.levels))
-        attributes.append(one)
+        levels, regular = one.levels, one.regular
+        if levels is not None and one.name in texts:
+            levels = tuple(str(level) for level in levels)
+        elif levels is not None and one.name in truths:
+            spelt = [str(level).lower() for level in levels[:regular]]
+            if set(spelt) <= {"true", "false"}:
+                levels = (*(level == "true" for level in spelt), *levels[regular:])
+        attributes.append(replace(one, levels=levels))
     return Domain._of(attributes)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_confidence
-from blowfish_fast.apps.cli.parsing.job_file import Job
+from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.printing import plain
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table

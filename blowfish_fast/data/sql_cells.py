@@ -1,12 +1,10 @@
-"""Cells of one attribute as expressions of a database: every engine as numpy would.
-
-Serves histograms counted in a database (``table_counts``) and the bins of the
-explorer's questions.
+"""The cell of a column's values as an expression of a database.
 
     value      12.7                      dates: seconds since 1970, rounded down
     near       floor((12.7 - 0) / 5)     equal widths: one division, then
     cell       corrected by comparing    with the two edges beside it
     cell       ((v < e2) ? (v < e1) ? 0 : 1 : ...)       other edges: log2 comparisons
+    bin        cells merged              where a question asks for coarser ones
 
 No value may make a query fail: that it fails would tell, free of charge, that some
 record holds the value. Equal widths are corrected because engines round divisions
@@ -17,15 +15,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.optional import require
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 
-from .axes import MICROSECONDS, Attribute
+from .axes import MICROSECONDS, MISSING, OUTSIDE, Attribute
+from .records import Rule
 
 WITHOUT_NAN = ("sqlite", "mysql")
 MOST_COMPARED = 2**12
@@ -44,6 +43,78 @@ NANOSECONDS = 9
 
 REACH = timedelta(days=2)
 """How far beyond the edges dates are told apart; no time zone is further off."""
+
+
+class Stretch(NamedTuple):
+    """Cells `first` up to `end`, `width` to a bin; all others in bin `rest`."""
+
+    first: int
+    end: int
+    width: int
+    rest: int
+
+
+class Bins(NamedTuple):
+    """Cells of an attribute, merged.
+
+    Attributes
+    ----------
+    labels : (cells,) int64
+        Bin of each cell, extra cells included.
+    stretch : Stretch
+        The same in closed form, for the cells between edges.
+    """
+
+    labels: IntArray
+    stretch: Stretch
+
+
+class Cell(NamedTuple):
+    """The cell of each record along one attribute, as expressions.
+
+    Attributes
+    ----------
+    number : ibis column
+        The cell, or the bin where cells are merged.
+    refused : dict
+        By kind ("missing", "outside", "fraction"), which records have no cell.
+    """
+
+    number: Any
+    refused: dict[str, Any]
+
+
+def cell_of(
+    column: Any, attribute: Attribute, rule: Rule, bins: Bins | None = None
+) -> Cell:
+    """Return the cell of each value of a column, strays treated by `rule`."""
+    if attribute.levels is not None:
+        return _cell_of_level(column, attribute, rule, bins)
+    return _cell_between_edges(column, attribute, rule, bins)
+
+
+def type_problem(attribute: Attribute, kind: Any) -> str | None:
+    """Say why a column of ibis type `kind` cannot hold the attribute; None if it can.
+
+    Reads types only; values are never looked at.
+    """
+    if attribute.levels is not None:
+        stated = "category"
+        levels = compared_levels(attribute)
+        texts = {isinstance(one, str) for one in levels}
+        numbers = kind.is_numeric() or kind.is_boolean()
+        fits = len(texts) == 1 and (kind.is_string() if texts == {True} else numbers)
+    elif attribute.unit is not None:
+        stated, fits = "date", kind.is_date() or kind.is_timestamp()
+    else:
+        stated = "number" if attribute.cuts is not None else "whole cell number"
+        fits = kind.is_numeric() or kind.is_boolean()
+    if fits:
+        return None
+    return (
+        f"{attribute.name or 'the attribute'!r} is stated as a {stated}, and its "
+        f"column is of type {kind}"
+    )
 
 
 def ibis_module() -> Any:
@@ -201,6 +272,83 @@ def _bisected(value: Any, cuts: FloatArray, low: int, high: int) -> Any:
     return (value < double(cuts[middle])).ifelse(
         _bisected(value, cuts, low, middle), _bisected(value, cuts, middle, high)
     )
+
+
+def _cell_of_level(
+    column: Any, attribute: Attribute, rule: Rule, bins: Bins | None
+) -> Cell:
+    value, absent = as_level(column), is_missing(column)
+    levels = compared_levels(attribute)
+    # Levels of one bin share a branch.
+    members: dict[int, list[Any]] = {}
+    for cell, level in enumerate(levels):
+        members.setdefault(_bin_number(bins, cell), []).append(level)
+    branches = [(absent, _bin_number(bins, attribute.extra_cell(MISSING)))]
+    branches += [(value.isin(group), at) for at, group in members.items()]
+    others = _bin_number(bins, attribute.extra_cell(OUTSIDE))
+    number = ibis_module().cases(*branches, else_=others).cast("int64")
+    refused = {}
+    if rule.missing == "refuse":
+        refused["missing"] = absent
+    if rule.outside == "refuse":
+        refused["outside"] = ~(absent | value.isin(levels))
+    return Cell(number, refused)
+
+
+def _cell_between_edges(
+    column: Any, attribute: Attribute, rule: Rule, bins: Bins | None
+) -> Cell:
+    ibis = ibis_module()
+    absent, value = is_missing(column), as_number(column, attribute)
+    numbered = attribute.cuts is None
+    edges = (
+        np.array([0.0, attribute.regular]) if numbered else comparable_edges(attribute)
+    )
+    first, last = double(edges[0]), double(edges[-1])
+    # The last edge belongs to the last cell, of numbers between edges.
+    closed = not numbered and attribute.unit is None
+    beyond = (value < first) | (value > last if closed else value >= last)
+    # What is no number has no cell: it counts as the start, or is told apart below.
+    safe = absent.ifelse(first, value)
+    if numbered:
+        top = double(attribute.regular - 1)
+        number = ibis.least(ibis.greatest(safe, first), top).floor().cast("int64")
+    else:
+        number = clamped_cell(safe, edges, attribute.name)
+    if bins is not None:
+        number = _merged(number, bins.stretch, attribute.regular)
+    branches = []
+    if rule.missing == "cell":
+        branches.append((absent, _bin_number(bins, attribute.extra_cell(MISSING))))
+    if rule.outside == "cell":
+        branches.append((beyond, _bin_number(bins, attribute.extra_cell(OUTSIDE))))
+    if branches:
+        number = ibis.cases(*branches, else_=number).cast("int64")
+    refused = {}
+    if rule.missing == "refuse":
+        refused["missing"] = absent
+    if rule.outside == "refuse":
+        refused["outside"] = ~absent & beyond
+    if numbered and not column.type().is_integer():
+        refused["fraction"] = ~absent & ~beyond & (value.floor() != value)
+    return Cell(number, refused)
+
+
+def _bin_number(bins: Bins | None, cell: int | None) -> int:
+    """Return the bin of a cell; 0 where no record can have it."""
+    if cell is None:
+        return 0
+    return cell if bins is None else int(bins.labels[cell])
+
+
+def _merged(cell: Any, stretch: Stretch, cells: int) -> Any:
+    """Return the bin of each cell between edges."""
+    first, end, width, rest = stretch
+    number = ((cell - first) / width).floor() if width > 1 else cell - first
+    if first == 0 and end == cells:
+        return number.cast("int64")
+    beyond = (cell < first) | (cell >= end)
+    return ibis_module().cases((beyond, rest), else_=number.cast("int64"))
 
 
 def _engine(column: Any) -> str:

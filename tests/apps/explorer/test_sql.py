@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data import table_counts
+from blowfish_fast.data import sql
 from blowfish_fast.errors import CountsError, DomainError, EngineError, InputError
 
 from .engines_at_hand import POSTGRES
@@ -104,8 +104,8 @@ def test_filters_and_other_names_go_along(engine):
 
 
 def test_counted_cells_come_in_pieces(engine, monkeypatch):
-    monkeypatch.setattr(table_counts, "ROWS_AT_ONCE", 40)
-    monkeypatch.setattr(table_counts, "PIECE_ROWS", 40)
+    monkeypatch.setattr(sql, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr(sql, "PIECE_ROWS", 40)
     table = engine.backend.table("people")
     rules = {"outside": "clamp", "missing": "cell"}
     found = bf.SparseHistogram.from_ibis(AGES, table, **rules)
@@ -254,11 +254,11 @@ def test_what_does_not_fit_is_said_before_the_database_is_asked(duck):
         counts(PAYS, table)
     with pytest.raises(InputError, match="no column None"):
         counts(bf.Domain(4), table)
-    with pytest.raises(InputError, match="cells of texts"):
+    with pytest.raises(InputError, match="stated as a category"):
         counts(SEXES, table, columns={"sex": "age"})
-    with pytest.raises(InputError, match="cells of numbers"):
+    with pytest.raises(InputError, match="stated as a number"):
         counts(AGES, table, columns={"age": "sex"})
-    with pytest.raises(InputError, match="cells of dates"):
+    with pytest.raises(InputError, match="stated as a date"):
         counts(DAYS, table)
     with pytest.raises(InputError, match="unequal width"):
         counts(bf.Domain.from_edges(np.arange(5000.0) ** 2, name="age"), table)

@@ -1,0 +1,267 @@
+"""Records of a table counted by cell where the table is: one GROUP BY.
+
+The only query of the package over records. It runs on every engine that ibis speaks
+to; records stay there, and what travels is a row of 16 bytes per cell that holds
+records, in batches.
+
+    SELECT CASE WHEN age IS NULL THEN -1 ... ELSE cell END AS cell, COUNT(*)
+    GROUP BY 1
+
+    cell     17   42  -2           negative: a kind of value that was to be refused
+    records   3    1   1
+
+``sql_cells`` writes the cell of one attribute. A query is a single statement, so its
+counts belong to one state of the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.errors import BlowfishError, EngineError, InputError
+
+from .axes import Attribute
+from .domain import Attributes
+from .records import Rule, refuse_fractions, refuse_strays, refuse_weights
+from .sql_cells import Bins, cell_of, ibis_module, is_missing, type_problem
+
+ROWS_AT_ONCE = 2**20
+"""Counted cells that travel in one batch."""
+
+PIECE_ROWS = 2**23
+"""Counted cells that are asked of Spark at a time."""
+
+KINDS = ("missing", "outside", "fraction")
+"""What may be refused, in the order in which it is noticed."""
+
+LARGEST_SUM = 2.0**53
+"""Sums of a column of counts are exact below it."""
+
+
+class CellCounts(NamedTuple):
+    """Cells that hold records, and how many each holds."""
+
+    cells: IntArray
+    records: IntArray
+
+
+class CellColumn(NamedTuple):
+    """A column of a table and the public cells of its values.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    attribute : Attribute
+        Its cells, extra cells included.
+    rule : Rule
+        What happens to stray values.
+    bins : Bins, optional
+        Cells that are counted together.
+    """
+
+    name: str
+    attribute: Attribute
+    rule: Rule
+    bins: Bins | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of cells, or of bins where they are merged."""
+        if self.bins is None:
+            return self.attribute.size
+        return int(self.bins.labels.max()) + 1
+
+
+class CellQuery:
+    """Counts of a table's records by cell.
+
+    Parameters
+    ----------
+    table : ibis table
+        Any table expression; filters and joins run in the database as well.
+    columns : sequence of CellColumn
+        The attributes; their cells are numbered together in C order.
+    weight : str, optional
+        A column that says how many records a row stands for; without, each is one.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> from blowfish_fast import Domain
+    >>> towns = Domain.from_levels(["Bern", "Chur"], name="town")
+    >>> people = ibis.duckdb.connect().sql("SELECT unnest(['Chur', 'Chur']) AS town")
+    >>> query = CellQuery.over(towns, [Rule("refuse", "refuse")], people)
+    >>> query.expression.columns, query.counts().tolist()
+    (('cell', 'records'), [0, 2])
+    """
+
+    def __init__(
+        self, table: Any, columns: Sequence[CellColumn], weight: str | None = None
+    ) -> None:
+        self.table = table
+        self.columns = tuple(columns)
+        self.weight = weight
+        self.size = math.prod(one.size for one in self.columns)
+
+    @classmethod
+    def over(
+        cls,
+        domain: Attributes,
+        rules: Sequence[Rule],
+        table: Any,
+        names: Mapping[Any, str] | None = None,
+        weight: str | None = None,
+    ) -> CellQuery:
+        """Return the query over all cells of a domain.
+
+        Parameters
+        ----------
+        domain : Domain or WideDomain
+            With the cells for stray values that `rules` need.
+        rules : sequence of Rule
+            One per attribute.
+        table : ibis table
+            Its schema is read, and no row.
+        names : mapping, optional
+            From attributes, by name or number, to columns that are called otherwise.
+        weight : str, optional
+            A column that says how many records a row stands for.
+        """
+        if not isinstance(table, ibis_module().expr.types.Table):
+            raise InputError(
+                "a table of a database is an ibis table, such as "
+                f'ibis.duckdb.connect("visits.duckdb").table("visits"); received '
+                f"{type(table).__name__}. Frames and arrays go to from_records"
+            )
+        stated: Any = {} if names is None else names
+        if not isinstance(stated, Mapping):
+            raise InputError(
+                "columns is a mapping from attributes to columns of the table; "
+                f"received {stated!r}"
+            )
+        by_axis = {domain.axis(one): name for one, name in stated.items()}
+        columns = []
+        for axis, (one, rule) in enumerate(zip(domain.attributes, rules, strict=True)):
+            name = by_axis.get(axis, one.name)
+            if not isinstance(name, str) or name not in table.columns:
+                raise InputError(
+                    f"the table has no column {name!r} for attribute {axis}; its "
+                    f"columns are {list(table.columns)}. Say which with "
+                    'columns={"attribute": "column"}'
+                )
+            problem = type_problem(one, table[name].type())
+            if problem is not None:
+                raise InputError(f"{problem}; cast it first: table.mutate({name}=...)")
+            columns.append(CellColumn(name, one, rule))
+        return cls(table, columns, weight)
+
+    @cached_property
+    def expression(self) -> Any:
+        """Cells and records as an expression that has not run yet."""
+        number, refused = self._cell()
+        records = self.table.count()
+        if self.weight is not None:
+            stands_for = self.table[self.weight].cast("float64")
+            unusable = is_missing(self.table[self.weight]) | (stands_for < 0)
+            unusable |= (stands_for.floor() != stands_for) | (stands_for > LARGEST_SUM)
+            refused.append((unusable, -1 - len(KINDS) * len(self.columns)))
+            records = stands_for.sum()
+        if refused:
+            number = ibis_module().cases(*refused, else_=number)
+        cell = number.cast("int64")
+        return self.table.group_by(cell=cell).aggregate(records=records)
+
+    def _cell(self) -> tuple[Any, list[tuple[Any, int]]]:
+        """Return the joint cell, and conditions with the numbers of what is refused."""
+        number: Any = None
+        refused = []
+        for axis, one in enumerate(self.columns):
+            along = cell_of(self.table[one.name], one.attribute, one.rule, one.bins)
+            number = (
+                along.number if number is None else number * one.size + along.number
+            )
+            refused += [
+                (condition, -1 - len(KINDS) * axis - KINDS.index(kind))
+                for kind, condition in along.refused.items()
+            ]
+        return number, refused
+
+    def counts(self) -> IntArray:
+        """Return the number of records in every cell."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        for batch in self.batches():
+            counts[batch.cells] = batch.records
+        return counts
+
+    def batches(self) -> Iterator[CellCounts]:
+        """Yield the cells that hold records, batch by batch; no cell comes twice.
+
+        Strays that are to be refused raise as they do for records at hand, before
+        anything is yielded for them.
+        """
+        try:
+            for cells, records in self._arrow():
+                self._refuse(cells)
+                yield CellCounts(cells, _whole(records, self.weight))
+        except BlowfishError:
+            raise
+        except Exception as problem:
+            # The engine's own words could quote records.
+            raise EngineError(
+                f"the database could not count the table ({type(problem).__name__}); "
+                "nothing was charged"
+            ) from None
+
+    def _arrow(self) -> Iterator[tuple[IntArray, Any]]:
+        # Spark collects an answer whole, so a large one is asked for in pieces.
+        if self.table.get_backend().name == "pyspark" and self.size > PIECE_ROWS:
+            found = _pieces(self.expression)
+        else:
+            found = self.expression.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+        for batch in found:
+            cells = np.asarray(batch.column("cell")).astype(np.int64, copy=False)
+            yield cells, batch.column("records")
+
+    def _refuse(self, cells: IntArray) -> None:
+        """Raise what records at hand would, for the first attribute that has strays."""
+        if cells.size == 0 or cells.min() >= 0:
+            return
+        axis, kind = divmod(-1 - int(cells[cells < 0].max()), len(KINDS))
+        if axis == len(self.columns):
+            refuse_weights(self.weight)
+        if KINDS[kind] == "fraction":
+            refuse_fractions()
+        refuse_strays(
+            self.columns[axis].attribute,
+            self.columns[axis].rule,
+            outside=KINDS[kind] == "outside",
+            missing=KINDS[kind] == "missing",
+        )
+
+
+def _pieces(counted: Any) -> Iterator[Any]:
+    """Keep the counted cells on the cluster and fetch them piece by piece."""
+    kept = counted.cache()
+    try:
+        rows = int(kept.count().execute())
+        pieces = max(1, math.ceil(rows / PIECE_ROWS))
+        for piece in range(pieces):
+            # Negative numbers have a negative remainder.
+            mine = kept.cell.abs() % pieces == piece
+            yield (kept if pieces == 1 else kept.filter(mine)).to_pyarrow()
+    finally:
+        kept.release()
+
+
+def _whole(records: Any, weight: str | None) -> IntArray:
+    numbers = np.asarray(records)
+    if weight is not None and not (numbers < LARGEST_SUM).all():
+        refuse_weights(weight)
+    return numbers.astype(np.int64, copy=False)
