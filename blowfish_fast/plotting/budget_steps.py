@@ -21,7 +21,7 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.accounting import Ledger
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import InputError
-from blowfish_fast.policies.layout import shortened
+from blowfish_fast.policies.drawing import shorten
 
 from .canvas import axes_for, line_names
 
@@ -171,7 +171,7 @@ def _analysts(
             linewidth=1.4,
             label=analyst,
         )
-        text = f"{shortened(analyst, 18)} {last:g} of {float(share.epsilon):g}"
+        text = f"{shorten(analyst, 18)} {last:g} of {float(share.epsilon):g}"
         named.append((text, float(last), colour))
     return named
 
@@ -204,7 +204,7 @@ def _name_charges(
     for number in order:
         entry = entries[number]
         named = entry.mechanism if _made_up(entry.request) else entry.request
-        text = shortened(named, 20)
+        text = shorten(named, 20)
         width = LETTER_WIDTH * len(text)
         x, y = corners[number]
         before = x - width > left

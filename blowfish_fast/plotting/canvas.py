@@ -18,7 +18,7 @@ from blowfish_fast.data.cell_values import cut_values
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import InputError
-from blowfish_fast.policies.layout import cell_labels
+from blowfish_fast.policies.drawing import cell_labels
 from blowfish_fast.release.release import Release
 
 if TYPE_CHECKING:

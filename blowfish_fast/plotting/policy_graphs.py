@@ -20,7 +20,12 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.axes import Attribute
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.policies import Policy
-from blowfish_fast.policies.layout import Layout, cell_labels, is_small, laid_out
+from blowfish_fast.policies.drawing import (
+    GraphDrawing,
+    cell_labels,
+    draw_graph,
+    is_small,
+)
 
 from .canvas import axes_for, in_full, marks_along, turned
 
@@ -98,7 +103,7 @@ def graph_facts(policy: Policy) -> str:
 
 
 def _small(policy: Policy, axes: Axes | None) -> Axes:
-    layout = laid_out(policy)
+    layout = draw_graph(policy)
     drawn = axes_for(axes, _size(layout), "Drawing a policy")
     collections = require("matplotlib.collections", extra="plot", purpose="Drawing")
     if len(layout.curves):
@@ -131,7 +136,7 @@ def _small(policy: Policy, axes: Axes | None) -> Axes:
     return drawn
 
 
-def _size(layout: Layout) -> tuple[float, float]:
+def _size(layout: GraphDrawing) -> tuple[float, float]:
     """Return inches: lines need little height, all but their arcs."""
     if layout.form != "line":
         return 5.6, 5.4
@@ -146,7 +151,7 @@ def sampled_curves(curves: FloatArray, points: int = 24) -> FloatArray:
     return (1 - along) ** 2 * start + 2 * along * (1 - along) * control + along**2 * end
 
 
-def _note(axes: Axes, layout: Layout, text: str) -> None:
+def _note(axes: Axes, layout: GraphDrawing, text: str) -> None:
     assert layout.absent is not None
     aside = {"line": (0, -8), "grid": (0, -10), "circle": (0, -10)}[layout.form]
     axes.annotate(
@@ -160,7 +165,7 @@ def _note(axes: Axes, layout: Layout, text: str) -> None:
     )
 
 
-def _frame(axes: Axes, policy: Policy, layout: Layout) -> None:
+def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     """Set limits around all that is drawn, and name the cells."""
     points = [layout.nodes]
     if len(layout.curves):

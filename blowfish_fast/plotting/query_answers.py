@@ -17,7 +17,7 @@ from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
 from blowfish_fast.data.axes import Attribute, as_dates
 from blowfish_fast.errors import DomainError, InputError
-from blowfish_fast.policies.layout import cell_labels, shortened
+from blowfish_fast.policies.drawing import cell_labels, shorten
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
 
@@ -110,7 +110,7 @@ def answers(
         drawn.plot(
             beside, heights, "x", color=palette.REFERENCE, mew=2, label=public[1]
         )
-    drawn.set_yticks(heights, labels=[shortened(one, LONGEST_NAME) for one in named])
+    drawn.set_yticks(heights, labels=[shorten(one, LONGEST_NAME) for one in named])
     drawn.set_ylim(len(named) - 0.5, -0.5)
     drawn.grid(True, axis="x", color="0.9")
     drawn.set_axisbelow(True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .add_remove import AddRemove
 from .attribute import Attribute
-from .base import ABSENT, POLICIES, Bandwidth, Components, Policy, from_dict
+from .base import POLICIES, Policy, from_dict
 from .blocks import Blocks
 from .constrained import Constrained, histogram_sensitivity
 from .constraints import (
@@ -14,10 +14,11 @@ from .constraints import (
     RectangleConstraints,
 )
 from .full import Full
-from .graph import Graph
+from .graph import Graph, join_extra_cells
 from .line import Line
 from .product import Product
 from .projection import Band, Projection
+from .protocol import ABSENT, Bandwidth, Change, Components
 from .table import TablePolicy
 from .threshold import Threshold
 
@@ -29,6 +30,7 @@ __all__ = [
     "Band",
     "Bandwidth",
     "Blocks",
+    "Change",
     "Components",
     "Constrained",
     "Constraints",
@@ -45,6 +47,7 @@ __all__ = [
     "Threshold",
     "from_dict",
     "histogram_sensitivity",
+    "join_extra_cells",
 ]
 
 

@@ -10,7 +10,8 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import ABSENT, Bandwidth, Change, Components, Policy, one_component
+from .base import Policy
+from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph, one_component
 
 
 class AddRemove(Policy):
@@ -68,18 +69,15 @@ class AddRemove(Policy):
         """Return that no cell is joined to another, along any order."""
         return Bandwidth(np.arange(self.domain.size), True)
 
-    def longest_edge(self) -> int:
-        """Return 0: no edge joins two cells."""
-        return 0
-
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
         return np.where(first == second, 0.0, through)
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return 0: no record moves."""
         return Change(0.0, True)
 
-    def _implies(self, other: Policy) -> bool:
+    def _includes(self, other: PolicyGraph) -> bool | None:
         return not other.has_moves
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:

@@ -10,10 +10,11 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Bandwidth, Change, Components, Policy, one_component
+from .base import Policy
 from .full import Full
 from .grid_steps import step_edges
 from .projection import Projection, clique_bins, depends_on_one
+from .protocol import Bandwidth, Change, Components, PolicyGraph, one_component
 
 
 class Attribute(Policy):
@@ -64,7 +65,8 @@ class Attribute(Policy):
             parts.append(steps)
         return np.concatenate(parts)
 
-    def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return every step along one axis."""
         if sum(shape) - len(shape) > most:
             return None
         return self._axis_steps(shape)
@@ -94,15 +96,16 @@ class Attribute(Policy):
         steps: FloatArray = differ.sum(axis=-1).astype(np.float64)
         return steps
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest range of the values along one axis."""
         grid = lines.reshape(-1, *self.domain.shape)
         changes = (np.ptp(grid, axis=axis + 1) for axis in range(self.domain.ndim))
         return Change(max(float(one.max()) for one in changes), True)
 
-    def _implies(self, other: Policy) -> bool:
+    def _includes(self, other: PolicyGraph) -> bool | None:
         if isinstance(other, Full):
             return max(self.domain.shape) == self.domain.size
-        return super()._implies(other)
+        return None
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if depends_on_one(buckets.labels, self.domain.shape) is not None:

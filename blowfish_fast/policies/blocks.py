@@ -18,8 +18,16 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError
 
-from .base import Bandwidth, Change, Components, Policy, one_component, values_name
+from .base import Policy
 from .projection import Band, Projection, bins_reached, clique_bins
+from .protocol import (
+    Bandwidth,
+    Change,
+    Components,
+    PolicyGraph,
+    one_component,
+    values_name,
+)
 
 
 class Blocks(Policy):
@@ -155,16 +163,15 @@ class Blocks(Policy):
         same = self.labels[first] == self.labels[second]
         return np.where(first == second, 0.0, np.where(same, 1.0, np.inf))
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest range of the values inside one block."""
         along = lines[:, self.order]
         starts = np.cumsum(self.sizes) - self.sizes
         highest = np.maximum.reduceat(along, starts, axis=1)
         lowest = np.minimum.reduceat(along, starts, axis=1)
         return Change(float((highest - lowest).max()), True)
 
-    def _implies(self, other: Policy) -> bool:
-        if other.has_bottom:
-            return False
+    def _includes(self, other: PolicyGraph) -> bool | None:
         parts = other.components().labels
         if parts is None:
             return self.sizes.size == 1

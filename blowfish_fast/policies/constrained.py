@@ -21,8 +21,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
-from .base import Bandwidth, Change, Components, Policy, from_dict
+from .base import Policy, from_dict
 from .constraints import Constraints
+from .protocol import Bandwidth, Change, Components
 from .query_graph import Chains, chains
 
 
@@ -146,30 +147,19 @@ class Constrained(Policy):
         """Return how many cells the longest edge spans along one attribute."""
         return self.base.longest_edge()
 
-    def joins(self, first: Any, second: Any) -> BoolArray:
-        """Return whether an edge joins two cells."""
-        return self.base.joins(first, second)
-
-    def implies(self, other: Policy) -> bool:
-        """Return whether a release under this policy keeps the promise of `other`.
-
-        Releases here are private at eps / group_size without the constraints, so they
-        keep the promise of every policy with no more edges and no larger group size.
-        """
-        if self._implied_by_parent(other):
-            return True
-        if other.has_constraints and other.group_size > self.group_size:
-            return self == other
-        return self.base.implies(other.unconstrained)
-
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return self.base._distance(first, second)
 
-    def _largest_change(self, lines: FloatArray) -> Change:
-        return self.base._largest_change(lines)
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
+        return self.base._joined(first, second)
 
-    def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        return self.base._steps(shape, most)
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change along an edge of the base."""
+        return self.base.largest_change(lines)
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return the moves of the base as steps on a grid, if all cells look alike."""
+        return self.base.grid_moves(shape, most)
 
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         return self.base._bin_pairs(labels, bins)

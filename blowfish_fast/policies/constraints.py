@@ -28,7 +28,7 @@ from blowfish_fast._support.validation import as_integers, malformed_as
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DomainError, InputError, PolicyError
 
-from .base import ABSENT
+from .protocol import ABSENT
 
 
 class CellKinds(NamedTuple):

@@ -10,7 +10,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Bandwidth, Change, Components, Policy, one_component
+from .base import Policy
+from .protocol import Bandwidth, Change, Components, PolicyGraph, one_component
 
 
 class Full(Policy):
@@ -70,10 +71,11 @@ class Full(Policy):
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return np.where(first == second, 0.0, 1.0)
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the range of the values."""
         return Change(float((lines.max(axis=1) - lines.min(axis=1)).max()), True)
 
-    def _implies(self, other: Policy) -> bool:
+    def _includes(self, other: PolicyGraph) -> bool | None:
         return not other.has_bottom
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:

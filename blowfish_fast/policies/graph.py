@@ -21,9 +21,13 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import ABSENT, Bandwidth, Change, Components, Policy, values_name
+from .base import Policy
+from .protocol import ABSENT, Bandwidth, Change, Components, values_name
+
+MOST_JOINED_EDGES = 2**22
+"""Edges of a policy to which those of extra cells are added one by one."""
 
 
 class Rows(NamedTuple):
@@ -146,14 +150,12 @@ class Graph(Policy):
         between = bool((far - np.arange(cells) == above).all())
         return Bandwidth(far, between and bool((np.diff(far) >= 0).all()))
 
-    def joins(self, first: Any, second: Any) -> BoolArray:
-        """Return whether an edge joins two cells (or a cell and "absent", -1)."""
-        one, two = np.broadcast_arrays(self._cells(first), self._cells(second))
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
         nodes = self.domain.size + 1
         # Rows are sorted one after the other, so the keys of all edges are too.
         keys = np.repeat(np.arange(nodes), np.diff(self.rows.pointers))
         keys = keys * nodes + self.rows.neighbours
-        asked = (one % nodes) * nodes + two % nodes
+        asked = (first % nodes) * nodes + second % nodes
         place = np.searchsorted(keys, asked)
         found = np.zeros(asked.shape, dtype=np.bool_)
         inside = place < keys.size
@@ -164,7 +166,8 @@ class Graph(Policy):
         nodes = self.domain.size + 1
         return kernels.pair_distances(*self.rows, first % nodes, second % nodes)
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change along a listed move."""
         low, high = self._ends()
         move = high < self.domain.size
         low, high = low[move], high[move]
@@ -289,3 +292,43 @@ def _checked(edges: Any, cells: int) -> IntArray:
             "it is changes nothing"
         )
     return ends
+
+
+def join_extra_cells(inner: Policy, domain: Domain) -> Graph:
+    """Return a policy over one attribute whose extra cells are joined to all others.
+
+        0 - 1 - 2 - 3          a line of ages
+        |   |   |   |
+          (missing)            whether an age is missing is as secret as the age
+
+    A cell for missing values or values outside has no place along its axis. Joined to
+    every value and to the other extra cells it protects most: no policy that speaks of
+    distances says less.
+
+    Parameters
+    ----------
+    inner : Policy
+        Over ``domain.without_extra_cells()``.
+    domain : Domain
+        One attribute, with cells for missing values or values outside.
+
+    Examples
+    --------
+    >>> from blowfish_fast.policies import Line
+    >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+    >>> join_extra_cells(Line(ages), ages.with_extra_cells(missing=True)).edge_count
+    5
+    """
+    (axis,) = domain.attributes
+    if inner.edge_count > MOST_JOINED_EDGES:
+        raise SizeError(
+            f"the policy of {axis.name!r} has {inner.edge_count:,} edges, and with a "
+            "cell for missing values or values outside at most 2^22 are listed",
+            way_out="Use fewer, larger cells, policies.Full, or clamp such values",
+            code="too_many_edges_for_extra_cells",
+        )
+    parts = list(inner.edges())
+    for extra in range(axis.regular, domain.size):
+        others = np.arange(extra)
+        parts.append(np.column_stack([others, np.full(extra, extra)]))
+    return Graph(domain, np.concatenate(parts))

@@ -25,7 +25,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
 
-from .base import Change, bin_keys
+from .protocol import Change, bin_keys
 
 Metric = Literal["l1", "l2", "linf"]
 
@@ -112,6 +112,30 @@ def central_degree(shape: tuple[int, ...], ball: Ball) -> int:
         ways[0] = 1
         weights.append(ways)
     return ball.weigh(weights) - 1
+
+
+def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
+    """Return the sides of the largest boxes whose diagonal steps lie in the ball.
+
+    The ball holds with every step all shorter ones along the same axes, so it is the
+    union of the boxes of its outermost steps. Cut to the grid; one row per box.
+    """
+    steps = np.zeros((1, 0), dtype=np.int64)
+    for side in shape[:-1]:
+        most = min(side - 1, ball.radius())
+        longer = np.repeat(np.arange(most + 1), steps.shape[0])
+        steps = np.column_stack([np.tile(steps, (most + 1, 1)), longer])
+        steps = steps[ball.length(steps) <= ball.limit]
+    room = np.minimum(ball.left_over(ball.length(steps)), shape[-1] - 1)
+    steps = np.column_stack([steps, room])[room >= 0]
+    outermost = np.ones(steps.shape[0], dtype=np.bool_)
+    for axis, side in enumerate(shape):
+        further = steps.copy()
+        further[:, axis] += 1
+        fits = further[:, axis] < side
+        outermost &= ~(fits & (ball.length(further) <= ball.limit))
+    boxes = steps[outermost] + 1
+    return boxes[np.lexsort(boxes.T[::-1])]
 
 
 def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
@@ -257,8 +281,10 @@ def _searched(points: IntArray, ball: Ball) -> IntArray:
     if steps is None:
         raise SizeError(
             f"l2 distances over offsets in a box of shape {box} need a search of more "
-            f"than 2^28 = {MOST_SHIFTED:,} steps. Ask for nearer cells, or use "
-            'metric="l1" or "linf", which have closed forms'
+            f"than 2^28 = {MOST_SHIFTED:,} steps",
+            way_out='Ask for nearer cells, or use metric="l1" or "linf", which have '
+            "closed forms",
+            code="l2_search_too_long",
         )
     # Steps that go back along an axis never shorten a walk inside the box.
     forward = steps[(steps >= 0).all(axis=1)]

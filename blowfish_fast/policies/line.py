@@ -10,16 +10,16 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import (
+from .base import Policy
+from .projection import Projection
+from .protocol import (
     Bandwidth,
     Change,
     Components,
-    Policy,
     on_one_axis,
     one_component,
     values_name,
 )
-from .projection import Projection
 
 
 class Line(Policy):
@@ -90,7 +90,8 @@ class Line(Policy):
         steps: FloatArray = np.abs(first - second).astype(np.float64)
         return steps
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest step from one cell to the next."""
         changes = np.abs(np.diff(lines, axis=1))
         return Change(float(changes.max(initial=0.0)), True)
 

@@ -19,18 +19,18 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
 
 from .attribute import Attribute
-from .base import (
+from .base import Policy, from_dict
+from .full import Full
+from .projection import Projection, clique_bins, depends_on_one, labels_along
+from .protocol import (
     MOST_LISTED,
     Bandwidth,
     Change,
     Components,
-    Policy,
+    PolicyGraph,
     bin_keys,
-    from_dict,
     one_component,
 )
-from .full import Full
-from .projection import Projection, clique_bins, depends_on_one, labels_along
 
 
 class Product(Policy):
@@ -152,17 +152,18 @@ class Product(Policy):
             steps += factor._distance(one.astype(np.int64), other.astype(np.int64))
         return steps
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change over the factors, each along its axis."""
         grid = lines.reshape(-1, *self._shape)
         changes = []
         for axis, one in enumerate(self.factors):
             along = np.moveaxis(grid, axis + 1, -1).reshape(-1, one.domain.size)
-            changes.append(one._largest_change(np.ascontiguousarray(along)))
+            changes.append(one.largest_change(np.ascontiguousarray(along)))
         value = max(one.value for one in changes)
         # A bound from one factor may hide behind the exact change of another.
         return Change(value, any(one.exact and one.value == value for one in changes))
 
-    def _implies(self, other: Policy) -> bool:
+    def _includes(self, other: PolicyGraph) -> bool | None:
         if isinstance(other, Product) and other._shape == self._shape:
             pairs = zip(self.factors, other.factors, strict=True)
             return all(
@@ -173,12 +174,13 @@ class Product(Policy):
             return all(_at_least(one, Attribute(one.domain)) for one in self.factors)
         if isinstance(other, Full) and max(self._shape) < self.domain.size:
             return False
-        return super()._implies(other)
+        return None
 
-    def _is_within(self, other: Policy) -> bool:
-        return isinstance(other, Attribute) and all(
+    def _lies_within(self, other: PolicyGraph) -> bool | None:
+        along_axes = isinstance(other, Attribute) and all(
             Attribute(one.domain).implies(one) for one in self.factors
         )
+        return True if along_axes else None
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         axis = depends_on_one(buckets.labels, self._shape)

@@ -25,17 +25,16 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import (
+from .base import Policy, from_dict
+from .graph import Graph, Rows
+from .protocol import (
     MOST_LISTED,
     Bandwidth,
     Change,
     Components,
-    Policy,
-    from_dict,
     on_one_axis,
     one_component,
 )
-from .graph import Graph, Rows
 
 MOST_HELD = 2**25
 """Most edges of a quotient that are held."""
@@ -140,21 +139,17 @@ class Band(Policy):
         """Return the furthest neighbours along the line's own order."""
         return Bandwidth(self.far, True) if order is None else None
 
-    def longest_edge(self) -> int:
-        """Return how many cells the longest edge spans."""
-        return int(self._lengths.max())
-
-    def joins(self, first: Any, second: Any) -> BoolArray:
-        """Return whether an edge joins two cells."""
-        one, two = self._cells(first), self._cells(second)
-        low, high = np.minimum(one, two), np.maximum(one, two)
-        joined: BoolArray = (low >= 0) & (low < high) & (high <= self.far[low])
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
+        joined: BoolArray = (
+            np.maximum(first, second) <= self.far[np.minimum(first, second)]
+        )
         return joined
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return kernels.band_distances(self.far, first, second)
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change between a cell and those up to its furthest."""
         return Change(kernels.largest_change_within(lines, self.far), True)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
@@ -225,7 +220,7 @@ class Projection(Graph):
                 f"received bins of {buckets.cells}"
             )
         Policy.__init__(self, Domain(buckets.count))
-        self._seen_from(source, buckets)
+        self.derive_from(source, buckets)
         self.source = source
         self.bins = buckets
 
@@ -299,9 +294,16 @@ class Projection(Graph):
         except SizeError:
             return None
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def longest_edge(self) -> int:
+        """Return how many bins the longest edge spans; none is listed for it."""
+        on_one_axis(self.domain, "the longest edge")
+        lines = np.arange(self.domain.size, dtype=np.float64)[None]
+        return int(self.largest_change(lines).value)
+
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change along an edge of the source."""
         # Values that are equal within bins change along the same edges as before.
-        return self.source._largest_change(lines[:, self.bins.labels])
+        return self.source.largest_change(lines[:, self.bins.labels])
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         return self.source._quotient(self.bins.then(buckets), domain)

@@ -23,11 +23,12 @@ from blowfish_fast._support.typing import BoolArray, IntArray
 from blowfish_fast.errors import PolicyError, SizeError
 
 from .attribute import Attribute
-from .base import ABSENT, Policy
+from .base import Policy
 from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .full import Full
 from .line import Line
 from .projection import Band
+from .protocol import ABSENT
 from .threshold import Threshold
 
 EXACT_QUERIES = 20

@@ -21,9 +21,10 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .base import Change, Components, Policy, from_dict
+from .base import Policy, from_dict
 from .full import Full
 from .product import Product
+from .protocol import Change, Components, PolicyGraph
 
 
 class TablePolicy(Policy):
@@ -107,7 +108,7 @@ class TablePolicy(Policy):
         else:
             factors = [self._factor(axis) for axis in axes]
             policy = factors[0] if len(factors) == 1 else Product(*factors, domain=seen)
-        return policy._seen_from(self)
+        return policy.derive_from(self)
 
     def _factor(self, axis: int) -> Policy:
         attribute = self.domain.attributes[axis]
@@ -128,11 +129,8 @@ class TablePolicy(Policy):
             self._factor(axis).has_moves for axis in range(len(self.domain.attributes))
         )
 
-    def implies(self, other: Policy) -> bool:
-        """Return whether this is the same table, or protects all that `other` does."""
-        if self == other:
-            return True
-        if not isinstance(other, TablePolicy) or self.domain != other.domain:
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        if not isinstance(other, TablePolicy):
             return False
         if self.by_attribute is None:
             return True
@@ -180,7 +178,7 @@ class TablePolicy(Policy):
         }
 
     @classmethod
-    def _read(cls, data: dict[str, Any]) -> Self:
+    def _from_dict(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `to_dict`."""
         stated = data["by_attribute"]
         return cls(
@@ -231,7 +229,8 @@ class TablePolicy(Policy):
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         self._unlisted("distances")
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Refuse: see `through`."""
         self._unlisted("sensitivities")
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:

@@ -21,16 +21,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import (
-    MOST_LISTED,
-    Bandwidth,
-    Change,
-    Components,
-    Policy,
-    bin_keys,
-    one_component,
-    values_name,
-)
+from .base import Policy
 from .grid_steps import (
     Ball,
     Metric,
@@ -38,11 +29,22 @@ from .grid_steps import (
     central_degree,
     half_ball,
     largest_change_in_ball,
+    maximal_boxes,
     pairs_in_ball,
     step_bins,
     step_edges,
 )
 from .projection import Band, Projection, bins_reached, depends_on_one, labels_along
+from .protocol import (
+    MOST_LISTED,
+    Bandwidth,
+    Change,
+    Components,
+    PolicyGraph,
+    bin_keys,
+    one_component,
+    values_name,
+)
 
 MOST_STEPS = 2**22
 """Most steps of a ball that are ever listed."""
@@ -104,14 +106,17 @@ class Threshold(Policy):
             )
         if unit == "value" and domain.ndim != 1:
             raise PolicyError(
-                f"value units are those of one attribute; this domain has "
-                f"{domain.ndim}. State theta in cells, or take policies.Product of one "
-                "Threshold per attribute"
+                "value units are those of one attribute",
+                received=f"a domain of {domain.ndim} attributes",
+                way_out="State theta in cells, or take policies.Product of one "
+                "Threshold per attribute",
+                code="value_units_need_one_attribute",
             )
         if unit == "value" and domain.attributes[0].edges is None:
             raise PolicyError(
-                "value units need the edges of the attribute, and this domain has "
-                "none. Build it with Domain.from_edges, or state theta in cells"
+                "value units need the edges of the attribute, and this domain has none",
+                way_out="Build it with Domain.from_edges, or state theta in cells",
+                code="value_units_need_edges",
             )
         # With one axis to move along, all three metrics are the same.
         self.metric: Metric = "l1" if self._on_line else metric
@@ -135,6 +140,24 @@ class Threshold(Policy):
             return Ball("l2", min(math.floor(square), longest))
         longest = max(1, sum(side - 1 for side in self.domain.shape))
         return Ball(self.metric, min(int(self.theta), longest))
+
+    def maximal_boxes(self) -> IntArray:
+        """Return the largest boxes of which any two cells are joined.
+
+        Two cells are joined exactly where some box holds both.
+
+        Returns
+        -------
+        (boxes, attributes) int64
+            How many cells each box spans along each attribute.
+
+        Examples
+        --------
+        >>> from blowfish_fast import Domain
+        >>> Threshold(Domain((9, 9)), theta=2).maximal_boxes().tolist()
+        [[1, 3], [2, 2], [3, 1]]
+        """
+        return maximal_boxes(self.domain.shape, self._ball)
 
     @cached_property
     def _far(self) -> IntArray:
@@ -173,11 +196,12 @@ class Threshold(Policy):
         """Yield the edges step by step: for small thetas or domains."""
         if self.unit == "value":
             return Band(self.domain, self._far).edges(chunk)
-        steps = self._steps(self.domain.shape, MOST_STEPS)
+        steps = self.grid_moves(self.domain.shape, MOST_STEPS)
         if steps is None:
             raise SizeError(
-                f"this policy has {self.edge_count:,} edges, too many to list; "
-                "joins(u, v) and distance(u, v) answer without a list"
+                f"this policy has {self.edge_count:,} edges, too many to list",
+                way_out="joins(u, v) and distance(u, v) answer without a list",
+                code="too_many_edges_to_list",
             )
         return step_edges(self.domain.shape, steps, chunk)
 
@@ -221,17 +245,14 @@ class Threshold(Policy):
         one = np.stack(np.unravel_index(first, self.domain.shape), axis=-1)
         return one - np.stack(np.unravel_index(second, self.domain.shape), axis=-1)
 
-    def joins(self, first: Any, second: Any) -> BoolArray:
-        """Return whether an edge joins two cells."""
-        one, two = np.broadcast_arrays(self._cells(first), self._cells(second))
-        cells = (one >= 0) & (two >= 0) & (one != two)
-        joined = np.zeros(one.shape, dtype=np.bool_)
-        low, high = np.minimum(one, two)[cells], np.maximum(one, two)[cells]
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
+        joined: BoolArray
         if self.unit == "value":
-            joined[cells] = high <= self._far[low]
+            low, high = np.minimum(first, second), np.maximum(first, second)
+            joined = high <= self._far[low]
         else:
-            steps = self._offsets(low, high)
-            joined[cells] = self._ball.length(steps) <= self._ball.limit
+            steps = self._offsets(first, second)
+            joined = self._ball.length(steps) <= self._ball.limit
         return joined
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
@@ -240,12 +261,14 @@ class Threshold(Policy):
         offsets = self._offsets(first, second)
         return ball_distances(offsets, self._ball)
 
-    def _largest_change(self, lines: FloatArray) -> Change:
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change inside a ball; a bound above for large ones."""
         if not self._on_line:
             return largest_change_in_ball(lines, self.domain.shape, self._ball)
         return Change(kernels.largest_change_within(lines, self._far), True)
 
-    def _steps(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return the steps of half a ball."""
         # Merged slabs keep the form of the ball only if it goes no further than the
         # next slab along any axis.
         if self.unit == "value" or (
@@ -254,12 +277,13 @@ class Threshold(Policy):
             return None
         return half_ball(shape, self._ball, most)
 
-    def _implies(self, other: Policy) -> bool:
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        steps = None
         if not self._on_line:
-            steps = other._steps(self.domain.shape, MOST_STEPS)
-            if steps is not None:
-                return bool((self._ball.length(steps) <= self._ball.limit).all())
-        return super()._implies(other)
+            steps = other.grid_moves(self.domain.shape, MOST_STEPS)
+        if steps is None:
+            return None
+        return bool((self._ball.length(steps) <= self._ball.limit).all())
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if not self._on_line:
@@ -376,8 +400,11 @@ def _checked(theta: Any, unit: str, *, whole: bool) -> int | float:
         return float(theta)
     if number < 1:
         raise PolicyError(
-            f"theta must be at least 1 cell; received {theta!r}. Below that no two "
-            'cells are joined; unit="value" measures by the edges of the domain'
+            "theta must be at least 1 cell",
+            received=repr(theta),
+            way_out="Below that no two cells are joined; "
+            'unit="value" measures by the edges of the domain',
+            code="theta_below_one_cell",
         )
     if whole or number.denominator == 1:
         # Coordinates are whole numbers, so a fraction of a cell joins nothing more.

@@ -9,7 +9,7 @@ import blowfish_fast as bf
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.errors import InputError
 from blowfish_fast.plotting.policy_graphs import graph_facts, sampled_cells
-from blowfish_fast.policies.layout import cell_labels, is_small, laid_out, shortened
+from blowfish_fast.policies.drawing import cell_labels, draw_graph, is_small, shorten
 
 AGES = bf.Domain.from_edges(range(0, 101, 10), name="age")
 TOWNS = bf.Domain.from_levels(["Bern", "Chur", "Basel", "Lugano"], name="town")
@@ -27,7 +27,7 @@ def edges_of(policy):
 @pytest.mark.parametrize("domain", SMALL, ids=lambda one: str(one.shape))
 def test_a_layout_has_the_edges_of_the_policy(domain):
     for name, policy in policy_families(domain).items():
-        layout = laid_out(policy)
+        layout = draw_graph(policy)
         moves, away = edges_of(policy)
         assert len(layout.spokes) == away, name
         ends = {tuple(one): cell for cell, one in enumerate(layout.nodes.tolist())}
@@ -50,11 +50,11 @@ def test_a_layout_has_the_edges_of_the_policy(domain):
     ],
 )
 def test_cells_lie_on_a_line_a_grid_or_a_circle(domain, form):
-    assert laid_out(bf.policies.Full(domain)).form == form
+    assert draw_graph(bf.policies.Full(domain)).form == form
 
 
 def test_edges_over_other_nodes_bend():
-    layout = laid_out(bf.policies.Threshold(AGES, theta=2))
+    layout = draw_graph(bf.policies.Threshold(AGES, theta=2))
     for start, control, end in layout.curves:
         straight = control[1] == 0
         assert straight == (abs(end[0] - start[0]) == 1)
@@ -149,7 +149,7 @@ def test_names_of_cells_are_short_and_may_be_picked():
     assert cell_labels(day.attributes[0]) == ["2024-01-01", "2024-02-01"]
     extended = AGES.with_extra_cells(missing=True).attributes[0]
     assert cell_labels(extended, np.array([1, 10])) == ["10", "(missing)"]
-    assert len(shortened("x" * 50)) <= 14
+    assert len(shorten("x" * 50)) <= 14
 
 
 def test_the_limit_between_small_and_large():

@@ -15,7 +15,7 @@ from blowfish_fast import Domain, policies
 from blowfish_fast.audit import policy_families
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, PolicyError
-from blowfish_fast.policies import base
+from blowfish_fast.policies import protocol
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs as reference
 
@@ -261,8 +261,8 @@ def test_a_quotient_too_large_to_walk_is_refused_with_its_size(monkeypatch):
     labels = np.arange(36) % 7
     quotient = grid.project(labels)
     monkeypatch.setattr("blowfish_fast.policies.threshold.MOST_LISTED", 10)
-    monkeypatch.setattr(base, "MOST_LISTED", 10)
-    with pytest.raises(base.SizeError, match="edges; at most"):
+    monkeypatch.setattr(protocol, "MOST_LISTED", 10)
+    with pytest.raises(protocol.SizeError, match="edges; at most"):
         quotient.edge_count  # noqa: B018
     assert quotient.has_moves
     assert quotient.components().count == 1

@@ -124,7 +124,7 @@ def test_edges_and_totals_are_those_of_the_policy_without_constraints(policy):
     np.testing.assert_array_equal(policy.joins(0, cells), base.joins(0, cells))
     assert (policy.bandwidth() is None) == (base.bandwidth() is None)
     values = np.arange(policy.domain.size, dtype=float)[None]
-    assert policy._largest_change(values) == base._largest_change(values)
+    assert policy.largest_change(values) == base.largest_change(values)
 
 
 @pytest.mark.parametrize("policy", CASES, ids=repr)

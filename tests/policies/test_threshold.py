@@ -179,7 +179,7 @@ def test_theta_must_be_positive_in_value_units(theta):
 def test_value_units_need_the_edges_of_one_attribute():
     with pytest.raises(PolicyError, match="none"):
         policies.Threshold(Domain(9), 2, unit="value")
-    with pytest.raises(PolicyError, match="this domain has 2"):
+    with pytest.raises(PolicyError, match="received a domain of 2 attributes"):
         policies.Threshold(Domain((3, 3)), 2, unit="value")
     with pytest.raises(PolicyError, match='"cells" or "value"'):
         policies.Threshold(Domain(9), 2, unit="years")

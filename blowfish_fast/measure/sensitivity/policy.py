@@ -283,7 +283,7 @@ def _moves(policy: Policy, workload: Workload) -> Part:
         changed = policy.project(workload.labels).has_moves
         return Part(2 * changed, True, "closed form: whether a move changes the entry")
     if isinstance(workload, Sum):
-        change = policy._largest_change(workload.weights[None])
+        change = policy.largest_change(workload.weights[None])
         whole = bool((np.floor(workload.weights) == workload.weights).all())
         value = change.value
         if not (whole and value < 2.0**53) and value > 0:

@@ -141,7 +141,7 @@ def _by_steps(policy: Policy, workload: Rectangles) -> Part | None:
     )
     for shape, lows, highs in grids:
         visited = math.prod(shape) * domain.ndim + workload.queries * 2**domain.ndim
-        steps = policy._steps(shape, MOST_WORK // visited)
+        steps = policy.grid_moves(shape, MOST_WORK // visited)
         if steps is not None:
             most = kernels.largest_box_separation(shape, lows, highs, steps)
             return Part(most, True, "step by step over the grid")

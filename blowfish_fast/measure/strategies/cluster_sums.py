@@ -160,7 +160,7 @@ class CellGrid:
             for axis, sign in enumerate((1, *signs)):
                 shape = [-1 if axis == other else 1 for other in range(self.axes)]
                 line += sign * axes[axis].reshape(shape)
-            change = policy._largest_change(line.reshape(1, -1))
+            change = policy.largest_change(line.reshape(1, -1))
             longest = max(longest, math.ceil(change.value))
         return longest
 

@@ -12,38 +12,22 @@ the rest on a circle; "absent" stands apart.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.axes import Attribute, as_dates
 from blowfish_fast.data.domain import Domain
+
+from .protocol import PolicyGraph
 
 MOST_ON_A_LINE = 24
 MOST_ON_A_GRID = 64
 LONGEST_LABEL = 14
 
 
-class Graph(Protocol):
-    """What is asked of a policy to draw it."""
-
-    @property
-    def domain(self) -> Domain:
-        """The cells."""
-
-    @property
-    def has_bottom(self) -> bool:
-        """Whether some edge reaches "absent"."""
-
-    def joins(self, first: Any, second: Any) -> BoolArray:
-        """Return whether an edge joins two cells."""
-
-    def bottom_cells(self) -> BoolArray:
-        """Mark the cells that are joined to "absent"."""
-
-
-class Layout(NamedTuple):
+class GraphDrawing(NamedTuple):
     """A small graph, ready to be drawn.
 
     Attributes
@@ -76,13 +60,13 @@ def is_small(domain: Domain) -> bool:
     return domain.size <= most
 
 
-def laid_out(policy: Graph) -> Layout:
+def draw_graph(policy: PolicyGraph) -> GraphDrawing:
     """Place the nodes and edges of a small policy; see `is_small`.
 
     Examples
     --------
     >>> import blowfish_fast as bf
-    >>> drawn = laid_out(bf.policies.Line(bf.Domain(4)))
+    >>> drawn = draw_graph(bf.policies.Line(bf.Domain(4)))
     >>> drawn.form, drawn.nodes[:, 0].tolist(), len(drawn.curves)
     ('line', [0.0, 1.0, 2.0, 3.0], 3)
     """
@@ -90,16 +74,16 @@ def laid_out(policy: Graph) -> Layout:
     form = _form(domain)
     nodes = _nodes(domain, form)
     first, second = np.triu_indices(domain.size, k=1)
-    joined = policy.joins(first, second) if first.size else np.zeros(0, dtype=np.bool_)
+    joined = policy._joined(first, second) if first.size else np.full(0, False)
     starts, ends = nodes[first[joined]], nodes[second[joined]]
     curves = np.stack([starts, _controls(starts, ends, form), ends], axis=1)
     labels = () if form == "grid" else _labels(domain)
     if not policy.has_bottom:
-        return Layout(form, nodes, labels, curves, None, np.zeros((0, 2, 2)))
+        return GraphDrawing(form, nodes, labels, curves, None, np.zeros((0, 2, 2)))
     absent = _absent_place(nodes, form, alone=not joined.any())
     tied = nodes[policy.bottom_cells()]
     spokes = np.stack([tied, np.broadcast_to(absent, tied.shape)], axis=1)
-    return Layout(form, nodes, labels, curves, absent, spokes)
+    return GraphDrawing(form, nodes, labels, curves, absent, spokes)
 
 
 def cell_labels(attribute: Attribute, cells: IntArray | None = None) -> list[str]:
@@ -118,7 +102,7 @@ def cell_labels(attribute: Attribute, cells: IntArray | None = None) -> list[str
 
 def _cell_label(attribute: Attribute, cell: int) -> str:
     if attribute.levels is not None:
-        return shortened(str(attribute.levels[cell]))
+        return shorten(str(attribute.levels[cell]))
     if cell >= attribute.regular:
         return attribute.extras[cell - attribute.regular]
     if attribute.cuts is None:
@@ -128,12 +112,12 @@ def _cell_label(attribute: Attribute, cell: int) -> str:
     return f"{attribute.cuts[cell]:g}"
 
 
-def shortened(text: str, longest: int = LONGEST_LABEL) -> str:
+def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
     """Return a text of at most `longest` characters.
 
     Examples
     --------
-    >>> shortened("a very long category name")
+    >>> shorten("a very long category name")
     'a very long...'
     """
     line = " ".join(text.split())
@@ -191,6 +175,6 @@ def _labels(domain: Domain) -> tuple[str, ...]:
     each = [cell_labels(one) for one in domain.attributes]
     places = np.unravel_index(np.arange(domain.size), domain.shape)
     return tuple(
-        shortened(", ".join(each[axis][at] for axis, at in enumerate(place)))
+        shorten(", ".join(each[axis][at] for axis, at in enumerate(place)))
         for place in zip(*(one.tolist() for one in places), strict=True)
     )

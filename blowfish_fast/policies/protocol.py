@@ -1,0 +1,250 @@
+"""What a family of policies states about its graph, and the terms it is stated in.
+
+A policy is a graph. Its nodes are the cells of the domain and, where someone's
+presence is itself a secret, one more node "absent". An edge joins two values that
+must stay indistinguishable: neighbouring databases differ in one record that moves
+along one edge. A policy never sees data.
+
+    edge            histograms of neighbours differ by      said by
+    (u, v)          one record less in u, one more in v     has_moves
+    (u, absent)     one record less in u                    has_bottom, bottom_cells
+
+Both kinds may stand in one graph, as in ``Graph(domain, [[0, 1], [0, -1]])``. What is
+said of moves (`bandwidth`, `largest_change`, `grid_moves`) then leaves "absent" out,
+and whoever prices an edge takes the larger of the two kinds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import PolicyError, SizeError
+
+ABSENT = -1
+"""The number of the node "absent" in edge lists."""
+
+MOST_LISTED = 2**27
+"""Most edges that are walked one by one, for a quotient or a sensitivity."""
+
+
+class Components(NamedTuple):
+    """Connected parts of the policy graph.
+
+    `labels` gives the component of each cell, or None when there is just one;
+    `private` marks the components that hold the node "absent". The number of records
+    in any other component is public, since no edge changes it.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> blocks = bf.policies.Blocks(bf.Domain(4), [0, 0, 1, 1])
+    >>> blocks.components().labels.tolist(), blocks.components().private.tolist()
+    ([0, 0, 1, 1], [False, False])
+    """
+
+    labels: IntArray | None
+    private: BoolArray
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """Number of components."""
+        return self.private.size
+
+
+class Bandwidth(NamedTuple):
+    """The bandwidth of the graph along a line: how far the neighbours of a cell go.
+
+    The neighbours of position i that come after it lie in ``i + 1 .. far[i]``; with
+    `all_between` they are all of these. `far` never decreases then.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> bf.policies.Threshold(bf.Domain(5), theta=2).bandwidth()
+    Bandwidth(far=array([2, 3, 4, 4, 4]), all_between=True)
+    """
+
+    far: IntArray
+    all_between: bool
+
+
+class Change(NamedTuple):
+    """The largest change along some edges; a bound above it if not `exact`.
+
+    `how` names the rule that gave it, where there are several.
+    """
+
+    value: float
+    exact: bool
+    how: str = ""
+
+
+class PolicyGraph(ABC):
+    """The graph of a policy: what each family states, in closed form where it can.
+
+    What is abstract must be stated. The rest has a default that holds for every
+    graph, and is stated where a family knows something better.
+    """
+
+    kind: ClassVar[str]
+    has_constraints: ClassVar[bool] = False
+    domain: Domain
+    parent: PolicyGraph | None
+    buckets: Buckets | None
+
+    @property
+    @abstractmethod
+    def has_bottom(self) -> bool:
+        """Whether some edge leads to "absent": someone's presence is a secret."""
+
+    @property
+    @abstractmethod
+    def has_moves(self) -> bool:
+        """Whether some edge joins two cells: a record may change its value."""
+
+    @abstractmethod
+    def components(self) -> Components:
+        """Return the connected parts of the graph."""
+
+    @abstractmethod
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges in arrays of shape (at most `chunk`, 2); -1 is "absent"."""
+
+    @property
+    @abstractmethod
+    def edge_count(self) -> int:
+        """Number of edges."""
+
+    @property
+    @abstractmethod
+    def max_degree(self) -> int:
+        """Largest number of edges at one cell."""
+
+    @abstractmethod
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change of values along an edge between two cells.
+
+        `lines` has shape (lines, cells): several sets of values at once.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> str:
+        """Say in plain words how two neighbouring databases differ."""
+
+    @abstractmethod
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return distances between cells; with "absent" only if `has_bottom`."""
+
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
+        """Return whether edges join cells; with "absent" only if `has_bottom`."""
+        joined: BoolArray = self._distance(first, second) == 1
+        return joined
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark the cells that are joined to "absent"."""
+        return np.full(self.domain.size, False)
+
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return the bandwidth along a line: how far the neighbours of a cell go.
+
+        Parameters
+        ----------
+        order : (cells,) int64, optional
+            The cell at each position of the line; None for the cells' own order.
+
+        Returns
+        -------
+        Bandwidth or None
+            None when the graph has no such form along that order. Edges to "absent"
+            are not part of it.
+        """
+        return None
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return half of the moves as steps on a grid, if all cells look alike.
+
+        `shape` is the domain's own, or that of the grid after neighbouring slabs were
+        merged; None where the graph has no such form, or more than `most` steps.
+        """
+        return None
+
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        """Return whether a closed rule finds all edges of `other` here; None if none.
+
+        Both lie over one domain, neither has constraints, and "absent" is no obstacle.
+        """
+        return None
+
+    def _lies_within(self, other: PolicyGraph) -> bool | None:
+        """Return whether a closed rule finds all these edges in `other`; else None."""
+        return None
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        """Yield the pairs of different bins that moves join.
+
+        As keys ``low * bins + high``, with repeats; refused where there are too many
+        edges to walk. Asked only of graphs without "absent".
+        """
+        if self.edge_count > MOST_LISTED:
+            raise SizeError(
+                f"the bins inherit their edges from {self.edge_count:,} edges; at most "
+                f"2^27 = {MOST_LISTED:,} are walked",
+                way_out="policies.Full over the bins has more edges and protects at "
+                "least as much; fewer, larger cells help too",
+                code="quotient_too_large",
+            )
+        for chunk in self.edges():
+            yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)
+
+    @property
+    def group_size(self) -> int:
+        """Most records in which neighbours differ: 1 without constraints."""
+        return 1
+
+    @property
+    def unconstrained(self) -> PolicyGraph:
+        """The policy without constraints, along whose edges single records move."""
+        return self
+
+
+def one_component(*, private: bool) -> Components:
+    """Return the components of a connected graph."""
+    return Components(None, np.array([private]))
+
+
+def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
+    """Return the keys ``low * bins + high`` of the pairs of different bins."""
+    differ = first != second
+    one, two = first[differ], second[differ]
+    keys: IntArray = np.minimum(one, two) * np.int64(bins) + np.maximum(one, two)
+    return keys
+
+
+def on_one_axis(domain: Domain, name: str) -> None:
+    """Refuse domains of several attributes where cells must be in one order."""
+    if domain.ndim != 1:
+        raise PolicyError(
+            f"{name} asks for one ordered attribute",
+            received=f"a domain of {domain.ndim} attributes",
+            way_out="Use policies.Threshold or Product on several attributes",
+            code="policy_needs_one_attribute",
+            attributes=domain.ndim,
+        )
+
+
+def values_name(domain: Domain) -> str:
+    """Return what to call the values of a domain: the attribute's name, or "values"."""
+    named = [name for name in domain.names if name is not None]
+    return f"{named[0]} values" if domain.ndim == 1 and named else "values"
