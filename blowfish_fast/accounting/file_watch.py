@@ -17,12 +17,12 @@ from pathlib import Path
 
 from blowfish_fast.errors import LedgerError
 
-from .shared_commits import Guard
+from .group_commit import Guard
 
 FileNumber = tuple[int, int]
 """Device and number of a file: a path may lead to another one later."""
 
-Entry = tuple[int, bytes]
+LogEntry = tuple[int, bytes]
 """Number and digest of an entry of the log."""
 
 
@@ -40,12 +40,12 @@ class FileWatch(Guard):
         self._log = f"{path}-wal"
         self._file = _number(self.path)
         self._recent: FileNumber | None = None
-        self._newest: Entry | None = None
-        self._written: Entry | None = None
+        self._newest: LogEntry | None = None
+        self._written: LogEntry | None = None
 
-    def opened(self, connection: sqlite3.Connection) -> None:
-        """Take note of a new connection, in this process or after a fork."""
-        self.begun(connection)
+    def attach(self, connection: sqlite3.Connection) -> None:
+        """Watch a new connection, in this process or after a fork."""
+        self.after_begin(connection)
         self._newest = _newest(connection)
         # SQLite makes it with the first reading, and removes it with the last closing.
         self._recent = _number(self._log)
@@ -65,7 +65,7 @@ class FileWatch(Guard):
                 "open the ledger again"
             )
 
-    def begun(self, connection: sqlite3.Connection) -> None:
+    def after_begin(self, connection: sqlite3.Connection) -> None:
         """Refuse a log that has lost the entry which was its newest."""
         if self._newest is None:
             return
@@ -80,17 +80,17 @@ class FileWatch(Guard):
                 "forgets charges; restore nothing older than the last one"
             )
 
-    def ending(self, connection: sqlite3.Connection) -> None:
+    def before_commit(self, connection: sqlite3.Connection) -> None:
         """Read the newest entry, which the commit is about to make last."""
         self._written = _newest(connection)
 
-    def committed(self) -> None:
+    def after_commit(self) -> None:
         """Remember it: whoever opens this file must find it from now on."""
         self._newest = self._written
 
 
-def _newest(connection: sqlite3.Connection) -> Entry | None:
-    found: Entry | None = connection.execute(
+def _newest(connection: sqlite3.Connection) -> LogEntry | None:
+    found: LogEntry | None = connection.execute(
         "SELECT number, digest FROM log ORDER BY number DESC LIMIT 1"
     ).fetchone()
     return found

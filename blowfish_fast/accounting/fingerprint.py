@@ -74,7 +74,7 @@ def _whole_digest(value: Any, depth: int) -> bytes:
             "the mechanism holds objects within objects without end, so it has no "
             "fingerprint; break the cycle"
         )
-    kind, parts = _described(value, depth)
+    kind, parts = _describe(value, depth)
     total = hashlib.sha256(kind.encode())
     for part in parts:
         inner = part if isinstance(part, bytes) else _digest(part, depth + 1)
@@ -91,7 +91,7 @@ def _plain_digest(kind: str, text: str) -> bytes:
     return hashlib.sha256(kind.encode() + length + content).digest()
 
 
-def _described(value: Any, depth: int) -> tuple[str, list[Any]]:
+def _describe(value: Any, depth: int) -> tuple[str, list[Any]]:
     """Return the kind of a value and its parts: bytes, or values in turn."""
     if isinstance(value, enum.Enum):
         return f"enum {_class_name(value)}", [value.name.encode()]
@@ -100,7 +100,7 @@ def _described(value: Any, depth: int) -> tuple[str, list[Any]]:
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes", [bytes(value)]
     if isinstance(value, np.ndarray | np.generic):
-        return _described_array(np.asarray(value))
+        return _describe_array(np.asarray(value))
     if isinstance(value, tuple | list):
         if PLAIN.issuperset(map(type, value)):
             # One text for all: domains list thousands of edges or levels.
@@ -115,17 +115,17 @@ def _described(value: Any, depth: int) -> tuple[str, list[Any]]:
         # Equal policies over bins may stand for different bins of the parent.
         identity = [value.kind, value._identity(), value.parent, value.buckets]
         return "policy", identity
-    return _described_object(value)
+    return _describe_object(value)
 
 
-def _described_array(array: np.ndarray[Any, Any]) -> tuple[str, list[Any]]:
+def _describe_array(array: np.ndarray[Any, Any]) -> tuple[str, list[Any]]:
     shape = repr((array.dtype.str, array.shape)).encode()
     if array.dtype.hasobject:
         return "array", [shape, array.reshape(-1).tolist()]
     return "array", [shape, np.ascontiguousarray(array).tobytes()]
 
 
-def _described_object(value: Any) -> tuple[str, list[Any]]:
+def _describe_object(value: Any) -> tuple[str, list[Any]]:
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
         name = f"{value.__module__}.{value.__qualname__}"
         if "<" in name:

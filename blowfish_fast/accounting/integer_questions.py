@@ -37,7 +37,7 @@ MOST_STEPS = 2**24
 """Largest value in steps: sums over a hundred billion records stay exact."""
 
 
-class Question:
+class IntegerRows:
     """Rows that are products of whole cells, one cover per axis and group.
 
     Parameters
@@ -70,7 +70,7 @@ class Question:
                 f"{attribute.name or 'the attribute'}, which have no value; select its "
                 f"values first: {attribute.name or 'attribute'}=slice(None)"
             )
-        values = _clamped(representatives(attribute), low, high)
+        values = _clamp(representatives(attribute), low, high)
         self.measure, self.step = "sum", _step(values, step)
         weights = np.zeros(attribute.size)
         weights[: attribute.regular] = np.rint(values / self.step)
@@ -96,11 +96,11 @@ class Question:
             [names for _, names in groups],
             self.measure,
             measurement.noisy.astype(np.float64) * self.step,
-            lambda confidence: _centred(release, confidence) * self.step,
+            lambda confidence: _noise_intervals(release, confidence) * self.step,
         )
 
 
-def _centred(release: Release, confidence: float) -> FloatArray:
+def _noise_intervals(release: Release, confidence: float) -> FloatArray:
     """Return intervals around the noisy rows, each of which carries one draw."""
     (measurement,) = release.measurements
     widths = measurement.scales.widths
@@ -131,7 +131,7 @@ def whole_cells(cover: Cover) -> IntArray:
     return np.concatenate([np.arange(int(low), int(high)) for low, high in cover])
 
 
-def _clamped(values: FloatArray, low: float | None, high: float | None) -> FloatArray:
+def _clamp(values: FloatArray, low: float | None, high: float | None) -> FloatArray:
     least = -np.inf if low is None else float(as_fraction(low, "low"))
     most = np.inf if high is None else float(as_fraction(high, "high"))
     if least > most:

@@ -38,7 +38,7 @@ from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.release.group_answers import Answer, GroupedAnswers
 from blowfish_fast.release.release import Release
 
-from .integer_questions import Question, whole_cells
+from .integer_questions import IntegerRows, whole_cells
 from .ledger import Ledger
 from .request import RandomLike
 
@@ -187,7 +187,7 @@ class Session:
             Conditions on all parts.
         """
         axis = self.domain.axis(name)
-        selected = self._selected(None, named)
+        selected = self._covers(None, named)
         groups = groups_of(self.domain.attributes[axis], selected[axis], bins)
         for at, (_, one) in enumerate(groups):
             if any(intersection(one, other) for _, other in groups[:at]):
@@ -199,11 +199,11 @@ class Session:
 
     def _question(
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
-    ) -> Question:
-        selected = self._selected(conditions, named)
-        return Question(self.domain, [[one] for one in selected])
+    ) -> IntegerRows:
+        selected = self._covers(conditions, named)
+        return IntegerRows(self.domain, [[one] for one in selected])
 
-    def _selected(
+    def _covers(
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> list[Cover]:
         selected = [everything(one) for one in self.domain.attributes]
@@ -252,10 +252,10 @@ class Parts:
         """What the parts are called."""
         return [name for name, _ in self._groups]
 
-    def _question(self) -> Question:
+    def _question(self) -> IntegerRows:
         axes = [[one] for one in self._selected]
         axes[self._axis] = [part for _, part in self._groups]
-        return Question(self._session.domain, axes)
+        return IntegerRows(self._session.domain, axes)
 
     def noisy_count(
         self,
@@ -265,7 +265,7 @@ class Parts:
         rng: RandomLike | None = None,
     ) -> GroupedAnswers:
         """Count the records of every part, for one charge of `epsilon`."""
-        return self._asked(self._question(), epsilon, request, rng)
+        return self._ask(self._question(), epsilon, request, rng)
 
     def noisy_sum(
         self,
@@ -281,11 +281,11 @@ class Parts:
         """Sum an attribute over every part, for one charge; see `Session.noisy_sum`."""
         question = self._question()
         question.weigh(self._session.domain.axis(name), low, high, step)
-        return self._asked(question, epsilon, request, rng)
+        return self._ask(question, epsilon, request, rng)
 
-    def _asked(
+    def _ask(
         self,
-        question: Question,
+        question: IntegerRows,
         epsilon: Any,
         request: str | None,
         rng: RandomLike | None,

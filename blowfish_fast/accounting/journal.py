@@ -28,18 +28,18 @@ from blowfish_fast.errors import BudgetError, LedgerError
 
 from .composition import units_text
 from .file_watch import FileWatch
-from .journal_check import checked_head
+from .group_commit import GroupCommit
+from .journal_check import verify_log
 from .journal_file import (
-    append,
+    append_entry,
     connect,
     create_file,
-    lay_out,
+    create_tables,
     open_file,
-    parsed,
+    parse_content,
     plain_errors,
-    stored,
+    read_answers,
 )
-from .shared_commits import SharedCommits
 
 PIECE_BYTES = 2**26
 """Answers are cut: SQLite holds at most 10^9 bytes in one value."""
@@ -93,7 +93,7 @@ class Journal:
     ) -> None:
         self.path = path
         self.name = "the ledger in memory" if path is None else f"the ledger {path}"
-        self._commits = SharedCommits(self.name, self._connected)
+        self._commits = GroupCommit(self.name, self._current_connection)
         self._reading = threading.Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
@@ -105,13 +105,13 @@ class Journal:
                 assert total is not None
                 assert terms is not None
                 self._connection = connect(":memory:")
-                lay_out(self._connection, total, terms)
+                create_tables(self._connection, total, terms)
             else:
                 if not path.exists() and total is not None and terms is not None:
                     create_file(path, total, terms)
                 self._connection = open_file(path)
                 self._watch = FileWatch(path)
-                self._watch.opened(self._connection)
+                self._watch.attach(self._connection)
                 self._commits.guard = self._watch
         weakref.finalize(self, _close_in, os.getpid(), self._connection)
         _JOURNALS.add(self)
@@ -137,7 +137,7 @@ class Journal:
             row = connection.execute(
                 "SELECT content FROM log WHERE number = ?", (number,)
             ).fetchone()
-        terms = parsed(row and row[0]).get("terms")
+        terms = parse_content(row and row[0]).get("terms")
         if not isinstance(terms, dict):
             raise LedgerError(f"{self.name} is damaged: entry {number} holds no terms")
         return number, terms
@@ -147,10 +147,10 @@ class Journal:
         with self._statement() as connection:
             return _find(connection, request)
 
-    def charged(self) -> bool:
+    def has_charges(self) -> bool:
         """Return whether anything was ever charged: the terms are frozen then."""
         with self._statement() as connection:
-            return _charged(connection)
+            return _has_charges(connection)
 
     def allotments(self) -> dict[str, Allotment]:
         """Return what each analyst may spend and has spent."""
@@ -174,7 +174,9 @@ class Journal:
                 "ON CONFLICT (analyst) DO UPDATE SET total = excluded.total",
                 (analyst, total),
             )
-            append(connection, "allot", None, 0, {"analyst": analyst, "total": total})
+            append_entry(
+                connection, "allot", None, 0, {"analyst": analyst, "total": total}
+            )
 
     def reserve(
         self,
@@ -191,7 +193,7 @@ class Journal:
         analyst's charge counts against the budget and against the allotment.
         """
 
-        def charged(connection: sqlite3.Connection) -> Charge:
+        def charge(connection: sqlite3.Connection) -> Charge:
             known = _find(connection, request)
             if known is not None:
                 return known
@@ -213,10 +215,10 @@ class Journal:
                 noted = {**content, "analyst": analyst}
                 _charge_allotment(connection, analyst, cost)
             connection.execute("UPDATE budget SET spent = spent + ?", (cost,))
-            number = append(connection, "charge", request, cost, noted)
+            number = append_entry(connection, "charge", request, cost, noted)
             return Charge(number, request, cost, noted, "reserved")
 
-        return self._commits.run(charged)
+        return self._commits.run(charge)
 
     def store(self, request: str, answers: Sequence[bytes] | None) -> bool:
         """Keep the answers of a reserved request; None records that they were returned.
@@ -228,12 +230,12 @@ class Journal:
         if answers is not None:
             digests = [hashlib.sha256(one).hexdigest() for one in answers]
 
-        def kept(connection: sqlite3.Connection) -> bool:
+        def keep(connection: sqlite3.Connection) -> bool:
             known = _find(connection, request)
             assert known is not None, "an answer without a charge"
             if known.state != "reserved":
                 return False
-            entry = append(connection, "answer", request, 0, {"sha256": digests})
+            entry = append_entry(connection, "answer", request, 0, {"sha256": digests})
             connection.executemany(
                 "INSERT INTO answer VALUES (?, ?, ?, ?)",
                 (
@@ -244,7 +246,7 @@ class Journal:
             )
             return True
 
-        return self._commits.run(kept)
+        return self._commits.run(keep)
 
     def answers(self, request: str) -> list[bytes]:
         """Return the stored answers of a request, checked against the log."""
@@ -253,23 +255,23 @@ class Journal:
                 "SELECT number, content FROM log WHERE kind = 'answer' AND request = ?",
                 (request,),
             ).fetchone()
-            digests = parsed(content).get("sha256")
+            digests = parse_content(content).get("sha256")
             if not isinstance(digests, list):
                 raise LedgerError(
                     f"{self.name} is damaged: entry {entry} does not say what it kept"
                 )
-            return stored(connection, entry, digests, self.name)
+            return read_answers(connection, entry, digests, self.name)
 
     def amend(self, total: int, terms: dict[str, Any]) -> None:
         """Change budget and terms; only while nothing has been charged."""
         with self._transaction(write=True) as connection:
-            if _charged(connection):
+            if _has_charges(connection):
                 raise LedgerError(
                     f"{self.name} has been charged, so its policy and budget are "
                     "frozen: charges under different policies do not add up. Open a "
                     "new ledger for other data"
                 )
-            number = append(
+            number = append_entry(
                 connection, "amend", None, 0, {"total": total, "terms": terms}
             )
             connection.execute(
@@ -285,7 +287,7 @@ class Journal:
                 "WHERE c.kind = 'charge' ORDER BY c.number"
             ).fetchall()
         return [
-            Charge(number, request, cost, parsed(content), _state(answer))
+            Charge(number, request, cost, parse_content(content), _state(answer))
             for number, request, cost, content, answer in rows
         ]
 
@@ -299,9 +301,9 @@ class Journal:
             the newest entries were cut off, or an old copy put back.
         """
         with self._transaction(write=False) as connection:
-            return checked_head(connection, self.name, head)
+            return verify_log(connection, self.name, head)
 
-    def _connected(self) -> sqlite3.Connection:
+    def _current_connection(self) -> sqlite3.Connection:
         if self._closed:
             raise LedgerError(f"{self.name} was closed; open it again")
         if self._process != os.getpid():
@@ -314,7 +316,7 @@ class Journal:
             weakref.finalize(self, _close_in, os.getpid(), self._connection)
             self._process = os.getpid()
             if self._watch is not None:
-                self._watch.opened(self._connection)
+                self._watch.attach(self._connection)
         assert self._connection is not None
         if self._watch is not None:
             self._watch.check_place()
@@ -329,7 +331,7 @@ class Journal:
         """
         if self.path is None:
             with self._commits.lock, plain_errors(self.name):
-                yield self._connected()
+                yield self._current_connection()
             return
         with self._reading, plain_errors(self.name):
             if self._closed:
@@ -351,7 +353,7 @@ _JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
 _INHERITED: list[sqlite3.Connection | None] = []
 
 
-def _leave_to_the_parent() -> None:
+def _drop_inherited() -> None:
     """Give up, after a fork, what SQLite must not share: connections and locks."""
     for journal in _JOURNALS:
         _INHERITED.extend([journal._connection, journal._reader])
@@ -361,7 +363,7 @@ def _leave_to_the_parent() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_the_parent)
+    os.register_at_fork(after_in_child=_drop_inherited)
 
 
 def _close_in(process: int, connection: sqlite3.Connection) -> None:
@@ -369,7 +371,7 @@ def _close_in(process: int, connection: sqlite3.Connection) -> None:
         connection.close()
 
 
-def _charged(connection: sqlite3.Connection) -> bool:
+def _has_charges(connection: sqlite3.Connection) -> bool:
     row = connection.execute("SELECT 1 FROM log WHERE kind = 'charge' LIMIT 1")
     return row.fetchone() is not None
 
@@ -417,7 +419,7 @@ def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
     if row is None:
         return None
     number, cost, content, answer = row
-    return Charge(number, request, cost, parsed(content), _state(answer))
+    return Charge(number, request, cost, parse_content(content), _state(answer))
 
 
 def _pieces(answer: bytes) -> Iterator[memoryview]:
@@ -430,4 +432,4 @@ def _pieces(answer: bytes) -> Iterator[memoryview]:
 def _state(answer: str | None) -> State:
     if answer is None:
         return "reserved"
-    return "returned" if parsed(answer).get("sha256") is None else "stored"
+    return "returned" if parse_content(answer).get("sha256") is None else "stored"

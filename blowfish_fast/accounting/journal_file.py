@@ -152,7 +152,7 @@ def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
         connection = connect(temporary)
         try:
             _make_durable(connection)
-            lay_out(connection, total, terms)
+            create_tables(connection, total, terms)
         finally:
             connection.close()
         # Unlike a rename, a link never replaces what another process made meanwhile.
@@ -164,12 +164,14 @@ def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
                 os.unlink(temporary + ending)
 
 
-def lay_out(connection: sqlite3.Connection, total: int, terms: dict[str, Any]) -> None:
+def create_tables(
+    connection: sqlite3.Connection, total: int, terms: dict[str, Any]
+) -> None:
     """Make the tables and the first entry."""
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.executescript(f"BEGIN;{_TABLES}")
-    number = append(connection, "open", None, 0, {"total": total, "terms": terms})
+    number = append_entry(connection, "open", None, 0, {"total": total, "terms": terms})
     connection.execute("INSERT INTO budget VALUES (1, ?, 0, ?)", (total, number))
     connection.execute("COMMIT")
 
@@ -196,7 +198,7 @@ def entry_digest(
     return hashlib.sha256(before + text.encode()).digest()
 
 
-def append(
+def append_entry(
     connection: sqlite3.Connection,
     kind: str,
     request: str | None,
@@ -236,7 +238,7 @@ def plain_errors(name: str) -> Iterator[None]:
         ) from problem
 
 
-def parsed(content: str | None) -> dict[str, Any]:
+def parse_content(content: str | None) -> dict[str, Any]:
     """Read the content of an entry."""
     try:
         plain = json.loads(content or "")
@@ -247,7 +249,7 @@ def parsed(content: str | None) -> dict[str, Any]:
     return plain
 
 
-def stored(
+def read_answers(
     connection: sqlite3.Connection, entry: int, digests: list[str], name: str
 ) -> list[bytes]:
     """Return the answers of an entry, checked against their digests."""

@@ -24,7 +24,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import numpy as np
+
+from blowfish_fast._support.html import panel, spent_bar, table
 from blowfish_fast._support.validation import as_epsilon, quoted
+from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.mechanisms import Mechanism
@@ -39,11 +43,10 @@ from .composition import (
     units_text,
 )
 from .journal import Charge, Journal
-from .ledger_views import LedgerViews
 from .regions import Region, check_regions
 from .request import (
-    Part,
     RandomLike,
+    RequestPart,
     as_place,
     as_request,
     check_mechanism,
@@ -51,13 +54,12 @@ from .request import (
     check_room,
     check_same,
     check_seed,
-    described,
-    drawn,
+    describe_parts,
+    draw_parts,
     is_plain_name,
     is_public,
-    packed,
+    read_release,
     refusal,
-    unpacked,
 )
 from .statements import Entry, Preview, Share
 from .terms import Terms, plain_terms, read_terms, refuse_other_terms
@@ -65,8 +67,11 @@ from .terms import Terms, plain_terms, read_terms, refuse_other_terms
 LONGEST_NAME = 200
 """Characters of an analyst's name."""
 
+MOST_SHOWN = 8
+"""Charges that a notebook lists, the last ones."""
 
-class Ledger(LedgerViews):
+
+class Ledger:
     """A budget that is charged before anything is measured.
 
     Parameters
@@ -174,7 +179,7 @@ class Ledger(LedgerViews):
     @property
     def frozen(self) -> bool:
         """Whether something was charged: policy and budget are fixed from then on."""
-        return self._journal.charged()
+        return self._journal.has_charges()
 
     @property
     def epsilon(self) -> Fraction:
@@ -245,7 +250,7 @@ class Ledger(LedgerViews):
         check_mechanism(mechanism)
         terms = self._terms()
         check_policy(mechanism, terms.policy)
-        parts = [Part(mechanism, data)]
+        parts = [RequestPart(mechanism, data)]
         (answer,) = self._settle(
             parts, terms, request, rng, progress, analyst=analyst, note=note
         )
@@ -290,7 +295,7 @@ class Ledger(LedgerViews):
                 f'by="{by}" takes a list of {shape}, at least one; received '
                 f"{len(parts)} parts of lengths {sorted({len(one) for one in parts})}"
             )
-        checked = [Part(*one) for one in parts]
+        checked = [RequestPart(*one) for one in parts]
         for one in checked:
             check_mechanism(one.mechanism)
         terms = self._terms()
@@ -387,6 +392,82 @@ class Ledger(LedgerViews):
         """
         return self._journal.verify(head)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return budget, policy, allotments and charges as plain data, for JSON.
+
+        Numbers are exact fractions in text; stored answers are left out.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.Full(bf.Domain(4))
+        >>> ledger = bf.Ledger(None, epsilon=0.5, policy=policy)
+        >>> ledger.to_dict()["remaining"], ledger.to_dict()["charges"]
+        ('1/2', [])
+        """
+        return {
+            "epsilon": str(self.epsilon),
+            "spent": str(self.spent),
+            "remaining": str(self.remaining),
+            "frozen": self.frozen,
+            "policy": self.policy.to_dict(),
+            "about": self.about,
+            "allotments": {
+                analyst: {"epsilon": str(one.epsilon), "spent": str(one.spent)}
+                for analyst, one in self.allotments().items()
+            },
+            "charges": [one.to_dict() for one in self.history()],
+        }
+
+    def to_pandas(self) -> Any:
+        """Return `history` as a pandas data frame, a row per charge."""
+        entries = self.history()
+        moments = [one.time.replace(tzinfo=None) for one in entries]
+        columns: dict[str, Any] = {
+            "number": np.array([one.number for one in entries], dtype=np.int64),
+            "time": np.array(moments, dtype="M8[us]"),
+            "epsilon": np.array([float(one.epsilon) for one in entries]),
+        }
+        for name in ("request", "mechanism", "analyst", "state"):
+            column = np.empty(len(entries), dtype=object)
+            column[:] = [getattr(one, name) for one in entries]
+            columns[name] = column
+        return Table(columns).to_pandas()
+
+    def _repr_html_(self) -> str:
+        """Show what is spent, what remains, the policy and the last charges."""
+        entries = self.history()
+        total, spent = float(self.epsilon), float(self.spent)
+        words = self.policy.describe()
+        rows = [
+            (
+                one.request,
+                one.mechanism,
+                f"{float(one.epsilon):g}",
+                one.analyst or "",
+                one.time.isoformat(sep=" ", timespec="seconds"),
+            )
+            for one in entries[-MOST_SHOWN:]
+        ]
+        drawing = spent_bar(spent, total)
+        if rows:
+            heads = ("request", "mechanism", "epsilon", "analyst", "time")
+            drawing += table(heads, rows)
+        shares = [
+            (analyst, f"spent {float(one.spent):g} of {float(one.epsilon):g}")
+            for analyst, one in self.allotments().items()
+        ]
+        count = len(entries)
+        listed = f", the last {MOST_SHOWN} listed" if count > MOST_SHOWN else ""
+        return panel(
+            f"Ledger: eps = {spent:g} of {total:g} spent, "
+            f"{float(self.remaining):g} left; "
+            f"{count:,} {'charge' if count == 1 else 'charges'}{listed}",
+            shares,
+            sentence=f"{words[0].upper()}{words[1:]}.",
+            drawing=drawing,
+        )
+
     def close(self) -> None:
         """Close the file. Everything is on disk already."""
         self._journal.close()
@@ -423,7 +504,7 @@ class Ledger(LedgerViews):
 
     def _settle(
         self,
-        parts: list[Part],
+        parts: list[RequestPart],
         terms: Terms,
         request: str | None,
         rng: RandomLike | None,
@@ -436,7 +517,7 @@ class Ledger(LedgerViews):
         """Reserve, draw, store, return: see the head of this file."""
         name = as_request(request)
         check_seed(rng, on_disk=self.path is not None)
-        content = described(parts, together)
+        content = describe_parts(parts, together)
         if note is not None:
             content["note"] = dict(note)
         charge = self._journal.find(name)
@@ -455,7 +536,7 @@ class Ledger(LedgerViews):
         if charge.state != "reserved":
             return self._replay(charge)
         try:
-            answers = drawn(parts, rng, progress)
+            answers = draw_parts(parts, rng, progress)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:
             problem.add_note(
@@ -470,7 +551,9 @@ class Ledger(LedgerViews):
         """Store what was drawn; if another attempt was faster, return its answers."""
         files: list[bytes] | None = None
         if self.path is not None:
-            files = [packed(one) for one in answers]
+            # In memory: a draw that is not stored yet may be drawn again, so a crash
+            # must not leave it behind in some temporary file.
+            files = [one.to_bytes() for one in answers]
         elif named:
             # In memory the releases themselves are kept; the journal notes only that.
             files = [b""] * len(answers)
@@ -484,7 +567,7 @@ class Ledger(LedgerViews):
 
     def _replay(self, charge: Charge) -> list[Release]:
         if self.path is not None:
-            return [unpacked(one) for one in self._journal.answers(charge.request)]
+            return [read_release(one) for one in self._journal.answers(charge.request)]
         with self._lock:
             kept = self._kept.get(charge.request)
         if kept is None:

@@ -44,7 +44,7 @@ LONGEST_REQUEST = 200
 """Characters of a request id."""
 
 
-class Part(NamedTuple):
+class RequestPart(NamedTuple):
     """A mechanism, its data, and the region of the domain where that is stated."""
 
     mechanism: Mechanism
@@ -70,7 +70,7 @@ def check_policy(mechanism: Mechanism, policy: Policy) -> None:
         raise PolicyError(f"{reason}. Nothing was charged")
 
 
-def check_room(parts: list[Part]) -> None:
+def check_room(parts: list[RequestPart]) -> None:
     """Fail here, before the charge, if sizes alone make a release fail."""
     names = ", ".join(dict.fromkeys(one.mechanism.name for one in parts))
     cells = sum(one.mechanism.domain.size for one in parts)
@@ -82,8 +82,8 @@ def check_room(parts: list[Part]) -> None:
             _ = one.mechanism._dry_run
 
 
-def drawn(
-    parts: list[Part], rng: RandomLike | None, progress: Progress | None
+def draw_parts(
+    parts: list[RequestPart], rng: RandomLike | None, progress: Progress | None
 ) -> list[Release]:
     """Draw every part, each with noise of its own."""
     granted = [one.mechanism.epsilon for one in parts]
@@ -103,7 +103,7 @@ def drawn(
     return answers
 
 
-def is_public(part: Part) -> bool:
+def is_public(part: RequestPart) -> bool:
     """Return whether no policy edge moves anything that is measured.
 
     Every neighbouring database then gives the very same answer: epsilon is 0. Only for
@@ -118,7 +118,7 @@ def is_public(part: Part) -> bool:
     return not outcome.measurements[0].scales.measured.any()
 
 
-def described(parts: list[Part], together: str | None) -> dict[str, Any]:
+def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, Any]:
     """Describe a request for the log, without a word about its data."""
     asked = [(one.mechanism, one.cells) for one in parts]
     return {
@@ -203,16 +203,7 @@ def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
     return isinstance(name, str) and 0 < len(name) <= longest and name.isprintable()
 
 
-def packed(release: Release) -> bytes:
-    """Return the bytes of a release file.
-
-    In memory only: a draw that is not stored yet may still be drawn again, so a crash
-    must not leave it behind in some temporary file.
-    """
-    return release.to_bytes()
-
-
-def unpacked(answer: bytes) -> Release:
+def read_release(answer: bytes) -> Release:
     """Read the bytes of a release file, also without a file."""
     kind = Release if answer.startswith(ZIP) else KMeansRelease
     return kind.from_bytes(answer)

@@ -158,6 +158,11 @@ class Entry:
             note=charge.content.get("note"),
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the charge as plain data; epsilon as an exact fraction in text."""
+        plain = {"time": self.time.isoformat(), "epsilon": str(self.epsilon)}
+        return {**vars(self), **plain}
+
 
 def _text(epsilon: Fraction) -> str:
     return units_text(int(epsilon * UNITS))

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting import journal, ledger
+from blowfish_fast.accounting import journal
 from blowfish_fast.errors import BudgetError, SizeError
 
 LINE = bf.Domain(6)
@@ -50,7 +50,7 @@ def dying_after(function, when=lambda *_arguments: True):
 
 def prepare(point, drawn):
     """Make this process die at `point`; note in `drawn` what was drawn before."""
-    release, append = bf.Laplace.release, journal.append
+    release, append_entry = bf.Laplace.release, journal.append_entry
 
     def noted(self, *arguments, **options):
         answer = release(self, *arguments, **options)
@@ -59,13 +59,17 @@ def prepare(point, drawn):
 
     bf.Laplace.release = noted
     if point == "inside the reserve":
-        journal.append = dying_after(append, lambda _c, kind, *_rest: kind == "charge")
+        journal.append_entry = dying_after(
+            append_entry, lambda _c, kind, *_rest: kind == "charge"
+        )
     elif point == "between reserve and draw":
         bf.Laplace.release = die
     elif point == "between draw and store":
-        ledger.packed = die
+        bf.Release.to_bytes = die
     elif point == "inside the store":
-        journal.append = dying_after(append, lambda _c, kind, *_rest: kind == "answer")
+        journal.append_entry = dying_after(
+            append_entry, lambda _c, kind, *_rest: kind == "answer"
+        )
     elif point == "between store and return":
         journal.Journal.store = dying_after(journal.Journal.store)
 

@@ -13,11 +13,11 @@ from blowfish_fast.accounting.journal_file import (
     APPLICATION,
     FIRST_LINK,
     FORMAT,
-    append,
+    append_entry,
     connect,
     create_file,
+    create_tables,
     entry_digest,
-    lay_out,
     open_file,
     plain_errors,
 )
@@ -32,7 +32,7 @@ def path(tmp_path):
 @pytest.fixture
 def tables():
     connection = connect(":memory:")
-    lay_out(connection, 100, {"policy": "none"})
+    create_tables(connection, 100, {"policy": "none"})
     yield connection
     connection.close()
 
@@ -90,7 +90,7 @@ def test_no_file_is_made_by_opening(path):
 
 
 def test_entries_form_a_chain(tables):
-    append(tables, "charge", "a", 7, {"x": 1})
+    append_entry(tables, "charge", "a", 7, {"x": 1})
     rows = tables.execute("SELECT * FROM log ORDER BY number").fetchall()
     before = FIRST_LINK
     for number, kind, request, cost, content, digest in rows:
@@ -121,7 +121,7 @@ def test_entries_form_a_chain(tables):
     ],
 )
 def test_the_tables_refuse_to_forget_or_to_overspend(tables, statement):
-    entry = append(tables, "charge", "a", 7, {})
+    entry = append_entry(tables, "charge", "a", 7, {})
     tables.execute("UPDATE budget SET spent = spent + 7")
     tables.execute("INSERT INTO answer VALUES (?, 0, 0, x'00')", (entry,))
     with pytest.raises(sqlite3.IntegrityError):

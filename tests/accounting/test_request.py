@@ -11,17 +11,16 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.accounting.request import (
-    Part,
+    RequestPart,
     as_request,
     check_mechanism,
     check_policy,
     check_room,
     check_seed,
-    described,
-    drawn,
-    packed,
+    describe_parts,
+    draw_parts,
+    read_release,
     refusal,
-    unpacked,
 )
 from blowfish_fast.errors import (
     BlowfishError,
@@ -107,17 +106,17 @@ def test_seeds_are_for_memory_only():
 @pytest.mark.parametrize("mechanism", [bf.Dawa, bf.Laplace])
 def test_too_little_memory_is_a_public_refusal(mechanism, monkeypatch):
     made = mechanism(FULL, bf.workloads.Ranges(LINE, [0], [3]), epsilon=1)
-    check_room([Part(made, None)])
+    check_room([RequestPart(made, None)])
     monkeypatch.setattr(memory, "memory_room", lambda: 2.0**20)
     with pytest.raises(SizeError, match="nothing was charged"):
-        check_room([Part(made, None)])
+        check_room([RequestPart(made, None)])
 
 
 def test_parts_draw_different_noise_from_one_seed():
-    parts = [Part(laplace(), COUNTS), Part(laplace(), COUNTS)]
-    one, other = drawn(parts, 7, None)
+    parts = [RequestPart(laplace(), COUNTS), RequestPart(laplace(), COUNTS)]
+    one, other = draw_parts(parts, 7, None)
     assert (one.estimate != other.estimate).any()
-    again = drawn(parts, 7, None)
+    again = draw_parts(parts, 7, None)
     assert (one.estimate == again[0].estimate).all()
     assert (other.estimate == again[1].estimate).all()
 
@@ -126,23 +125,23 @@ def test_an_answer_that_spent_more_is_dropped(monkeypatch):
     dear = laplace(epsilon=0.9).release(COUNTS)
     monkeypatch.setattr(bf.Laplace, "release", lambda *_a, **_k: dear)
     with pytest.raises(PrivacyError, match="was dropped"):
-        drawn([Part(laplace(epsilon=0.1), COUNTS)], None, None)
+        draw_parts([RequestPart(laplace(epsilon=0.1), COUNTS)], None, None)
 
 
 def test_an_answer_with_other_noise_is_dropped(monkeypatch):
     seeded = laplace().release(COUNTS, rng=1)
     monkeypatch.setattr(bf.Laplace, "release", lambda *_a, **_k: seeded)
     with pytest.raises(PrivacyError, match="was dropped"):
-        drawn([Part(laplace(), COUNTS)], None, None)
+        draw_parts([RequestPart(laplace(), COUNTS)], None, None)
 
 
 def test_a_description_does_not_depend_on_data():
-    one = described([Part(laplace(), COUNTS)], None)
-    other = described([Part(laplace(), [0] * 6)], None)
+    one = describe_parts([RequestPart(laplace(), COUNTS)], None)
+    other = describe_parts([RequestPart(laplace(), [0] * 6)], None)
     assert one == other
     assert one["parts"][0]["epsilon"] == "1/10"
-    assert described([Part(laplace(), COUNTS, [1])], None) != one
-    assert described([Part(laplace(), COUNTS)], "ids") != one
+    assert describe_parts([RequestPart(laplace(), COUNTS, [1])], None) != one
+    assert describe_parts([RequestPart(laplace(), COUNTS)], "ids") != one
 
 
 @pytest.mark.parametrize("fit", [None, "non_negative"])
@@ -150,7 +149,7 @@ def test_bytes_are_those_of_a_release_file(tmp_path, fit):
     asked = bf.workloads.Ranges(LINE, [0], [3])
     release = bf.Dawa(FULL, asked, epsilon=1, fit=fit).release(COUNTS)
     release.save(tmp_path / "a.release")
-    answer = packed(release)
+    answer = release.to_bytes()
     with (
         zipfile.ZipFile(tmp_path / "a.release") as saved,
         zipfile.ZipFile(io.BytesIO(answer)) as kept,
@@ -158,7 +157,7 @@ def test_bytes_are_those_of_a_release_file(tmp_path, fit):
         assert saved.namelist() == kept.namelist()
         for name in saved.namelist():
             assert saved.read(name) == kept.read(name)
-    again = unpacked(answer)
+    again = read_release(answer)
     assert (again.estimate == release.estimate).all()
     assert again.guarantee == release.guarantee
     assert (again.intervals(CELLS) == release.intervals(CELLS)).all()
@@ -172,8 +171,8 @@ def test_answers_touch_no_disk_but_the_ledgers_own(monkeypatch):
     for name in ("mkstemp", "mkdtemp", "TemporaryDirectory", "NamedTemporaryFile"):
         monkeypatch.setattr(tempfile, name, refuse)
     monkeypatch.setattr("builtins.open", refuse)
-    answer = packed(release)
-    assert (unpacked(answer).estimate == release.estimate).all()
+    answer = release.to_bytes()
+    assert (read_release(answer).estimate == release.estimate).all()
 
 
 def test_centres_of_clusters_are_stored_too():
@@ -185,4 +184,4 @@ def test_centres_of_clusters_are_stored_too():
     again = ledger.release(means, points, request="centres")
     assert (first.centers == again.centers).all()
     assert ledger.spent == 1
-    assert (unpacked(packed(first)).centers == first.centers).all()
+    assert (read_release(first.to_bytes()).centers == first.centers).all()

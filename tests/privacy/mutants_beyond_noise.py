@@ -16,7 +16,7 @@ import blowfish_fast.measure.selectors.partitions.blossom as blossom
 import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
 import blowfish_fast.measure.selectors.partitions.matching_pairs as matching_pairs
 from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.accounting.request import drawn
+from blowfish_fast.accounting.request import draw_parts
 from blowfish_fast.measure.handle import Account, Call, Handle, Measurement
 from blowfish_fast.measure.randomness import Randomness, WordStream
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
@@ -144,7 +144,7 @@ def ledger_charged_after_release():
     right = Ledger._settle
 
     def late(self, parts, terms, request, rng, progress, *rest, **named):
-        drawn(parts, rng, progress)
+        draw_parts(parts, rng, progress)
         return right(self, parts, terms, request, rng, None, *rest, **named)
 
     with patch.object(Ledger, "_settle", late):

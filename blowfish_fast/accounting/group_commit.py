@@ -47,36 +47,36 @@ class Guard:
     lock of its own.
     """
 
-    def begun(self, connection: sqlite3.Connection) -> None:
+    def after_begin(self, connection: sqlite3.Connection) -> None:
         """Look at what was found; an error gives up the transaction."""
 
-    def ending(self, connection: sqlite3.Connection) -> None:
+    def before_commit(self, connection: sqlite3.Connection) -> None:
         """Look at what was written, before the commit."""
 
-    def committed(self) -> None:
+    def after_commit(self) -> None:
         """Hear that it was committed."""
 
 
-class SharedCommits:
+class GroupCommit:
     """The writing side of one SQLite connection.
 
     Parameters
     ----------
     name : str
         What messages call the file.
-    connected : callable
+    connect : callable
         Returns the connection; called under `lock`.
     """
 
     def __init__(
         self,
         name: str,
-        connected: Callable[[], sqlite3.Connection],
+        connect: Callable[[], sqlite3.Connection],
     ) -> None:
         self.name = name
         self.lock = threading.Lock()
         self.guard = Guard()
-        self._connected = connected
+        self._connect = connect
         self._queue: deque[_Waiting] = deque()
 
     def run(self, action: Callable[[sqlite3.Connection], Result]) -> Result:
@@ -95,7 +95,7 @@ class SharedCommits:
     def alone(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         """Lend the connection for a transaction of one's own."""
         with self.lock, plain_errors(self.name):
-            connection = self._connected()
+            connection = self._connect()
             with _transaction(connection, self.guard, write=write):
                 yield connection
 
@@ -109,7 +109,7 @@ class SharedCommits:
         batch = [self._queue.popleft() for _ in range(waiting)]
         try:
             with plain_errors(self.name):
-                connection = self._connected()
+                connection = self._connect()
                 with _transaction(connection, self.guard, write=True):
                     for one in batch:
                         self._run_one(connection, one)
@@ -147,13 +147,13 @@ def _transaction(
 ) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
-        guard.begun(connection)
+        guard.after_begin(connection)
         yield
         if write:
-            guard.ending(connection)
+            guard.before_commit(connection)
         connection.execute("COMMIT")
         if write:
-            guard.committed()
+            guard.after_commit()
     finally:
         if connection.in_transaction:
             with suppress(sqlite3.Error):

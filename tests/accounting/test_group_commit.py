@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from blowfish_fast.accounting.shared_commits import MOST_TOGETHER, SharedCommits
+from blowfish_fast.accounting.group_commit import MOST_TOGETHER, GroupCommit
 from blowfish_fast.errors import BudgetError, LedgerError
 
 
@@ -25,7 +25,7 @@ def connection(tmp_path):
 
 @pytest.fixture
 def commits(connection):
-    return SharedCommits("the file", lambda: connection)
+    return GroupCommit("the file", lambda: connection)
 
 
 def adding(value, *, fails=None):
@@ -86,7 +86,7 @@ def test_a_commit_that_fails_keeps_nothing_of_anybody(tmp_path):
     connection.execute("CREATE TABLE number (value)")
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
-    commits = SharedCommits("the file", lambda: connection)
+    commits = GroupCommit("the file", lambda: connection)
     with ThreadPoolExecutor(4) as pool, commits.lock:
         found = [pool.submit(commits.run, adding("x" * 3000)) for _ in range(4)]
         while len(commits._queue) < 4:
