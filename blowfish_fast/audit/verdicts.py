@@ -26,7 +26,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.audit.choices.search import audit_selector
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.audit.neighbours.moves_together import most_moves, price_together
-from blowfish_fast.audit.neighbours.random_pairs import (
+from blowfish_fast.audit.random_pairs import (
     Observed,
     observe_choice,
     observe_measurement,

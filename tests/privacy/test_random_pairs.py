@@ -12,11 +12,11 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
 from blowfish_fast.audit.neighbours.pairs import Pair
-from blowfish_fast.audit.neighbours.random_pairs import (
+from blowfish_fast.audit.plan import all_partitions
+from blowfish_fast.audit.random_pairs import (
     observe_choice,
     observe_measurement,
 )
-from blowfish_fast.audit.plan import all_partitions
 from blowfish_fast.audit.verdicts import _instances
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.errors import BlowfishError

@@ -21,9 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import ByteArray, IntArray
 from blowfish_fast.kernels._jit import kernel
-
-# Above every sum of costs, and still below 2^63 when a cost is added to it.
-IMPOSSIBLE = 1 << 62
+from blowfish_fast.kernels.window_costs.count_grid import IMPOSSIBLE
 
 # `least` begins with this many impossible entries: a bucket that would begin before
 # the first cell needs no test.

@@ -28,6 +28,12 @@ from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,
     least_cost_partition_all,
 )
+from blowfish_fast.kernels.window_costs.count_grid import (
+    IMPOSSIBLE,
+    fixed_point,
+    grid_units,
+    partition_grid,
+)
 from blowfish_fast.kernels.window_costs.level_costs import (
     BLOCK,
     LevelJob,
@@ -42,8 +48,7 @@ from blowfish_fast.kernels.window_costs.window_slide import (
     window_recipe,
 )
 
-from .cheapest_partition import IMPOSSIBLE, PAD, extend_partitions, read_partition
-from .count_grid import fixed_point, grid_units, partition_grid
+from .cheapest_partition import PAD, extend_partitions, read_partition
 
 __all__ = [
     "interval_costs",

@@ -26,9 +26,8 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.partition.cheapest_partition import IMPOSSIBLE
-from blowfish_fast.kernels.partition.count_grid import fixed_point, grid_units
 
+from .count_grid import IMPOSSIBLE, fixed_point, grid_units
 from .fenwick_window import above_value, add_cell, around_statistic, plant_tree
 from .moving_pointer import STEPS_PER_VALUE, STEPS_PER_WINDOW
 from .sliding_ranks import dense_ranks

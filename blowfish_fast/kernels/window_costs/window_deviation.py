@@ -20,8 +20,8 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.partition.count_grid import fixed_point
 
+from .count_grid import fixed_point
 from .window_slide import (
     CHUNK,
     EXPONENT,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.partition.cheapest_partition import IMPOSSIBLE
-from blowfish_fast.kernels.partition.count_grid import (
+from blowfish_fast.kernels.window_costs.count_grid import (
     fixed_point,
     grid_units,
     partition_grid,

@@ -21,8 +21,10 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 
-# Every quantity below stays under 2^61 in magnitude, and the sentinel is 2^62.
+# Every quantity below stays under 2^61 in magnitude.
 SUM_BITS = 61
+# Above every sum of costs, and still below 2^63 when a cost is added to it.
+IMPOSSIBLE = 1 << 62
 DATA_BITS = 59
 VALUE_BITS = 51
 FINEST_BITS = 42

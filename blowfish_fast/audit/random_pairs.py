@@ -25,6 +25,7 @@ from blowfish_fast.audit.choices.enumeration import least_cost_candidates
 from blowfish_fast.audit.choices.matching_choices import all_groups
 from blowfish_fast.audit.choices.sorted_choices import noise_on_cells
 from blowfish_fast.audit.measurements import _reaches_several
+from blowfish_fast.audit.neighbours.pairs import Pair, drawn_pairs
 from blowfish_fast.audit.sampling.noise_batches import _draws_to_rows
 from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.measure.handle import Measurement
@@ -32,8 +33,6 @@ from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
 from blowfish_fast.policies import ABSENT, Policy
-
-from .pairs import Pair, drawn_pairs
 
 ROUNDING = 1e-9
 """What adding up logarithms can err by."""
