@@ -12,6 +12,18 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from blowfish_fast.kernels.tree.tree_inference import tree_least_squares, tree_totals
+from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
+from blowfish_fast.kernels.tree.tree_paths import (
+    heaviest_pair,
+    heaviest_path,
+    path_sums,
+)
+from blowfish_fast.kernels.tree.tree_shape import tree_levels
+from blowfish_fast.kernels.tree.tree_spread import (
+    tree_spread_pieces,
+    tree_spread_ranges,
+)
 
 from blowfish_fast.kernels.fitting.isotonic import isotonic_between, isotonic_increasing
 from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
@@ -38,21 +50,11 @@ from blowfish_fast.kernels.space.summed_area import (
     rectangle_sums,
     summed_area_table,
 )
-from blowfish_fast.kernels.tree.tree_inference import tree_least_squares, tree_totals
-from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
-from blowfish_fast.kernels.tree.tree_paths import (
-    heaviest_pair,
-    heaviest_path,
-    path_sums,
+from blowfish_fast.kernels.tree_scaling.greedy_weights import (
+    greedy_scaling_fractions,
+    greedy_scaling_implicit,
+    greedy_scaling_pieces,
 )
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
-from blowfish_fast.kernels.tree.tree_spread import (
-    tree_spread_pieces,
-    tree_spread_ranges,
-)
-from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
-from blowfish_fast.kernels.tree_scaling.implicit_weights import greedy_scaling_implicit
-from blowfish_fast.kernels.tree_scaling.piece_weights import greedy_scaling_pieces
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
 from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,

@@ -34,7 +34,7 @@ static void check(int64_t result, const char *what)
 
 int main(void)
 {
-    enum { CELLS = 16, LEVELS = 5, BRANCHING = 2, QUERIES = 3 };
+    enum { CELLS = 16, LEVELS = 5, FAN_OUT = 2, QUERIES = 3 };
     const int64_t counts[CELLS] = {5, 5, 6, 5, 90, 88, 91, 90,
                                    90, 89, 90, 91, 0, 0, 1, 0};
     /* Prices of 20 counts for every bucket, on a grid of 2^-4 counts. */
@@ -54,14 +54,14 @@ int main(void)
 
     /* Queries over bucket numbers: everything, the first bucket, the last one. */
     int64_t starts[QUERIES] = {0, 0, buckets - 1}, ends[QUERIES] = {buckets, 1, buckets};
-    int64_t nodes = blowfish_tree_nodes(buckets, BRANCHING);
+    int64_t nodes = blowfish_tree_nodes(buckets, FAN_OUT);
     check(nodes, "the tree");
-    double *weights = malloc(sizeof *weights * (size_t)nodes), objective;
+    double *weights = malloc(sizeof *weights * (size_t)(nodes + 1));
     double *noisy = calloc((size_t)nodes, sizeof *noisy);
     double *variances = malloc(sizeof *variances * (size_t)nodes);
     double *estimate = malloc(sizeof *estimate * (size_t)buckets);
-    check(blowfish_greedy_weights(starts, ends, QUERIES, NULL, 0, buckets, BRANCHING,
-                                  BLOWFISH_DECAY, weights, nodes, &objective),
+    check(blowfish_greedy_weights(starts, ends, QUERIES, NULL, 0, buckets, FAN_OUT,
+                                  BLOWFISH_DECAY, weights, nodes + 1),
           "the weights");
 
     /* Measure every node: leaves first, each level the sums of the one below. */
@@ -72,9 +72,9 @@ int main(void)
     while (size > 1) {
         int64_t above = below + size;
         for (int64_t i = 0; i < size; i++)
-            noisy[above + i / BRANCHING] += noisy[below + i];
+            noisy[above + i / FAN_OUT] += noisy[below + i];
         below = above;
-        size = (size + BRANCHING - 1) / BRANCHING;
+        size = (size + FAN_OUT - 1) / FAN_OUT;
     }
     const double epsilon = 1.0;
     for (int64_t i = 0; i < nodes; i++) {
@@ -82,13 +82,13 @@ int main(void)
         variances[i] = 2.0 * scale * scale;
         noisy[i] += weights[i] > 0 ? toy_laplace(scale) : 0.0;
     }
-    check(blowfish_tree_least_squares(noisy, variances, nodes, buckets, BRANCHING,
+    check(blowfish_tree_least_squares(noisy, variances, nodes, buckets, FAN_OUT,
                                       estimate),
           "the inference");
     printf("\nestimates:");
     for (int64_t b = 0; b < buckets; b++)
         printf(" %.1f", estimate[b]);
-    printf("\npredicted error: %.2f\n", objective);
+    printf("\npredicted error: %.2f\n", weights[nodes]);
     free(weights), free(noisy), free(variances), free(estimate);
     return 0;
 }

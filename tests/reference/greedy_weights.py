@@ -21,7 +21,7 @@ class Dense(NamedTuple):
     margin: float  # least relative gap between taking nothing and the other minimum
 
 
-def node_rows(leaves, branching):
+def node_rows(leaves, fan_out):
     """One 0/1 row per node, leaves first, the root last."""
     rows, span = [], 1
     while True:
@@ -31,7 +31,7 @@ def node_rows(leaves, branching):
             rows.append(row)
         if span >= leaves:
             return np.array(rows)
-        span *= branching
+        span *= fan_out
 
 
 def range_rows(first, head, last, tail, leaves):
@@ -59,15 +59,15 @@ def cell_rows(starts, ends, edges):
     return np.maximum(inner_end - inner_start, 0) / (high - low)
 
 
-def information(weights, leaves, branching):
+def information(weights, leaves, fan_out):
     """The matrix M of the measurements: sum over nodes of weight squared times 1 1'."""
-    rows = node_rows(leaves, branching)
+    rows = node_rows(leaves, fan_out)
     return (rows * (np.asarray(weights) ** 2)[:, None]).T @ rows
 
 
-def inverse_information(weights, leaves, branching, root_exact=False):
+def inverse_information(weights, leaves, fan_out, root_exact=False):
     """Covariance of the leaves; with a known total, conditional on it."""
-    matrix = information(weights, leaves, branching)
+    matrix = information(weights, leaves, fan_out)
     if not root_exact:
         return np.linalg.inv(matrix)
     # On the space of vectors that sum to zero.
@@ -75,15 +75,15 @@ def inverse_information(weights, leaves, branching, root_exact=False):
     return basis @ np.linalg.inv(basis.T @ matrix @ basis) @ basis.T
 
 
-def squared_error(rows, weights, branching, root_exact=False):
+def squared_error(rows, weights, fan_out, root_exact=False):
     """Summed squared error of the rows' answers, tr(W M^-1 W')."""
     leaves = rows.shape[1]
     if min(weights[:leaves]) > 0.01:
-        inverse = inverse_information(weights, leaves, branching, root_exact)
+        inverse = inverse_information(weights, leaves, fan_out, root_exact)
         return float((rows.T @ rows * inverse).sum())
     # Small weights beside large ones: doubles would not tell the matrix is regular.
     with mpmath.workdps(150):
-        nodes = mpmath.matrix(node_rows(leaves, branching).tolist())
+        nodes = mpmath.matrix(node_rows(leaves, fan_out).tolist())
         scales = mpmath.diag([mpmath.mpf(float(w)) ** 2 for w in weights])
         inverse = (nodes.T * scales * nodes) ** -1
         if root_exact:
@@ -94,8 +94,8 @@ def squared_error(rows, weights, branching, root_exact=False):
         return float(sum(covariance[query, query] for query in range(len(rows))))
 
 
-def path_sums(weights, leaves, branching):
-    return np.asarray(weights) @ node_rows(leaves, branching)
+def path_sums(weights, leaves, fan_out):
+    return np.asarray(weights) @ node_rows(leaves, fan_out)
 
 
 def _best_share(error, variance, gain):
@@ -123,16 +123,16 @@ def _best_share(error, variance, gain):
 
 
 def dense_scaling(
-    rows, branching, *, decay=True, root_exact=False, prune=False
+    rows, fan_out, *, decay=True, root_exact=False, prune=False
 ) -> Dense:
     """Greedy scaling of the workload matrix `rows`, queries by leaves."""
     leaves = rows.shape[1]
     if not rows.any():
-        return Dense(_weights_of_leaves(leaves, branching, root_exact), 0.0, np.inf)
+        return Dense(_weights_of_leaves(leaves, fan_out, root_exact), 0.0, np.inf)
     inverses = [np.ones((1, 1)) for _ in range(leaves)]
     spans = [(leaf, leaf + 1) for leaf in range(leaves)]
     height = 0
-    while branching**height < leaves:
+    while fan_out**height < leaves:
         height += 1
     levels, margin = [], np.inf
 
@@ -141,12 +141,12 @@ def dense_scaling(
         return bool((part == part[:, :1]).all())
 
     for level in range(1, height + 1):
-        mu = float(branching) ** (-(height - level) / 2) if decay else 1.0
-        size = branching**level
+        mu = float(fan_out) ** (-(height - level) / 2) if decay else 1.0
+        size = fan_out**level
         shares, new_inverses, new_spans = [], [], []
-        for parent in range(-(-len(spans) // branching)):
+        for parent in range(-(-len(spans) // fan_out)):
             children = range(
-                parent * branching, min((parent + 1) * branching, len(spans))
+                parent * fan_out, min((parent + 1) * fan_out, len(spans))
             )
             span = (spans[children[0]][0], spans[children[-1]][1])
             new_spans.append(span)
@@ -170,7 +170,7 @@ def dense_scaling(
             elif unsplit(span) and prune:
                 share = 1.0
             elif unsplit(span) and mu == 1.0:
-                larger = _next_larger(span, size, branching, leaves)
+                larger = _next_larger(span, size, fan_out, leaves)
                 share = LARGEST
                 if error == 0.0 or (larger is not None and unsplit(larger)):
                     share = 0.0
@@ -192,24 +192,24 @@ def dense_scaling(
     if root_exact:
         known = covariance.sum(axis=1)
         covariance = covariance - np.outer(known, known) / known.sum()
-    weights = _weights(levels, leaves, branching)
+    weights = _weights(levels, leaves, fan_out)
     if root_exact:
         weights[-1] = 0.0
     return Dense(weights, float((rows.T @ rows * covariance).sum()), margin)
 
 
-def _weights_of_leaves(leaves, branching, root_exact):
-    weights = np.zeros(len(node_rows(leaves, branching)))
+def _weights_of_leaves(leaves, fan_out, root_exact):
+    weights = np.zeros(len(node_rows(leaves, fan_out)))
     weights[:leaves] = 1.0
     if root_exact:
         weights[-1] = 0.0
     return weights
 
 
-def _next_larger(span, size, branching, leaves):
+def _next_larger(span, size, fan_out, leaves):
     """Leaves of the nearest ancestor that has more of them."""
     while size < leaves:
-        size *= branching
+        size *= fan_out
         low = span[0] // size * size
         larger = (low, min(low + size, leaves))
         if larger != span:
@@ -217,14 +217,14 @@ def _next_larger(span, size, branching, leaves):
     return None
 
 
-def _weights(levels, leaves, branching):
+def _weights(levels, leaves, fan_out):
     """From the shares of levels 1, 2, ...: each node takes its part of what is left."""
     below = [leaves, *(len(shares) for shares in levels)]
-    # A level may be shorter than `branching` times its parents.
+    # A level may be shorter than `fan_out` times its parents.
     parts, left = [], np.ones(1)
     for height in range(len(levels), 0, -1):
         shares = np.array(levels[height - 1])
         parts.append(shares * left)
-        left = np.repeat((1.0 - shares) * left, branching)[: below[height - 1]]
+        left = np.repeat((1.0 - shares) * left, fan_out)[: below[height - 1]]
     parts.append(left)
     return np.concatenate(parts[::-1])

@@ -75,7 +75,7 @@ void NRT_MemInfo_call_dtor(memory_info *info)
 TRIAL = """
 import ctypes, sys
 import numpy as np
-from blowfish_fast.kernels import c_entries, greedy_scaling, tree_least_squares
+from blowfish_fast.kernels import c_entries, greedy_scaling, regular_tree, tree_fit
 from blowfish_fast.kernels import least_cost_partition
 library = ctypes.CDLL(sys.argv[1])
 calls = {name: c_entries.c_type(name)((name, library)) for name in c_entries.ENTRIES}
@@ -95,17 +95,17 @@ for cells, most in ((1, 3), (100, 9), (3000, 10**6), (70000, 50)):
     assert np.array_equal(boundaries[: buckets + 1], expected), cells
     nodes = calls["blowfish_tree_nodes"](cells, 3)
     ends = np.sort(generator.integers(0, cells + 1, size=(2, 50)), axis=0)
-    weights, objective = np.empty(nodes), np.empty(1)
+    weights, ones = np.empty(nodes + 1), np.ones(1)
     assert calls["blowfish_greedy_weights"](
-        at(ends[0]), at(ends[1]), 50, at(objective), 0, cells, 3, 1,
-        at(weights), nodes, at(objective)) == 0
+        at(ends[0]), at(ends[1]), 50, at(ones), 0, cells, 3, 1,
+        at(weights), nodes + 1) == 0
     expected = greedy_scaling(ends[0], ends[1], None, cells, 3)
-    np.testing.assert_allclose(weights, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(weights[:-1], expected, rtol=1e-9, atol=1e-12)
     noisy, estimate = generator.normal(size=nodes), np.empty(cells)
     variances = generator.uniform(0.5, 2.0, size=nodes)
     assert calls["blowfish_tree_least_squares"](
         at(noisy), at(variances), nodes, cells, 3, at(estimate)) == 0
-    expected = tree_least_squares(noisy, variances, cells, 3)
+    expected = tree_fit(noisy, variances, regular_tree(cells, 3))[:cells]
     np.testing.assert_allclose(estimate, expected, rtol=1e-9, atol=1e-9)
 """
 

@@ -39,8 +39,8 @@ from .into_buffers import (
 )
 
 
-def _nodes(leaves: Any, branching: Any) -> Any:
-    return tree_nodes(leaves, branching)
+def _nodes(leaves: Any, fan_out: Any) -> Any:
+    return tree_nodes(leaves, fan_out)
 
 
 def _partition(
@@ -79,13 +79,13 @@ def _weights(
     weights: Any,
     weighted: Any,
     leaves: Any,
-    branching: Any,
+    fan_out: Any,
     flags: Any,
     scaling: Any,
-    nodes: Any,
-    objective: Any,
+    room: Any,
 ) -> Any:
-    if nodes < 1 or tree_nodes(leaves, branching) != nodes:
+    nodes = tree_nodes(leaves, fan_out)
+    if nodes < 1 or room != nodes + 1:
         return BAD_SIZE
     if queries < 0 or weighted not in (0, queries):
         return BAD_SIZE
@@ -95,25 +95,24 @@ def _weights(
             carray(ends, (queries,)),
             carray(weights, (weighted,)),
             leaves,
-            branching,
+            fan_out,
             flags,
-            carray(scaling, (nodes,)),
-            carray(objective, (1,)),
+            carray(scaling, (room,)),
         )
     except Exception:
         return OUT_OF_MEMORY
 
 
 def _least_squares(
-    noisy: Any, variances: Any, nodes: Any, leaves: Any, branching: Any, estimate: Any
+    noisy: Any, variances: Any, nodes: Any, leaves: Any, fan_out: Any, estimate: Any
 ) -> Any:
-    if nodes < 1 or tree_nodes(leaves, branching) != nodes:
+    if nodes < 1 or tree_nodes(leaves, fan_out) != nodes:
         return BAD_SIZE
     try:
         return leaves_into(
             carray(noisy, (nodes,)),
             carray(variances, (nodes,)),
-            branching,
+            fan_out,
             carray(estimate, (leaves,)),
         )
     except Exception:
@@ -141,7 +140,7 @@ KINDS: dict[str, tuple[str, Any]] = {
 ENTRIES = {
     "blowfish_tree_nodes": Prototype(
         _nodes,
-        (("number", "leaves"), ("number", "branching")),
+        (("number", "leaves"), ("number", "fan_out")),
         "Return how many nodes a tree has: leaves first, level by level, root last.",
     ),
     "blowfish_least_cost_partition": Prototype(
@@ -176,19 +175,18 @@ ENTRIES = {
             ("doubles", "weights"),
             ("number", "weighted"),
             ("number", "leaves"),
-            ("number", "branching"),
+            ("number", "fan_out"),
             ("number", "flags"),
             ("doubles out", "scaling"),
-            ("number", "nodes"),
-            ("doubles out", "objective"),
+            ("number", "room"),
         ),
         """Tune the weights of a tree's nodes to the ranges [start, end) of leaves.
 
    weighted is queries, or 0 if all queries matter alike. flags is a sum of
    BLOWFISH_DECAY (the rule of the paper), BLOWFISH_ROOT_EXACT (the total is
-   known) and BLOWFISH_PRUNE. nodes is blowfish_tree_nodes(leaves, branching).
+   known) and BLOWFISH_PRUNE. room is blowfish_tree_nodes(leaves, fan_out) + 1.
    scaling receives a weight for every node; along each path they add up to 1.
-   objective receives one number, the predicted error. Returns 0.""",
+   Its last number receives the predicted error. Returns 0.""",
     ),
     "blowfish_tree_least_squares": Prototype(
         _least_squares,
@@ -197,7 +195,7 @@ ENTRIES = {
             ("doubles", "variances"),
             ("number", "nodes"),
             ("number", "leaves"),
-            ("number", "branching"),
+            ("number", "fan_out"),
             ("doubles out", "estimate"),
         ),
         """Estimate the leaves of a tree whose nodes were measured with noise.

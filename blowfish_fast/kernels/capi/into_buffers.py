@@ -19,25 +19,26 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.partition.cheapest_partition import (
-    IMPOSSIBLE,
     PAD,
     extend_partitions,
 )
-from blowfish_fast.kernels.partition.count_grid import (
-    DATA_BITS,
-    FINEST_BITS,
-    VALUE_BITS,
-)
-from blowfish_fast.kernels.tree.tree_inference import (
-    _fit_downward,
-    _fit_upward,
+from blowfish_fast.kernels.tree.fit import (
+    fit_downward,
+    fit_upward,
     subtree_variances,
 )
-from blowfish_fast.kernels.tree.tree_shape import weights_from_shares
-from blowfish_fast.kernels.tree_scaling.greedy_weights import (
-    _order_by_first,
-    _range_breaks,
-    _range_shares,
+from blowfish_fast.kernels.tree.shape import regular_first_child, weights_from_shares
+from blowfish_fast.kernels.tree_scaling.budget_shares import Priorities, RegularLevels
+from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_shares
+from blowfish_fast.kernels.tree_scaling.range_queries import (
+    SortedRanges,
+    order_by_first,
+)
+from blowfish_fast.kernels.window_costs.count_grid import (
+    DATA_BITS,
+    FINEST_BITS,
+    IMPOSSIBLE,
+    VALUE_BITS,
 )
 from blowfish_fast.kernels.window_costs.level_costs import BLOCK
 from blowfish_fast.kernels.window_costs.moving_pointer import MEAN, STATE_SIZE
@@ -83,12 +84,12 @@ DIGITS = 1 << DIGIT_BITS
 
 
 @kernel
-def _levels(leaves: int, branching: int) -> tuple[IntArray, IntArray]:
-    """Return the sizes and offsets of `tree_shape.tree_levels`."""
+def _levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
+    """Return the sizes and offsets of `shape.tree_levels`."""
     count = 1
     size = leaves
     while size > 1:
-        size = (size + branching - 1) // branching
+        size = (size + fan_out - 1) // fan_out
         count += 1
     sizes = np.empty(count, dtype=np.int64)
     offsets = np.zeros(count + 1, dtype=np.int64)
@@ -96,24 +97,24 @@ def _levels(leaves: int, branching: int) -> tuple[IntArray, IntArray]:
     for level in range(count):
         sizes[level] = size
         offsets[level + 1] = offsets[level] + size
-        size = (size + branching - 1) // branching
+        size = (size + fan_out - 1) // fan_out
     return sizes, offsets
 
 
 @kernel
-def _is_tree(leaves: int, branching: int) -> bool:
-    return 1 <= leaves <= MOST_CELLS and 2 <= branching <= MOST_CELLS
+def _is_tree(leaves: int, fan_out: int) -> bool:
+    return 1 <= leaves <= MOST_CELLS and 2 <= fan_out <= MOST_CELLS
 
 
 @kernel
-def tree_nodes(leaves: int, branching: int) -> int:
+def tree_nodes(leaves: int, fan_out: int) -> int:
     """Return how many nodes a tree has; `BAD_SIZE` if there is no such tree."""
-    if not _is_tree(leaves, branching):
+    if not _is_tree(leaves, fan_out):
         return BAD_SIZE
     nodes = leaves
     size = leaves
     while size > 1:
-        size = (size + branching - 1) // branching
+        size = (size + fan_out - 1) // fan_out
         nodes += size
     return nodes
 
@@ -322,12 +323,11 @@ def weights_into(
     ends: IntArray,
     weights: FloatArray,
     leaves: int,
-    branching: int,
+    fan_out: int,
     flags: int,
     scaling: FloatArray,
-    objective: FloatArray,
 ) -> int:
-    """Write the node weights that `greedy_scaling` returns, and the predicted error.
+    """Write the node weights that `greedy_scaling` returns, then the predicted error.
 
     Empty `weights` stand for ones.
     """
@@ -349,30 +349,29 @@ def weights_into(
         if squared[query] > 0.0:
             kept[asked] = query
             asked += 1
-    order = kept[_order_by_first(starts[kept], leaves)]
+    order = kept[order_by_first(starts[kept], leaves)]
     first, last = starts[order], ends[order] - 1
-    head, tail = np.ones(asked), np.ones(asked)
-    sizes, offsets = _levels(leaves, branching)
-    breaks = _range_breaks(first, head, last, tail, leaves)
+    ranges = SortedRanges(first, np.ones(asked), last, np.ones(asked), squared[order])
+    sizes, offsets = _levels(leaves, fan_out)
     decays = np.ones(sizes.size)
     if flags & DECAY:
         for level in range(sizes.size):
-            decays[level] = np.float64(branching) ** (-0.5 * (sizes.size - 1 - level))
+            decays[level] = np.float64(fan_out) ** (-0.5 * (sizes.size - 1 - level))
     shift = 0
-    while (1 << shift) < branching:
+    while (1 << shift) < fan_out:
         shift += 1
-    shift = shift if (1 << shift) == branching else 0
+    shift = shift if (1 << shift) == fan_out else 0
     exact = flags & ROOT_EXACT != 0
-    shares, error = _range_shares(
-        first, head, last, tail, squared[order], sizes, offsets, branching, shift,
-        decays, breaks, flags & PRUNE != 0, exact,
-    )  # fmt: skip
-    node_weights = weights_from_shares(shares, sizes, offsets, branching)
-    for node in range(scaling.size):
+    tree = RegularLevels(sizes, offsets, fan_out, shift)
+    priorities = Priorities(decays, flags & PRUNE != 0, exact)
+    shares, error = greedy_shares(ranges, None, None, tree, priorities)
+    node_weights = weights_from_shares(shares, sizes, offsets, fan_out)
+    nodes = node_weights.size
+    for node in range(nodes):
         scaling[node] = node_weights[node]
     if exact:
-        scaling[scaling.size - 1] = 0.0
-    objective[0] = error
+        scaling[nodes - 1] = 0.0
+    scaling[nodes] = error
     return 0
 
 
@@ -380,17 +379,18 @@ def weights_into(
 def leaves_into(
     noisy: FloatArray,
     variances: FloatArray,
-    branching: int,
+    fan_out: int,
     estimate: FloatArray,
 ) -> int:
-    """Write the leaves that `tree_least_squares` returns."""
+    """Write the leaves that `tree_fit` returns."""
     for variance in variances:
         if not variance >= 0.0:
             return BAD_VALUE
-    sizes, offsets = _levels(estimate.size, branching)
-    known = subtree_variances(variances, sizes, offsets, branching)
-    fit = _fit_upward(noisy, variances, known, offsets, branching)
-    _fit_downward(fit, known, offsets, branching)
+    _, offsets = _levels(estimate.size, fan_out)
+    first_child = regular_first_child(offsets, fan_out)
+    known = subtree_variances(variances, first_child)
+    fit = fit_upward(noisy, variances, known, first_child)
+    fit_downward(fit, known, first_child)
     for leaf in range(estimate.size):
         estimate[leaf] = fit[leaf]
     return 0

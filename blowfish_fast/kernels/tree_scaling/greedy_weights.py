@@ -1,299 +1,102 @@
-"""Weights of the tree nodes, tuned greedily to ranges of leaves.
+"""Weights of the tree nodes, tuned greedily to a workload.
 
 Serves DAWA's second stage and the greedy hierarchy. Every node of a b-ary tree over
 the leaves (the buckets) is measured with a weight; the weights along a path from the
 root to a leaf add up to one. Bottom-up, each node picks the share of the weight it
 takes from its own subtree so that the error of the queries is least (Eq. 9 of DAWA).
 
-Only the nodes that hold one of its ends are covered in part, so a range is two
-numbers that climb the tree, and a single one after its ends meet; the nodes between
-the ends are counted by `_cover_of_ranges`. The scalars kept per node, and the choice
-itself, are in `node_shares`.
+    leaves                   level 1                    ...      root
+    demand of the queries -> moments of the queries,    ...   -> shares, predicted error
+                             shares of the nodes
 
-    level 2         .75                  here the ends meet
-    level 1      .5      1               head .5, tail 1
-    leaves     0   1   1   1             [1, 4) of four leaves, equal variances
-
-O(queries log leaves + leaves) time and O(queries + leaves) memory, where the paper
-needs O(queries leaves log leaves + leaves**2).
+One loop over the levels serves every form of query; a form says what its queries want
+of the leaves, and how they climb one level: `range_queries`, `piece_queries`,
+`implicit_queries`. The scalars kept per node, and the choice itself, are in
+`budget_shares`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.tree.tree_shape import shift_of, tree_levels
 
-from .node_shares import (
+from .budget_shares import (
+    Priorities,
+    RegularLevels,
     Scaling,
+    choose_shares,
+    leaf_level,
+    level_above,
     level_decays,
-    lift_inside,
-    push_down,
+    regular_levels,
     scaling_from_shares,
-    settle_level,
     squared_weights,
-    sum_siblings,
+)
+from .implicit_queries import (
+    KINDS,
+    Family,
+    demand_of_family,
+    family_of,
+    lift_family,
+)
+from .piece_queries import (
+    PieceQueries,
+    climb_pieces,
+    demand_of_pieces,
+    well_formed,
+)
+from .range_queries import (
+    SortedRanges,
+    climb_ranges,
+    demand_of_ranges,
+    sorted_ranges,
 )
 
-
-@kernel
-def _cover_of_ranges(
-    first: IntArray,
-    last: IntArray,
-    squared: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    shift: int,
-) -> FloatArray:
-    """Return the weight of the queries whose end nodes have each node between them."""
-    cover = np.zeros(offsets[-1])
-    later = np.zeros(offsets[-1])
-    earlier = np.zeros(offsets[-1])
-    for query in range(first.size):
-        left, right, weight = first[query], last[query], squared[query]
-        for level in range(sizes.size):
-            left_up = left >> shift if shift > 0 else left // branching
-            right_up = right >> shift if shift > 0 else right // branching
-            here = offsets[level]
-            if left_up == right_up:
-                for node in range(here + left + 1, here + right):
-                    cover[node] += weight
-                break
-            later[here + left] += weight
-            earlier[here + right] += weight
-            left, right = left_up, right_up
-    push_down(cover, later, earlier, sizes, offsets, branching)
-    return cover
+Kind = Literal["all_ranges", "prefixes", "identity", "bucket_identity", "total"]
 
 
 @kernel
-def climb_ranges(
-    active: int,
-    branching: int,
-    shift: int,
-    first: IntArray,
-    last: IntArray,
-    head: FloatArray,
-    tail: FloatArray,
-    squared: FloatArray,
-    variance: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
-    total: FloatArray,
-    partial: FloatArray,
-    inside: FloatArray,
-    spread: FloatArray,
-) -> int:
-    """Lift the ends of the active queries by one level; return how many stay active.
-
-    A query whose ends meet joins `inside`, and the list closes the gap.
-    """
-    kept = 0
-    for query in range(active):
-        left, right, weight = first[query], last[query], squared[query]
-        x, z = head[query], tail[query]
-        left_up = left >> shift if shift > 0 else left // branching
-        right_up = right >> shift if shift > 0 else right // branching
-        left_variance, right_variance = variance[left], variance[right]
-        if left_up == right_up:
-            between = 0.0
-            for node in range(left + 1, right):
-                between += variance[node]
-            outside = before[left] + after[right]
-            y = x * left_variance + between + z * right_variance
-            y /= total[left_up]
-            inside[left_up] += weight * y * y
-            uneven = left_variance * (x - y) ** 2 + right_variance * (z - y) ** 2
-            uneven += between * (1.0 - y) ** 2 + outside * y * y
-            spread[left_up] += weight * uneven
-            continue
-        y = (x * left_variance + after[left]) / total[left_up]
-        partial[left_up] += weight * y * y
-        uneven = left_variance * (x - y) ** 2 + after[left] * (1.0 - y) ** 2
-        spread[left_up] += weight * (uneven + before[left] * y * y)
-        first[kept] = left_up
-        head[kept] = y
-        y = (z * right_variance + before[right]) / total[right_up]
-        partial[right_up] += weight * y * y
-        uneven = right_variance * (z - y) ** 2 + before[right] * (1.0 - y) ** 2
-        spread[right_up] += weight * (uneven + after[right] * y * y)
-        last[kept] = right_up
-        tail[kept] = y
-        squared[kept] = weight
-        kept += 1
-    return kept
-
-
-@kernel
-def _range_breaks(
-    first: IntArray, head: FloatArray, last: IntArray, tail: FloatArray, leaves: int
-) -> IntArray:
-    """Count, before each leaf, the places where some query changes its value.
-
-    Values are compared bit by bit: rounding must not decide what is split.
-    """
-    breaks = np.zeros(leaves + 2, dtype=np.int64)
-    for query in range(first.size):
-        left, right = first[query], last[query]
-        x = head[query]
-        z = x if left == right else tail[query]
-        if x != 0.0:
-            breaks[left + 1] = 1
-        if z != 0.0:
-            breaks[right + 2] = 1
-        if right == left + 1:
-            if x != z:
-                breaks[right + 1] = 1
-        elif right > left:
-            if x != 1.0:
-                breaks[left + 2] = 1
-            if z != 1.0:
-                breaks[right + 1] = 1
-    for place in range(1, leaves + 2):
-        breaks[place] += breaks[place - 1]
-    return breaks
-
-
-@kernel
-def _order_by_first(first: IntArray, leaves: int) -> IntArray:
-    """Return the queries in the order of their first leaf, by counting.
-
-    Neighbours in this order touch the same nodes, which then are still in cache.
-    """
-    begin = np.zeros(leaves + 1, dtype=np.int64)
-    for leaf in first:
-        begin[leaf + 1] += 1
-    for leaf in range(leaves):
-        begin[leaf + 1] += begin[leaf]
-    order = np.empty(first.size, dtype=np.int64)
-    for query in range(first.size):
-        leaf = first[query]
-        order[begin[leaf]] = query
-        begin[leaf] += 1
-    return order
-
-
-@kernel
-def _range_shares(
-    first: IntArray,
-    head: FloatArray,
-    last: IntArray,
-    tail: FloatArray,
-    squared: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    shift: int,
-    decays: FloatArray,
-    breaks: IntArray,
-    prune: bool,
-    root_exact: bool,
+def greedy_shares(
+    ranges: SortedRanges | None,
+    pieces: PieceQueries | None,
+    family: Family | None,
+    tree: RegularLevels,
+    priorities: Priorities,
 ) -> tuple[FloatArray, float]:
-    """Return the shares and the objective; the query arrays are used up."""
-    leaves = sizes[0]
-    top = sizes.size - 1
-    cover = _cover_of_ranges(first, last, squared, sizes, offsets, branching, shift)
-    demand = cover[:leaves].copy()
-    inside = np.zeros(leaves)
-    # Not a literal, for which the climb below would be compiled a second time.
-    active = int(0)  # noqa: RUF046, UP018
-    for query in range(first.size):
-        left, right = first[query], last[query]
-        left_demand = squared[query] * head[query] * head[query]
-        demand[left] += left_demand
-        if left == right:
-            inside[left] += left_demand
-            continue
-        demand[right] += squared[query] * tail[query] * tail[query]
-        first[active], last[active] = left, right
-        head[active], tail[active] = head[query], tail[query]
-        squared[active] = squared[query]
-        active += 1
-    shares = np.zeros(offsets[-1])
-    if not demand.any():
+    """Return the shares and the objective; the queries are used up.
+
+    One of the first three arguments is given. The compiler sees which are None and
+    leaves their branches out.
+    """
+    if ranges is not None:
+        wanted = demand_of_ranges(ranges, tree)
+    if pieces is not None:
+        wanted, items = demand_of_pieces(pieces, tree)
+    if family is not None:
+        wanted = demand_of_family(family, tree)
+    shares = np.zeros(tree.offsets[-1])
+    if not wanted.demand.any():
         return shares, 0.0
-
-    variance = np.ones(leaves)
-    residual = np.zeros(leaves)
-    before = np.empty(leaves)
-    after = np.empty(leaves)
-    parents = sizes[min(1, top)]
-    total = np.empty(parents)
-    spread = np.empty(parents)
-    partial = np.empty(parents)
-    span = 1
-    for level in range(1, top + 1):
-        span *= branching
-        below, here = sizes[level - 1], sizes[level]
-        sum_siblings(variance, below, branching, before, after, total)
-        lift_inside(variance, before, after, total, below, branching, inside, spread)
-        partial[:here] = 0.0
-        active = climb_ranges(
-            active, branching, shift,
-            first, last, head, tail, squared,
-            variance, before, after, total,
-            partial, inside, spread,
-        )  # fmt: skip
-        settle_level(
-            below, branching, span, leaves,
-            decays[level], prune, root_exact and level == top, breaks,
-            before, after, total,
-            cover[offsets[level] : offsets[level + 1]], partial, inside, spread,
-            variance, demand, residual,
-            shares[offsets[level] : offsets[level + 1]],
-        )  # fmt: skip
-    objective = residual[0]
-    if not root_exact:
-        objective += variance[0] * demand[0]
+    active = wanted.active
+    level = leaf_level(tree, wanted.demand, wanted.inside)
+    for _ in range(1, tree.sizes.size):
+        level = level_above(level, tree)
+        if ranges is not None:
+            active = climb_ranges(ranges, active, level)
+        if pieces is not None:
+            active = climb_pieces(pieces, items, active, level)
+        if family is not None:
+            lift_family(family, level)
+        choose_shares(level, wanted, shares, tree, priorities)
+    objective = level.residual[0]
+    if not priorities.root_exact:
+        objective += level.variance[0] * level.demand[0]
     return shares, objective
-
-
-class SortedRanges(NamedTuple):
-    """Ranges that matter, in the order of their first leaf: fresh arrays."""
-
-    first: IntArray
-    head: FloatArray
-    last: IntArray
-    tail: FloatArray
-    squared: FloatArray
-
-
-def sorted_ranges(
-    first: IntArray,
-    first_fraction: FloatArray,
-    last: IntArray,
-    last_fraction: FloatArray,
-    weights: FloatArray | None,
-    leaves: int,
-) -> SortedRanges:
-    """Check ranges, drop those without weight, and sort the rest."""
-    first = np.asarray(first, dtype=np.int64)
-    last = np.asarray(last, dtype=np.int64)
-    head = np.asarray(first_fraction, dtype=np.float64)
-    tail = np.asarray(last_fraction, dtype=np.float64)
-    shape = first.shape
-    if len(shape) != 1 or not (shape == last.shape == head.shape == tail.shape):
-        raise WorkloadError(
-            "ends and fractions must be vectors of one length; got shapes "
-            f"{first.shape}, {head.shape}, {last.shape}, {tail.shape}"
-        )
-    squared = squared_weights(weights, first.size)
-    if first.size and (first.min() < 0 or last.max() >= leaves or (first > last).any()):
-        raise WorkloadError(
-            f"a range needs 0 <= first <= last < {leaves}, the number of leaves; "
-            f"got first from {first.min()}, last up to {last.max()}"
-        )
-    asked = np.flatnonzero(squared)
-    order = asked[_order_by_first(first[asked], leaves)]
-    return SortedRanges(
-        first[order], head[order], last[order], tail[order], squared[order]
-    )
 
 
 def greedy_scaling_fractions(
@@ -303,7 +106,7 @@ def greedy_scaling_fractions(
     last_fraction: FloatArray,
     weights: FloatArray | None,
     leaves: int,
-    branching: int,
+    fan_out: int,
     *,
     decay: bool = True,
     root_exact: bool = False,
@@ -320,7 +123,7 @@ def greedy_scaling_fractions(
         both ends are the same leaf, `first_fraction` is its coverage.
     weights : (queries,) float64 or None
         Importance of each query; None for ones.
-    leaves, branching : int
+    leaves, fan_out : int
         The tree.
     decay : bool
         The paper's rule, which lets a deep node mind less what its children's errors
@@ -346,21 +149,12 @@ def greedy_scaling_fractions(
     >>> greedy_scaling_fractions(*end, None, 2, 2)
     Scaling(weights=array([1., 1., 0.]), objective=1.25)
     """
-    sizes, offsets = tree_levels(leaves, branching)
+    tree = regular_levels(leaves, fan_out)
     ranges = sorted_ranges(first, first_fraction, last, last_fraction, weights, leaves)
-    breaks = _range_breaks(*ranges[:4], sizes[0])
-    shares, objective = _range_shares(
-        *ranges,
-        sizes,
-        offsets,
-        branching,
-        shift_of(branching),
-        level_decays(sizes.size, branching, decay),
-        breaks,
-        prune,
-        root_exact,
-    )
-    return scaling_from_shares(shares, objective, sizes, offsets, branching, root_exact)
+    decays = level_decays(tree.sizes.size, fan_out, decay)
+    priorities = Priorities(decays, prune, root_exact)
+    shares, objective = greedy_shares(ranges, None, None, tree, priorities)
+    return scaling_from_shares(shares, objective, tree, root_exact)
 
 
 def greedy_scaling(
@@ -368,7 +162,7 @@ def greedy_scaling(
     ends: IntArray,
     weights: FloatArray | None,
     leaves: int,
-    branching: int,
+    fan_out: int,
     *,
     decay: bool = True,
     root_exact: bool = False,
@@ -382,7 +176,7 @@ def greedy_scaling(
         Half-open ranges; empty ones are ignored.
     weights : (queries,) float64 or None
         Importance of each query; None for ones.
-    leaves, branching : int
+    leaves, fan_out : int
         The tree.
     decay, root_exact, prune : bool
         As in `greedy_scaling_fractions`, which also returns the predicted error.
@@ -423,8 +217,134 @@ def greedy_scaling(
         whole,
         given,
         leaves,
-        branching,
+        fan_out,
         decay=decay,
         root_exact=root_exact,
         prune=prune,
     ).weights
+
+
+def greedy_scaling_pieces(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    weights: FloatArray | None,
+    leaves: int,
+    fan_out: int,
+    *,
+    decay: bool = True,
+    root_exact: bool = False,
+    prune: bool = False,
+) -> Scaling:
+    """Tune node weights to queries made of pieces of constant value.
+
+    Parameters
+    ----------
+    pointers : (queries + 1,) int64
+        Query `q` owns the pieces ``pointers[q]`` up to ``pointers[q + 1]``.
+    starts, ends : (pieces,) int64
+        Half-open ranges of leaves, sorted and disjoint within a query.
+    values : (pieces,) float64
+        Coverage of the leaves of each piece, of any sign.
+    weights : (queries,) float64 or None
+        Importance of each query; None for ones.
+    leaves, fan_out : int
+        The tree.
+    decay, root_exact, prune : bool
+        As in `greedy_scaling_fractions`.
+
+    Returns
+    -------
+    Scaling
+        Node weights and the predicted error.
+
+    Examples
+    --------
+    One query that counts leaf 0 twice and takes leaf 2 off:
+
+    >>> pieces = np.array([0, 2]), np.array([0, 2]), np.array([1, 3])
+    >>> scaling = greedy_scaling_pieces(*pieces, np.array([2.0, -1.0]), None, 3, 3)
+    >>> scaling.weights, round(scaling.objective, 9)
+    (array([1., 1., 1., 0.]), 5.0)
+    """
+    tree = regular_levels(leaves, fan_out)
+    # Copies what is read-only: each kernel compiles for one kind of array.
+    pointers = np.require(pointers, np.int64, ["C", "W"])
+    starts = np.require(starts, np.int64, ["C", "W"])
+    ends = np.require(ends, np.int64, ["C", "W"])
+    values = np.require(values, np.float64, ["C", "W"])
+    if (
+        pointers.ndim != 1
+        or pointers.size == 0
+        or starts.ndim != 1
+        or not (starts.shape == ends.shape == values.shape)
+        or not well_formed(pointers, starts, ends, leaves)
+    ):
+        raise WorkloadError(
+            "pieces need pointers from 0 to their number, never decreasing, and in "
+            f"each query sorted, disjoint ranges of the {leaves} leaves; got shapes "
+            f"{pointers.shape}, {starts.shape}, {ends.shape}, {values.shape}"
+        )
+    squared = squared_weights(weights, pointers.size - 1)
+    queries = PieceQueries(pointers, starts, ends, values, squared)
+    decays = level_decays(tree.sizes.size, fan_out, decay)
+    priorities = Priorities(decays, prune, root_exact)
+    shares, objective = greedy_shares(None, queries, None, tree, priorities)
+    return scaling_from_shares(shares, objective, tree, root_exact)
+
+
+def greedy_scaling_implicit(
+    kind: Kind,
+    edges: IntArray,
+    fan_out: int,
+    *,
+    decay: bool = True,
+    root_exact: bool = False,
+    prune: bool = False,
+) -> Scaling:
+    """Tune node weights to a whole family of queries over cells, in O(buckets).
+
+    Parameters
+    ----------
+    kind : str
+        ``"all_ranges"`` or ``"prefixes"`` of the cells, ``"identity"`` (each cell),
+        ``"bucket_identity"`` (each bucket) or ``"total"`` (one query). A cell is
+        answered with its share of its bucket.
+    edges : (buckets + 1,) int64
+        Bucket `j`, a leaf of the tree, holds the cells ``edges[j]`` up to
+        ``edges[j + 1]``; strictly increasing from 0.
+    fan_out : int
+        Largest number of children of a node.
+    decay, root_exact, prune : bool
+        As in `greedy_scaling_fractions`.
+
+    Returns
+    -------
+    Scaling
+        Node weights and the predicted error.
+
+    Examples
+    --------
+    >>> greedy_scaling_implicit("bucket_identity", [0, 1, 2], 2)
+    Scaling(weights=array([1., 1., 0.]), objective=2.0)
+    """
+    if kind not in KINDS:
+        raise WorkloadError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}")
+    edges = np.require(edges, np.int64, ["C", "W"])
+    if (
+        edges.ndim != 1
+        or edges.size < 2
+        or edges[0] != 0
+        or not (edges[1:] > edges[:-1]).all()
+    ):
+        raise WorkloadError(
+            "edges must be a vector that rises strictly from 0, one more than there "
+            f"are buckets; got shape {edges.shape}, {edges.reshape(-1)[:4]}..."
+        )
+    tree = regular_levels(edges.size - 1, fan_out)
+    family = family_of(kind, edges)
+    decays = level_decays(tree.sizes.size, fan_out, decay)
+    priorities = Priorities(decays, prune, root_exact)
+    shares, objective = greedy_shares(None, None, family, tree, priorities)
+    return scaling_from_shares(shares, objective, tree, root_exact)

@@ -1,11 +1,11 @@
 """Sweeps that improve greedy node weights by looking outside each subtree.
 
 Serves DAWA's second stage where a few more passes are welcome. The greedy rule judges
-a node by its own subtree. Here every node first learns from `node_pulls` what the rest
+a node by its own subtree. Here every node first learns from `gradients` what the rest
 of the tree knows about its total, and how much the queries would gain if that total
 were known better; then one pass bottom-up chooses all shares anew:
 
-    weights -> pulls, precisions -> shares -> weights -> ...      while the error falls
+    weights -> gradients -> shares -> weights -> ...      while the error falls
 
 The outside was seen with the old weights, so a sweep may overshoot: it is kept only if
 the error falls, else tried again with a shorter step.
@@ -18,20 +18,30 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.tree.tree_shape import (
+from blowfish_fast.kernels.tree.shape import (
     shares_from_weights,
-    shift_of,
-    tree_levels,
     weights_from_shares,
 )
 
-from .greedy_weights import climb_ranges, greedy_scaling_fractions, sorted_ranges
-from .node_pulls import outside_view
-from .node_shares import LARGEST_SHARE, Scaling, lift_inside, sum_siblings
+from .budget_shares import (
+    LARGEST_SHARE,
+    RegularLevels,
+    Scaling,
+    leaf_level,
+    level_above,
+    regular_levels,
+)
+from .gradients import Gradients, error_gradients
+from .greedy_weights import greedy_scaling_fractions
+from .range_queries import SortedRanges, climb_ranges, separate_inside, sorted_ranges
 
 # The queries for single leaves have this part of the squared weight of all others.
 SAFEGUARD = 0.1
 STEPS = (1.0, 0.6, 0.3)
+SWEEPS = 8
+"""At most so many passes; each costs two to three times the greedy pass."""
+TOLERANCE = 1e-4
+"""The sweeps end when one lowers the error by less than this part."""
 
 
 @kernel
@@ -89,20 +99,12 @@ def optimal_share_within(
 
 @kernel
 def _sweep(
-    first: IntArray,
-    head: FloatArray,
-    last: IntArray,
-    tail: FloatArray,
-    squared: FloatArray,
+    ranges: SortedRanges,
     floor: float,
     shares: FloatArray,
-    pulls: FloatArray,
-    precisions: FloatArray,
+    seen: Gradients,
     step: float,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    shift: int,
+    tree: RegularLevels,
     root_exact: bool,
 ) -> FloatArray:
     """Return shares moved by `step` towards the best ones, bottom-up.
@@ -110,42 +112,30 @@ def _sweep(
     What lies inside a subtree is up to date, what lies outside is that of the old
     shares.
     """
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
+    pulls, precisions = seen.pulls, seen.precisions
     leaves = sizes[0]
     top = sizes.size - 1
-    first, head, last, tail = first.copy(), head.copy(), last.copy(), tail.copy()
-    squared = squared.copy()
+    moving = SortedRanges(
+        ranges.first.copy(),
+        ranges.head.copy(),
+        ranges.last.copy(),
+        ranges.tail.copy(),
+        ranges.squared.copy(),
+    )
     inside = np.full(leaves, floor)
-    active = 0
-    for query in range(first.size):
-        if first[query] == last[query]:
-            inside[first[query]] += squared[query] * head[query] * head[query]
-            continue
-        first[active], last[active] = first[query], last[query]
-        head[active], tail[active] = head[query], tail[query]
-        squared[active] = squared[query]
-        active += 1
+    active = separate_inside(moving, inside)
     moved = np.zeros(shares.size)
-    variance = np.ones(leaves)
-    residual = np.zeros(leaves)
-    before = np.empty(leaves)
-    after = np.empty(leaves)
-    parents = sizes[min(1, top)]
-    total = np.empty(parents)
-    spread = np.empty(parents)
-    partial = np.zeros(parents)
-    for level in range(1, top + 1):
-        below = sizes[level - 1]
-        sum_siblings(variance, below, branching, before, after, total)
-        lift_inside(variance, before, after, total, below, branching, inside, spread)
-        active = climb_ranges(
-            active, branching, shift,
-            first, last, head, tail, squared,
-            variance, before, after, total,
-            partial, inside, spread,
-        )  # fmt: skip
-        for index in range(sizes[level]):
-            start = index * branching
-            end = min(start + branching, below)
+    level = leaf_level(tree, inside, inside)  # no demand is asked for
+    variance, residual = level.variance, level.residual
+    total, spread = level.total, level.spread
+    for height in range(1, top + 1):
+        level = level_above(level, tree)
+        below = level.below
+        active = climb_ranges(moving, active, level)
+        for index in range(sizes[height]):
+            start = index * fan_out
+            end = min(start + fan_out, below)
             if end - start == 1:
                 variance[index] = variance[start]
                 residual[index] = residual[start]
@@ -154,8 +144,8 @@ def _sweep(
             for child in range(start, end):
                 stays += residual[child]
             share = 0.0
-            if level < top or not root_exact:
-                node = offsets[level] + index
+            if height < top or not root_exact:
+                node = offsets[height] + index
                 share = optimal_share_within(
                     pulls[node - leaves], precisions[node - leaves], total[index], stays
                 )
@@ -175,11 +165,9 @@ def refine_scaling(
     last_fraction: FloatArray,
     weights: FloatArray | None,
     leaves: int,
-    branching: int,
+    fan_out: int,
     *,
     start: FloatArray | None = None,
-    sweeps: int = 8,
-    tolerance: float = 1e-4,
     safeguard: bool = True,
     root_exact: bool = False,
 ) -> Scaling:
@@ -189,15 +177,11 @@ def refine_scaling(
     ----------
     first, first_fraction, last, last_fraction, weights
         The ranges, as in `greedy_scaling_fractions`.
-    leaves, branching : int
+    leaves, fan_out : int
         The tree.
     start : (nodes,) float64 or None
         Weights to improve, positive on every leaf and adding up to 1 along every
         path; None for the greedy ones.
-    sweeps : int
-        At most so many passes; each costs two to three times the greedy pass.
-    tolerance : float
-        Stop when a pass lowers the error by less than this part.
     safeguard : bool
         Ask also for each single leaf, with a tenth of the weight of all queries
         together. Without it leaves that no query separates lose all their weight,
@@ -220,8 +204,7 @@ def refine_scaling(
     >>> refined.objective < greedy.objective
     True
     """
-    sizes, offsets = tree_levels(leaves, branching)
-    shift = shift_of(branching)
+    tree = regular_levels(leaves, fan_out)
     ranges = sorted_ranges(first, first_fraction, last, last_fraction, weights, leaves)
     if start is None:
         greedy = greedy_scaling_fractions(
@@ -231,76 +214,65 @@ def refine_scaling(
             last_fraction,
             weights,
             leaves,
-            branching,
+            fan_out,
             root_exact=root_exact,
         )
         if leaves == 1:
             return greedy
         start = greedy.weights
     given = np.require(start, np.float64, ["C", "W"])
-    shares = _checked_shares(given, sizes, offsets, branching, root_exact)
+    shares = _shares_behind(given, tree, root_exact)
     if leaves == 1:
         error = 0.0 if root_exact else float((ranges.squared * ranges.head**2).sum())
         return Scaling(given, error)
 
     floor = SAFEGUARD * ranges.squared.sum() / leaves if safeguard else 0.0
-
-    def look(candidate: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
-        return outside_view(
-            *ranges, floor, candidate, sizes, offsets, branching, shift, root_exact
-        )
-
-    error, floor_error, pulls, precisions = look(given)
-    error_given = error
+    seen = error_gradients(ranges, floor, given, tree, root_exact)
+    error_given = seen.error
     # A unary node only takes weight from its child, which measures the same total.
-    rims = np.flatnonzero(sizes[:-1] == (sizes[1:] - 1) * branching + 1)
-    if shares[offsets[rims + 2] - 1].any():
-        shares[offsets[rims + 2] - 1] = 0.0
-        error, floor_error, pulls, precisions = look(
-            weights_from_shares(shares, sizes, offsets, branching)
-        )
-    for _ in range(sweeps):
-        whole = error + floor_error
+    rims = np.flatnonzero(tree.sizes[:-1] == (tree.sizes[1:] - 1) * fan_out + 1)
+    if shares[tree.offsets[rims + 2] - 1].any():
+        shares[tree.offsets[rims + 2] - 1] = 0.0
+        seen = error_gradients(ranges, floor, _weights(shares, tree), tree, root_exact)
+    for _ in range(SWEEPS):
+        whole = seen.error + seen.floor_error
         for step in STEPS:
-            moved = _sweep(
-                *ranges, floor, shares, pulls, precisions, step,
-                sizes, offsets, branching, shift, root_exact,
-            )  # fmt: skip
-            view = look(weights_from_shares(moved, sizes, offsets, branching))
-            if view[0] + view[1] < whole and view[0] <= error_given:
+            moved = _sweep(ranges, floor, shares, seen, step, tree, root_exact)
+            after = error_gradients(
+                ranges, floor, _weights(moved, tree), tree, root_exact
+            )
+            falls = after.error + after.floor_error < whole
+            if falls and after.error <= error_given:
                 break
         else:
             break
-        shares = moved
-        error, floor_error, pulls, precisions = view
-        if error + floor_error > (1.0 - tolerance) * whole:
+        shares, seen = moved, after
+        if seen.error + seen.floor_error > (1.0 - TOLERANCE) * whole:
             break
-    if error < error_given:
-        given = weights_from_shares(shares, sizes, offsets, branching)
-    return Scaling(given, float(min(error, error_given)))
+    if seen.error < error_given:
+        given = _weights(shares, tree)
+    return Scaling(given, float(min(seen.error, error_given)))
 
 
-def _checked_shares(
-    weights: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    root_exact: bool,
+def _weights(shares: FloatArray, tree: RegularLevels) -> FloatArray:
+    return weights_from_shares(shares, tree.sizes, tree.offsets, tree.fan_out)
+
+
+def _shares_behind(
+    weights: FloatArray, tree: RegularLevels, root_exact: bool
 ) -> FloatArray:
     """Return the shares behind weights that can be improved, or refuse them."""
-    leaves = sizes[0]
-    fits = weights.shape == (offsets[-1],) and (
-        leaves == 1 or weights[:leaves].min() > 0.0
-    )
+    leaves, nodes = tree.sizes[0], tree.offsets[-1]
+    fits = weights.shape == (nodes,) and (leaves == 1 or weights[:leaves].min() > 0.0)
     if fits:
-        shares = shares_from_weights(weights, sizes, offsets, branching)
-        back = weights_from_shares(shares, sizes, offsets, branching)
+        shares = shares_from_weights(weights, tree.sizes, tree.offsets, tree.fan_out)
+        back = _weights(shares, tree)
         if root_exact:
             back[-1] = 0.0
         if np.abs(back - weights).max() <= 1e-9:
             return shares
     raise InputError(
-        f"start needs one weight for each of the {offsets[-1]} nodes, positive on the "
+        f"start needs one weight for each of the {nodes} nodes, positive on the "
         "leaves and adding up to 1 along every path (0 at a root that is exact); got "
         f"shape {weights.shape}. Weights that were pruned cannot be refined"
     )

@@ -39,14 +39,14 @@ def test_the_table_names_the_arguments_that_the_function_takes(name):
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="C entries are machine code")
 @pytest.mark.parametrize(
-    "changes", [{"nodes": 10}, {"nodes": 0}, {"weighted": 1}, {"queries": -1}], ids=str
+    "changes", [{"room": 11}, {"room": 0}, {"weighted": 1}, {"queries": -1}], ids=str
 )
 def test_weights_of_sizes_that_do_not_fit_are_not_computed(changes):
     name = "blowfish_greedy_weights"
     filled = {"starts": np.array([0, 2]), "ends": np.array([5, 4])}
-    filled |= {"weights": np.ones(2), "scaling": np.zeros(11), "objective": np.zeros(1)}
-    numbers = {"queries": 2, "weighted": 2, "leaves": 5, "branching": 2, "flags": 1}
-    numbers |= {"nodes": 11, **changes}
+    filled |= {"weights": np.ones(2), "scaling": np.zeros(12)}
+    numbers = {"queries": 2, "weighted": 2, "leaves": 5, "fan_out": 2, "flags": 1}
+    numbers |= {"room": 12, **changes}
     arguments = [
         numbers[word]
         if kind == "number"

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
+from blowfish_fast.kernels.tree.shape import tree_levels
+from blowfish_fast.kernels.tree_scaling.budget_shares import LARGEST_SHARE
 from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling,
     greedy_scaling_fractions,
 )
-from blowfish_fast.kernels.tree_scaling.node_shares import LARGEST_SHARE
 from tests.reference.greedy_weights import (
     dense_scaling,
     inverse_information,
@@ -46,7 +46,7 @@ def ranges(draw, leaves=40):
     return first, head, last, tail, weights, leaves
 
 
-branchings = st.sampled_from((2, 3, 4, 8))
+fan_outs = st.sampled_from((2, 3, 4, 8))
 options = st.fixed_dictionaries(
     {"decay": st.booleans(), "root_exact": st.booleans(), "prune": st.booleans()}
 )
@@ -58,47 +58,47 @@ def random_ranges(rng, leaves, queries):
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(ranges(), branchings, options)
-def test_equals_the_dense_definition(queries, branching, options):
+@given(ranges(), fan_outs, options)
+def test_equals_the_dense_definition(queries, fan_out, options):
     *ends, weights, leaves = queries
     rows = weights[:, None] * range_rows(*ends, leaves)
-    dense = dense_scaling(rows, branching, **options)
+    dense = dense_scaling(rows, fan_out, **options)
     assume(dense.margin > 1e-7)
-    fast = greedy_scaling_fractions(*ends, weights, leaves, branching, **options)
+    fast = greedy_scaling_fractions(*ends, weights, leaves, fan_out, **options)
     np.testing.assert_allclose(fast.weights, dense.weights, atol=3e-6)
     assert fast.objective == pytest.approx(dense.objective, rel=1e-6, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(ranges(), branchings, options)
-def test_every_path_adds_up_to_one(queries, branching, options):
+@given(ranges(), fan_outs, options)
+def test_every_path_adds_up_to_one(queries, fan_out, options):
     *ends, weights, leaves = queries
-    fast = greedy_scaling_fractions(*ends, weights, leaves, branching, **options)
+    fast = greedy_scaling_fractions(*ends, weights, leaves, fan_out, **options)
     assert (fast.weights >= 0.0).all()
     if options["root_exact"]:
         assert fast.weights[-1] == 0.0
     if leaves > 1 or not options["root_exact"]:
-        sums = path_sums(fast.weights, leaves, branching)
+        sums = path_sums(fast.weights, leaves, fan_out)
         np.testing.assert_allclose(sums, 1.0, rtol=1e-13)
     if not options["prune"] and leaves > 1:
         assert (fast.weights[:leaves] > 0.0).all()
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(ranges(leaves=16), branchings, st.booleans(), st.booleans())
+@given(ranges(leaves=16), fan_outs, st.booleans(), st.booleans())
 def test_the_objective_is_the_error_of_least_squares(
-    queries, branching, decay, root_exact
+    queries, fan_out, decay, root_exact
 ):
     # Oracle G1: E = tr(W'W M^-1).
     *ends, weights, leaves = queries
     fast = greedy_scaling_fractions(
-        *ends, weights, leaves, branching, decay=decay, root_exact=root_exact
+        *ends, weights, leaves, fan_out, decay=decay, root_exact=root_exact
     )
     rows = weights[:, None] * range_rows(*ends, leaves)
     if leaves == 1 and root_exact:
         assert fast.objective == 0.0
         return
-    error = squared_error(rows, fast.weights, branching, root_exact)
+    error = squared_error(rows, fast.weights, fan_out, root_exact)
     assert fast.objective == pytest.approx(error, rel=1e-9, abs=1e-9)
 
 
@@ -121,12 +121,12 @@ def test_the_dense_twin_is_the_inverse_it_claims():
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize("branching", [2, 3, 8])
+@pytest.mark.parametrize("fan_out", [2, 3, 8])
 @pytest.mark.parametrize("leaves", [1, 2, 5, 16, 37])
 @pytest.mark.parametrize("decay", [True, False])
 @pytest.mark.parametrize("root_exact", [True, False])
 def test_single_cells_leave_all_weight_on_the_leaves(
-    leaves, branching, decay, root_exact
+    leaves, fan_out, decay, root_exact
 ):
     cells = np.arange(leaves)
     weights = np.linspace(0.5, 2.0, leaves)
@@ -135,7 +135,7 @@ def test_single_cells_leave_all_weight_on_the_leaves(
         cells + 1,
         weights,
         leaves,
-        branching,
+        fan_out,
         decay=decay,
         root_exact=root_exact,
     )

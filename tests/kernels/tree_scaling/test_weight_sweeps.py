@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
+from blowfish_fast.kernels.tree.shape import tree_levels
+from blowfish_fast.kernels.tree_scaling import weight_sweeps
 from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
     optimal_share_within,
@@ -17,24 +18,30 @@ from blowfish_fast.kernels.tree_scaling.weight_sweeps import (
 )
 from tests.reference.greedy_weights import path_sums, range_rows, squared_error
 
-from .test_greedy_weights import branchings, random_ranges, ranges
-from .test_node_pulls import some_weights
+from .test_gradients import some_weights
+from .test_greedy_weights import fan_outs, random_ranges, ranges
 
 pytestmark = pytest.mark.kernel
 
 EXAMPLES = 10 if config.DISABLE_JIT else 60
 
 
-def declared_error(queries, weights, branching, root_exact=False):
+def declared_error(queries, weights, fan_out, root_exact=False):
     *ends, query_weights, leaves = queries
     rows = query_weights[:, None] * range_rows(*ends, leaves)
-    return squared_error(rows, weights, branching, root_exact)
+    return squared_error(rows, weights, fan_out, root_exact)
 
 
 def many_ranges(leaves, count, seed):
     starts, ends = random_ranges(np.random.default_rng(seed), leaves, count)
     whole = np.ones(count)
     return starts, whole, ends - 1, whole, whole, leaves
+
+
+def swept(monkeypatch, sweeps, *queries, **options):
+    """Refine with another number of sweeps."""
+    monkeypatch.setattr(weight_sweeps, "SWEEPS", sweeps)
+    return refine_scaling(*queries, **options)
 
 
 @settings(deadline=None, max_examples=150)
@@ -66,54 +73,54 @@ def test_the_share_within_is_none_or_all_at_the_limits():
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(
     ranges(leaves=14),
-    branchings,
+    fan_outs,
     st.integers(0, 2**32 - 1),
     st.booleans(),
     st.booleans(),
 )
 def test_never_raises_the_error_of_any_start(
-    queries, branching, seed, safeguard, root_exact
+    queries, fan_out, seed, safeguard, root_exact
 ):
     *ends, query_weights, leaves = queries
     root_exact = root_exact and leaves > 1
-    start = some_weights(seed, leaves, branching, root_exact)
+    start = some_weights(seed, leaves, fan_out, root_exact)
     refined = refine_scaling(
         *ends,
         query_weights,
         leaves,
-        branching,
+        fan_out,
         start=start,
         safeguard=safeguard,
         root_exact=root_exact,
     )
-    before = declared_error(queries, start, branching, root_exact)
-    after = declared_error(queries, refined.weights, branching, root_exact)
+    before = declared_error(queries, start, fan_out, root_exact)
+    after = declared_error(queries, refined.weights, fan_out, root_exact)
     assert refined.objective == pytest.approx(after, rel=1e-6, abs=1e-6)
     assert after <= before * (1.0 + 1e-7) + 1e-9
     np.testing.assert_allclose(
-        path_sums(refined.weights, leaves, branching), 1.0, rtol=1e-12
+        path_sums(refined.weights, leaves, fan_out), 1.0, rtol=1e-12
     )
     assert (refined.weights[:leaves] > 0.0).all()
     assert not root_exact or refined.weights[-1] == 0.0
 
 
-@pytest.mark.parametrize("branching", [2, 3, 16])
+@pytest.mark.parametrize("fan_out", [2, 3, 16])
 @pytest.mark.parametrize("safeguard", [True, False])
-def test_lowers_the_error_of_greedy_weights(branching, safeguard):
+def test_lowers_the_error_of_greedy_weights(fan_out, safeguard):
     leaves, count, part = (40, 60, 0.97) if config.DISABLE_JIT else (256, 1000, 0.85)
     queries = many_ranges(leaves, count, 1)
-    greedy = greedy_scaling_fractions(*queries, branching)
-    refined = refine_scaling(*queries, branching, safeguard=safeguard)
+    greedy = greedy_scaling_fractions(*queries, fan_out)
+    refined = refine_scaling(*queries, fan_out, safeguard=safeguard)
     assert refined.objective < part * greedy.objective
     assert refined.objective == pytest.approx(
-        declared_error(queries, refined.weights, branching), rel=1e-9
+        declared_error(queries, refined.weights, fan_out), rel=1e-9
     )
 
 
-def test_more_sweeps_do_not_hurt():
+def test_more_sweeps_do_not_hurt(monkeypatch):
     queries = many_ranges(32 if config.DISABLE_JIT else 128, 200, 2)
     errors = [
-        refine_scaling(*queries, 2, sweeps=sweeps, safeguard=False).objective
+        swept(monkeypatch, sweeps, *queries, 2, safeguard=False).objective
         for sweeps in range(5)
     ]
     assert errors == sorted(errors, reverse=True)
@@ -150,11 +157,11 @@ def test_known_totals_are_used():
     )
 
 
-def test_weight_on_unary_nodes_moves_to_their_children():
+def test_weight_on_unary_nodes_moves_to_their_children(monkeypatch):
     sizes, offsets = tree_levels(5, 2)
     equal = np.full(offsets[-1], 1.0 / sizes.size)
     queries = (np.array([4]), np.ones(1), np.array([4]), np.ones(1), np.ones(1), 5)
-    refined = refine_scaling(*queries, 2, start=equal, sweeps=0)
+    refined = swept(monkeypatch, 0, *queries, 2, start=equal)
     assert refined.weights[7] == refined.weights[9] == 0.0
     assert refined.objective < declared_error(queries, equal, 2)
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels.tree_scaling.implicit_weights import (
-    KINDS,
+from blowfish_fast.kernels.tree_scaling.budget_shares import LARGEST_SHARE
+from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_implicit,
+    greedy_scaling_pieces,
 )
-from blowfish_fast.kernels.tree_scaling.node_shares import LARGEST_SHARE
-from blowfish_fast.kernels.tree_scaling.piece_weights import greedy_scaling_pieces
+from blowfish_fast.kernels.tree_scaling.implicit_queries import KINDS
 from tests.reference.greedy_weights import cell_rows, dense_scaling, path_sums
 
 pytestmark = pytest.mark.kernel
@@ -50,47 +50,47 @@ def bucket_edges(draw, buckets=14):
 
 
 families = st.sampled_from(KINDS)
-branchings = st.sampled_from((2, 3, 4, 8))
+fan_outs = st.sampled_from((2, 3, 4, 8))
 options = st.fixed_dictionaries(
     {"decay": st.booleans(), "root_exact": st.booleans(), "prune": st.booleans()}
 )
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(families, bucket_edges(), branchings, options)
-def test_equals_the_dense_definition(kind, edges, branching, options):
+@given(families, bucket_edges(), fan_outs, options)
+def test_equals_the_dense_definition(kind, edges, fan_out, options):
     rows = cell_rows(*enumerate_kind(kind, edges), edges)
-    dense = dense_scaling(rows, branching, **options)
+    dense = dense_scaling(rows, fan_out, **options)
     assume(dense.margin > 1e-7)
-    fast = greedy_scaling_implicit(kind, edges, branching, **options)
+    fast = greedy_scaling_implicit(kind, edges, fan_out, **options)
     np.testing.assert_allclose(fast.weights, dense.weights, atol=3e-6)
     assert fast.objective == pytest.approx(dense.objective, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("branching", [2, 5, 16, 64])
+@pytest.mark.parametrize("fan_out", [2, 5, 16, 64])
 @pytest.mark.parametrize("decay", [True, False])
-def test_equals_the_enumeration_of_its_queries(kind, branching, decay):
+def test_equals_the_enumeration_of_its_queries(kind, fan_out, decay):
     buckets = 17 if config.DISABLE_JIT else 90
     rng = np.random.default_rng(7)
     edges = np.r_[0, np.cumsum(rng.integers(1, 3, buckets))]
     rows = cell_rows(*enumerate_kind(kind, edges), edges)
     explicit = greedy_scaling_pieces(
-        *rows_to_pieces(rows), None, buckets, branching, decay=decay
+        *rows_to_pieces(rows), None, buckets, fan_out, decay=decay
     )
-    found = greedy_scaling_implicit(kind, edges, branching, decay=decay)
+    found = greedy_scaling_implicit(kind, edges, fan_out, decay=decay)
     np.testing.assert_allclose(found.weights, explicit.weights, atol=1e-7)
     assert found.objective == pytest.approx(explicit.objective, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["identity", "bucket_identity"])
-@pytest.mark.parametrize("branching", [2, 3, 64])
+@pytest.mark.parametrize("fan_out", [2, 3, 64])
 @pytest.mark.parametrize("decay", [True, False])
-def test_cells_leave_all_weight_on_the_leaves(kind, branching, decay):
+def test_cells_leave_all_weight_on_the_leaves(kind, fan_out, decay):
     buckets = 40 if config.DISABLE_JIT else 3000
     rng = np.random.default_rng(8)
     edges = np.r_[0, np.cumsum(rng.integers(1, 50, buckets))]
-    found = greedy_scaling_implicit(kind, edges, branching, decay=decay)
+    found = greedy_scaling_implicit(kind, edges, fan_out, decay=decay)
     assert (found.weights[:buckets] == 1.0).all()
     assert (found.weights[buckets:] == 0.0).all()
     counts = np.ones(buckets) if kind == "bucket_identity" else 1.0 / np.diff(edges)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
-from blowfish_fast.kernels.tree_scaling.node_shares import (
+from blowfish_fast.kernels.tree_scaling.budget_shares import (
     level_decays,
     optimal_share,
+    regular_levels,
     scaling_from_shares,
     squared_weights,
 )
@@ -78,7 +78,6 @@ def test_weights_are_squared_and_default_to_ones():
 
 
 def test_a_root_known_exactly_is_not_measured():
-    sizes, offsets = tree_levels(1, 2)
-    shares = np.zeros(1)
-    assert scaling_from_shares(shares, 1, sizes, offsets, 2, False).weights == 1.0
-    assert scaling_from_shares(shares, 1, sizes, offsets, 2, True).weights == 0.0
+    tree, shares = regular_levels(1, 2), np.zeros(1)
+    assert scaling_from_shares(shares, 1, tree, False).weights == 1.0
+    assert scaling_from_shares(shares, 1, tree, True).weights == 0.0

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import WorkloadError
-from blowfish_fast.kernels.tree_scaling.greedy_weights import greedy_scaling_fractions
-from blowfish_fast.kernels.tree_scaling.piece_weights import greedy_scaling_pieces
+from blowfish_fast.kernels.tree_scaling.greedy_weights import (
+    greedy_scaling_fractions,
+    greedy_scaling_pieces,
+)
 from tests.reference.greedy_weights import dense_scaling, path_sums, piece_rows
 
 pytestmark = pytest.mark.kernel
@@ -50,45 +52,45 @@ def pieces(draw, leaves=40):
     )
 
 
-branchings = st.sampled_from((2, 3, 4, 8))
+fan_outs = st.sampled_from((2, 3, 4, 8))
 options = st.fixed_dictionaries(
     {"decay": st.booleans(), "root_exact": st.booleans(), "prune": st.booleans()}
 )
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(pieces(), branchings, options)
-def test_equals_the_dense_definition(queries, branching, options):
+@given(pieces(), fan_outs, options)
+def test_equals_the_dense_definition(queries, fan_out, options):
     *parts, weights, leaves = queries
     rows = weights[:, None] * piece_rows(*parts, leaves)
-    dense = dense_scaling(rows, branching, **options)
+    dense = dense_scaling(rows, fan_out, **options)
     assume(dense.margin > 1e-7)
-    fast = greedy_scaling_pieces(*parts, weights, leaves, branching, **options)
+    fast = greedy_scaling_pieces(*parts, weights, leaves, fan_out, **options)
     np.testing.assert_allclose(fast.weights, dense.weights, atol=3e-6)
     assert fast.objective == pytest.approx(dense.objective, rel=1e-6, abs=1e-8)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(pieces(), branchings, options)
-def test_every_path_adds_up_to_one(queries, branching, options):
+@given(pieces(), fan_outs, options)
+def test_every_path_adds_up_to_one(queries, fan_out, options):
     *parts, weights, leaves = queries
-    found = greedy_scaling_pieces(*parts, weights, leaves, branching, **options).weights
+    found = greedy_scaling_pieces(*parts, weights, leaves, fan_out, **options).weights
     assume(leaves > 1)
-    np.testing.assert_allclose(path_sums(found, leaves, branching), 1.0, rtol=1e-13)
+    np.testing.assert_allclose(path_sums(found, leaves, fan_out), 1.0, rtol=1e-13)
     if not options["prune"]:
         assert (found[:leaves] > 0.0).all()
 
 
-@pytest.mark.parametrize("branching", [2, 3, 16, 64])
+@pytest.mark.parametrize("fan_out", [2, 3, 16, 64])
 @pytest.mark.parametrize("decay", [True, False])
-def test_one_piece_is_a_range(branching, decay):
+def test_one_piece_is_a_range(fan_out, decay):
     leaves, count = (70, 20) if config.DISABLE_JIT else (5000, 400)
     rng = np.random.default_rng(1)
     ends = np.sort(rng.integers(0, leaves, (count, 2)), axis=1)
     first, last, whole = ends[:, 0], ends[:, 1], np.ones(count)
     weights = rng.random(count)
     ranges = greedy_scaling_fractions(
-        first, whole, last, whole, weights, leaves, branching, decay=decay
+        first, whole, last, whole, weights, leaves, fan_out, decay=decay
     )
     found = greedy_scaling_pieces(
         np.arange(count + 1),
@@ -97,7 +99,7 @@ def test_one_piece_is_a_range(branching, decay):
         whole,
         weights,
         leaves,
-        branching,
+        fan_out,
         decay=decay,
     )
     np.testing.assert_allclose(found.weights, ranges.weights, atol=1e-9)
@@ -105,9 +107,9 @@ def test_one_piece_is_a_range(branching, decay):
 
 
 def test_cutting_a_piece_in_two_changes_nothing():
-    leaves, branching = 50, 3
+    leaves, fan_out = 50, 3
     one = greedy_scaling_pieces(
-        [0, 1, 2], [3, 10], [41, 50], [1.0, 2.0], None, leaves, branching
+        [0, 1, 2], [3, 10], [41, 50], [1.0, 2.0], None, leaves, fan_out
     )
     two = greedy_scaling_pieces(
         [0, 3, 5],
@@ -116,7 +118,7 @@ def test_cutting_a_piece_in_two_changes_nothing():
         [1.0, 1.0, 1.0, 2.0, 2.0],
         None,
         leaves,
-        branching,
+        fan_out,
     )
     np.testing.assert_allclose(one.weights, two.weights, atol=1e-9)
     assert one.objective == pytest.approx(two.objective, rel=1e-12)

@@ -1,7 +1,8 @@
-r"""How a node looks from outside: what is known of its total, and who wants to know.
+r"""Gradient of the workload's error in the squared weight of every tree node.
 
 Serves the sweeps that improve DAWA's greedy weights. For every inner node of a tree
-with given weights, and for ranges of leaves as queries:
+with given weights, and for ranges of leaves as queries, it finds the *pull*, the
+gradient over the squared variance, and what is known of the node's total elsewhere:
 
          precision                    known of its total from outside the subtree
              |
@@ -23,21 +24,56 @@ leaves + leaves) time; the error of the queries comes with it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.kernels._jit import kernel
+
+from .budget_shares import RegularLevels
+from .range_queries import SortedRanges
+
+
+class NodeVariances(NamedTuple):
+    """What each node knows from its subtree, and its place in its family."""
+
+    variance: FloatArray
+    """Of the node's total."""
+    part: FloatArray
+    """The node's part of the sum of variances over its family."""
+    before: FloatArray
+    """The parts of the earlier siblings."""
+    after: FloatArray
+    """The parts of the later siblings."""
+
+
+class Gradients(NamedTuple):
+    """Error of the queries, and how it depends on each inner node.
+
+    Attributes
+    ----------
+    error : float
+        Of the given ranges.
+    floor_error : float
+        Of the queries for each leaf.
+    pulls : (inner nodes,) float64
+        Error per unit of variance of each node's total: minus the derivative of the
+        whole error in the squared weight, over the squared variance.
+    precisions : (inner nodes,) float64
+        Precision of each node's total known from outside, over the squared weight
+        that its subtree has to spend.
+    """
+
+    error: float
+    floor_error: float
+    pulls: FloatArray
+    precisions: FloatArray
 
 
 @kernel
-def _node_variances(
-    weights: FloatArray, sizes: IntArray, offsets: IntArray, branching: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return what each node knows from its subtree, and its place in its family.
-
-    Variance of every node's total; its part of the sum over the family; the parts of
-    the siblings before it and after it.
-    """
+def _node_variances(weights: FloatArray, tree: RegularLevels) -> NodeVariances:
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     variance = np.empty(weights.size)
     part = np.ones(weights.size)
     before = np.zeros(weights.size)
@@ -46,8 +82,8 @@ def _node_variances(
         variance[leaf] = 1.0 / (weights[leaf] * weights[leaf])
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
-            start = offsets[level - 1] + index * branching
-            end = min(start + branching, offsets[level])
+            start = offsets[level - 1] + index * fan_out
+            end = min(start + fan_out, offsets[level])
             total = 0.0
             for child in range(start, end):
                 total += variance[child]
@@ -62,22 +98,17 @@ def _node_variances(
                 running += part[child]
             node = offsets[level] + index
             variance[node] = total / (weights[node] * weights[node] * total + 1.0)
-    return variance, part, before, after
+    return NodeVariances(variance, part, before, after)
 
 
 @kernel
 def _outside_variances(
-    weights: FloatArray,
-    variance: FloatArray,
-    part: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    root_exact: bool,
+    weights: FloatArray, nodes: NodeVariances, tree: RegularLevels, root_exact: bool
 ) -> FloatArray:
     """Return what each node's total is known to from outside; infinity: nothing."""
+    variance, part = nodes.variance, nodes.part
+    before, after = nodes.before, nodes.after
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     outside = np.empty(weights.size)
     outside[-1] = 0.0 if root_exact else np.inf
     for level in range(sizes.size - 1, 0, -1):
@@ -87,8 +118,8 @@ def _outside_variances(
             if outside[node] > 0.0:
                 precision = weights[node] * weights[node] + 1.0 / outside[node]
                 above = 1.0 / precision if precision > 0.0 else np.inf
-            start = offsets[level - 1] + index * branching
-            for child in range(start, min(start + branching, offsets[level])):
+            start = offsets[level - 1] + index * fan_out
+            for child in range(start, min(start + fan_out, offsets[level])):
                 siblings = (before[child] + after[child]) * variance[child]
                 outside[child] = above + siblings / part[child]
     return outside
@@ -111,19 +142,10 @@ def _note(
 
 @kernel
 def _walk_ranges(
-    first: IntArray,
-    head: FloatArray,
-    last: IntArray,
-    tail: FloatArray,
-    squared: FloatArray,
-    variance: FloatArray,
-    part: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
+    ranges: SortedRanges,
+    nodes: NodeVariances,
     outside: FloatArray,
-    offsets: IntArray,
-    branching: int,
-    shift: int,
+    tree: RegularLevels,
     inside: FloatArray,
     notes: FloatArray,
 ) -> float:
@@ -134,6 +156,11 @@ def _walk_ranges(
     from that of the family, first times the covariance of the range with the family's
     total, then squared.
     """
+    first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
+    squared, offsets = ranges.squared, tree.offsets
+    fan_out, shift = tree.fan_out, tree.shift
+    variance, part = nodes.variance, nodes.part
+    before, after = nodes.before, nodes.after
     leaves = offsets[1]
     # No literals, for each of which `_note` would be compiled once more.
     own_side, earlier, later = int(0), int(1), int(2)  # noqa: RUF046, UP018
@@ -154,8 +181,8 @@ def _walk_ranges(
             here = offsets[level]
             lefts[level], rights[level] = here + left, here + right
             heads[level], tails[level] = x, z
-            left_up = left >> shift if shift > 0 else left // branching
-            right_up = right >> shift if shift > 0 else right // branching
+            left_up = left >> shift if shift > 0 else left // fan_out
+            right_up = right >> shift if shift > 0 else right // fan_out
             if left_up == right_up:
                 break
             x = x * part[here + left] + after[here + left]
@@ -216,24 +243,22 @@ def _walk_ranges(
 def _gather_pulls(
     notes: FloatArray,
     inside: FloatArray,
-    variance: FloatArray,
-    part: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
+    nodes: NodeVariances,
     outside: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
+    tree: RegularLevels,
 ) -> FloatArray:
     """Return, per inner node, the summed squared covariance of queries and total.
 
     The notes and the demand of the queries inside one child are used up.
     """
+    variance, part = nodes.variance, nodes.part
+    before, after = nodes.before, nodes.after
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
-            start = offsets[level - 1] + index * branching
-            for child in range(start, min(start + branching, offsets[level])):
+            start = offsets[level - 1] + index * fan_out
+            for child in range(start, min(start + fan_out, offsets[level])):
                 lifted = inside[child] * part[child] * part[child]
                 inside[offsets[level] + index] += lifted
     top = variance.size - 1
@@ -244,8 +269,8 @@ def _gather_pulls(
         for index in range(sizes[level]):
             node = offsets[level] + index
             joint = _joint(variance[node], outside[node])
-            start = offsets[level - 1] + index * branching
-            end = min(start + branching, offsets[level])
+            start = offsets[level - 1] + index * fan_out
+            end = min(start + fan_out, offsets[level])
             crossed = squares = 0.0
             for child in range(start, end):
                 row = notes[child - leaves]
@@ -270,70 +295,42 @@ def _gather_pulls(
 
 
 @kernel
-def outside_view(
-    first: IntArray,
-    head: FloatArray,
-    last: IntArray,
-    tail: FloatArray,
-    squared: FloatArray,
+def error_gradients(
+    ranges: SortedRanges,
     floor: float,
     weights: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    shift: int,
+    tree: RegularLevels,
     root_exact: bool,
-) -> tuple[float, float, FloatArray, FloatArray]:
-    """Return the error of the queries, and how each inner node looks from outside.
+) -> Gradients:
+    """Return the error of the queries, and its gradients in the inner nodes.
 
     Parameters
     ----------
-    first, head, last, tail, squared : (queries,)
-        End leaves, their coverage, and the squared weights.
+    ranges : SortedRanges
+        The queries.
     floor : float
         Squared weight of one more query for each leaf.
     weights : (nodes,) float64
         Node weights, positive on the leaves.
-    sizes, offsets : int64
-        The layout, from `tree_levels`.
-    branching, shift : int
-        The tree; `shift_of` it.
+    tree : RegularLevels
+        The layout of the nodes.
     root_exact : bool
         The total is known.
-
-    Returns
-    -------
-    error : float
-        Of the given ranges.
-    floor_error : float
-        Of the queries for each leaf.
-    pulls : (inner nodes,) float64
-        Error per unit of variance of each node's total: minus the derivative of the
-        whole error in the squared weight, over the squared variance.
-    precisions : (inner nodes,) float64
-        Precision of each node's total known from outside, over the squared weight
-        that its subtree has to spend.
     """
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]
-    variance, part, before, after = _node_variances(weights, sizes, offsets, branching)
-    outside = _outside_variances(
-        weights, variance, part, before, after, sizes, offsets, branching, root_exact
-    )
+    nodes = _node_variances(weights, tree)
+    outside = _outside_variances(weights, nodes, tree, root_exact)
+    variance = nodes.variance
     inside = np.zeros(weights.size)
     inner = weights.size - leaves
     notes = np.zeros((inner, 6))
-    error = _walk_ranges(
-        first, head, last, tail, squared,
-        variance, part, before, after, outside,
-        offsets, branching, shift, inside, notes,
-    )  # fmt: skip
+    error = _walk_ranges(ranges, nodes, outside, tree, inside, notes)
     floor_error = 0.0
     for leaf in range(leaves):
         floor_error += floor * _joint(variance[leaf], outside[leaf])
         inside[leaf] += floor
-    pulls = _gather_pulls(
-        notes, inside, variance, part, before, after, outside, sizes, offsets, branching
-    )
+    pulls = _gather_pulls(notes, inside, nodes, outside, tree)
     precisions = np.zeros(inner)
     spendable = inside  # used up, and as long
     for node in range(weights.size):
@@ -341,10 +338,10 @@ def outside_view(
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
             node = offsets[level] + index
-            spendable[node] += spendable[offsets[level - 1] + index * branching]
+            spendable[node] += spendable[offsets[level - 1] + index * fan_out]
             joint = _joint(variance[node], outside[node])
             if joint > 0.0:
                 pulls[node - leaves] /= joint * joint
                 local = spendable[node] * spendable[node]
                 precisions[node - leaves] = 1.0 / (outside[node] * local)
-    return error, floor_error, pulls, precisions
+    return Gradients(error, floor_error, pulls, precisions)

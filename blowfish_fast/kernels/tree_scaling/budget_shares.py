@@ -1,4 +1,4 @@
-"""How the nodes of one tree level pick their shares, and what they hand up.
+"""Budget shares of the nodes of one tree level, chosen greedily from below.
 
 Serves the greedy scaling of DAWA's second stage, whatever form the queries have. Four
 scalars per node replace dense algebra over its subtree:
@@ -28,7 +28,11 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.tree.tree_shape import weights_from_shares
+from blowfish_fast.kernels.tree.shape import (
+    shift_of,
+    tree_levels,
+    weights_from_shares,
+)
 
 # Without pruning, no node takes all and starves its leaves; a total known through a
 # share this large has a variance 0.2 % above the least.
@@ -41,7 +45,7 @@ class Scaling(NamedTuple):
     Attributes
     ----------
     weights : (nodes,) float64
-        Laid out as in `tree_shape`; every path from the root to a leaf adds up to 1.
+        Laid out as in `tree.shape`; every path from the root to a leaf adds up to 1.
     objective : float
         Squared error of least squares, summed over the queries (times their squared
         weights), when each node is measured with unit variance over its squared
@@ -52,13 +56,83 @@ class Scaling(NamedTuple):
     objective: float
 
 
-def level_decays(levels: int, branching: int, decay: bool) -> FloatArray:
+class RegularLevels(NamedTuple):
+    """The layout of `tree_levels`, with what its loops divide by."""
+
+    sizes: IntArray
+    offsets: IntArray
+    fan_out: int
+    shift: int
+    """Of `shift_of`."""
+
+
+class Priorities(NamedTuple):
+    """What the choice of a share heeds, apart from the queries."""
+
+    decays: FloatArray
+    """By level, of `level_decays`."""
+    prune: bool
+    root_exact: bool
+
+
+class Demand(NamedTuple):
+    """What the queries want of the nodes before anything is chosen."""
+
+    cover: FloatArray
+    """By node: demand of the queries that cover it wholly; empty if that is none."""
+    demand: FloatArray
+    """By leaf: demand of all queries."""
+    inside: FloatArray
+    """By leaf: demand of the queries that lie inside it."""
+    breaks: IntArray
+    """Before each leaf, the number of places where some query changes its value."""
+    active: int
+    """How many queries are to climb."""
+
+
+class Level(NamedTuple):
+    """A level that is about to choose: the scalars of its children, and their sums.
+
+    The arrays of the children are overwritten by those of the parents; all are as
+    long as the lowest level needs them.
+    """
+
+    height: int
+    below: int
+    """Number of children."""
+    span: int
+    """Leaves below a node, but for the last one."""
+    fan_out: int
+    shift: int
+    variance: FloatArray
+    """By child, then by parent, as `demand` and `residual`."""
+    demand: FloatArray
+    residual: FloatArray
+    before: FloatArray
+    """By child: the variance of its earlier siblings."""
+    after: FloatArray
+    """By child: the variance of its later siblings."""
+    total: FloatArray
+    """By parent: the variance of all its children."""
+    inside: FloatArray
+    """Demand of the queries that lie inside one node, by child, then by parent."""
+    partial: FloatArray
+    """By parent: demand of the queries that cover it in part, and others."""
+    spread: FloatArray
+
+
+def regular_levels(leaves: int, fan_out: int) -> RegularLevels:
+    """Return the layout of a regular tree."""
+    return RegularLevels(*tree_levels(leaves, fan_out), fan_out, shift_of(fan_out))
+
+
+def level_decays(levels: int, fan_out: int, decay: bool) -> FloatArray:
     """Return how much each level, leaves first, heeds errors shared by its children.
 
-    The paper's ``branching ** (-depth / 2)``, or 1 throughout without `decay`.
+    The paper's ``fan_out ** (-depth / 2)``, or 1 throughout without `decay`.
     """
     depths = np.arange(levels - 1, -1, -1, dtype=np.float64)
-    return float(branching) ** (-0.5 * depths) if decay else np.ones(levels)
+    return float(fan_out) ** (-0.5 * depths) if decay else np.ones(levels)
 
 
 def squared_weights(weights: FloatArray | None, queries: int) -> FloatArray:
@@ -75,15 +149,10 @@ def squared_weights(weights: FloatArray | None, queries: int) -> FloatArray:
 
 
 def scaling_from_shares(
-    shares: FloatArray,
-    objective: float,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
-    root_exact: bool,
+    shares: FloatArray, objective: float, tree: RegularLevels, root_exact: bool
 ) -> Scaling:
     """Turn shares into weights; a root known exactly is not measured."""
-    weights = weights_from_shares(shares, sizes, offsets, branching)
+    weights = weights_from_shares(shares, tree.sizes, tree.offsets, tree.fan_out)
     if root_exact:
         weights[-1] = 0.0
     return Scaling(weights, float(objective))
@@ -139,13 +208,13 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
 
 @kernel
 def _parent_takes_all(
-    breaks: IntArray, node: int, span: int, branching: int, leaves: int
+    breaks: IntArray, node: int, span: int, fan_out: int, leaves: int
 ) -> bool:
     """Tell whether the nearest ancestor with more leaves is unsplit as well."""
     width = min((node + 1) * span, leaves) - node * span
     while span < leaves:
-        span *= branching
-        node //= branching
+        span *= fan_out
+        node //= fan_out
         start, end = node * span, min((node + 1) * span, leaves)
         if end - start > width:
             return bool(breaks[end] == breaks[start + 1])
@@ -153,22 +222,64 @@ def _parent_takes_all(
 
 
 @kernel
-def sum_siblings(
-    variance: FloatArray,
-    below: int,
-    branching: int,
-    before: FloatArray,
-    after: FloatArray,
-    total: FloatArray,
-) -> None:
+def leaf_level(tree: RegularLevels, demand: FloatArray, inside: FloatArray) -> Level:
+    """Return the level of the leaves, each of unit variance, which chooses nothing."""
+    leaves = tree.sizes[0]
+    parents = tree.sizes[min(1, tree.sizes.size - 1)]
+    return Level(
+        0,
+        0,
+        1,
+        tree.fan_out,
+        tree.shift,
+        np.ones(leaves),
+        demand,
+        np.zeros(leaves),
+        np.empty(leaves),
+        np.empty(leaves),
+        np.empty(parents),
+        inside,
+        np.zeros(parents),
+        np.zeros(parents),
+    )
+
+
+@kernel
+def level_above(level: Level, tree: RegularLevels) -> Level:
+    """Return the next level, with the sums over its children's variances."""
+    below = tree.sizes[level.height]
+    above = Level(
+        level.height + 1,
+        below,
+        level.span * tree.fan_out,
+        level.fan_out,
+        level.shift,
+        level.variance,
+        level.demand,
+        level.residual,
+        level.before,
+        level.after,
+        level.total,
+        level.inside,
+        level.partial,
+        level.spread,
+    )
+    _sum_siblings(above)
+    return above
+
+
+@kernel
+def _sum_siblings(level: Level) -> None:
     """Fill the variance of earlier siblings, later siblings, and the whole family."""
-    for start in range(0, below, branching):
-        end = min(start + branching, below)
+    variance, before, after = level.variance, level.before, level.after
+    below, fan_out, total = level.below, level.fan_out, level.total
+    for start in range(0, below, fan_out):
+        end = min(start + fan_out, below)
         running = 0.0
         for child in range(start, end):
             before[child] = running
             running += variance[child]
-        total[start // branching] = running
+        total[start // fan_out] = running
         running = 0.0
         for child in range(end - 1, start - 1, -1):
             after[child] = running
@@ -176,59 +287,50 @@ def sum_siblings(
 
 
 @kernel
-def lift_inside(
-    variance: FloatArray,
-    before: FloatArray,
-    after: FloatArray,
-    total: FloatArray,
-    below: int,
-    branching: int,
-    inside: FloatArray,
-    spread: FloatArray,
-) -> None:
-    """Lift the demand of the queries that lie inside one child; start the spread.
+def lift_inside(level: Level) -> None:
+    """Lift the demand of the queries that lie inside one child.
 
-    In place: a parent's index never exceeds those of its children.
+    The spread starts with theirs, the partial demand with 0. In place: a parent's
+    index never exceeds those of its children.
     """
-    for start in range(0, below, branching):
-        parent = start // branching
+    variance, before, after = level.variance, level.before, level.after
+    inside, total, spread = level.inside, level.total, level.spread
+    below, fan_out, partial = level.below, level.fan_out, level.partial
+    for start in range(0, below, fan_out):
+        parent = start // fan_out
         lifted = 0.0
         uneven = 0.0
-        for child in range(start, min(start + branching, below)):
+        for child in range(start, min(start + fan_out, below)):
             if inside[child] != 0.0:
                 part = variance[child] / total[parent]
                 lifted += inside[child] * part * part
                 uneven += inside[child] * part * (before[child] + after[child])
         inside[parent] = lifted
         spread[parent] = uneven
+        partial[parent] = 0.0
 
 
 @kernel
-def settle_level(
-    below: int,
-    branching: int,
-    span: int,
-    leaves: int,
-    decay: float,
-    prune: bool,
-    exact: bool,
-    breaks: IntArray,
-    before: FloatArray,
-    after: FloatArray,
-    total: FloatArray,
-    cover: FloatArray,
-    partial: FloatArray,
-    inside: FloatArray,
-    spread: FloatArray,
-    variance: FloatArray,
-    demand: FloatArray,
-    residual: FloatArray,
+def choose_shares(
+    level: Level,
+    wanted: Demand,
     shares: FloatArray,
+    tree: RegularLevels,
+    priorities: Priorities,
 ) -> None:
-    """Choose the shares of a level, and lift the scalars from it, in place."""
-    for start in range(0, below, branching):
-        parent = start // branching
-        end = min(start + branching, below)
+    """Choose the shares of a level, and lift the scalars to it, in place."""
+    variance, demand, residual = level.variance, level.demand, level.residual
+    before, after, total = level.before, level.after, level.total
+    inside, partial, spread = level.inside, level.partial, level.spread
+    below, fan_out, span = level.below, level.fan_out, level.span
+    leaves = tree.sizes[0]
+    exact = priorities.root_exact and level.height == tree.sizes.size - 1
+    cover, breaks, prune = wanted.cover, wanted.breaks, priorities.prune
+    here = tree.offsets[level.height]
+    decay = priorities.decays[level.height]
+    for start in range(0, below, fan_out):
+        parent = start // fan_out
+        end = min(start + fan_out, below)
         if end - start == 1:
             variance[parent] = variance[start]
             demand[parent] = demand[start]
@@ -245,7 +347,8 @@ def settle_level(
         error += inner
         sum_variance = total[parent]
         stays = inner + spread[parent]
-        demand[parent] = cover[parent] + partial[parent] + inside[parent]
+        covered = cover[here + parent] if cover.size > 0 else 0.0
+        demand[parent] = covered + partial[parent] + inside[parent]
 
         first = parent * span
         unsplit = breaks[min(first + span, leaves)] == breaks[first + 1]
@@ -257,15 +360,13 @@ def settle_level(
             # Nothing would stay if the total were known. The topmost such node
             # takes almost all; below it every further share would be lost.
             share = LARGEST_SHARE
-            if error == 0.0 or _parent_takes_all(
-                breaks, parent, span, branching, leaves
-            ):
+            if error == 0.0 or _parent_takes_all(breaks, parent, span, fan_out, leaves):
                 share = 0.0
         else:
             kept = decay * sum_variance * stays
             kept += (1.0 - decay) * (sum_variance * inner + apart)
             share = min(optimal_share(error, sum_variance, kept), LARGEST_SHARE)
-        shares[parent] = share
+        shares[here + parent] = share
         rest = (1.0 - share) * (1.0 - share)
         variance[parent] = sum_variance / (rest + share * share * sum_variance)
         residual[parent] = stays / rest if share < 1.0 else 0.0
@@ -273,20 +374,16 @@ def settle_level(
 
 @kernel
 def push_down(
-    cover: FloatArray,
-    later: FloatArray,
-    earlier: FloatArray,
-    sizes: IntArray,
-    offsets: IntArray,
-    branching: int,
+    cover: FloatArray, later: FloatArray, earlier: FloatArray, tree: RegularLevels
 ) -> None:
     """Hand every cover to the children; add what reaches later or earlier siblings."""
+    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     for level in range(sizes.size - 2, -1, -1):
         here = offsets[level]
         for parent in range(sizes[level + 1]):
             base = cover[offsets[level + 1] + parent]
-            start = here + parent * branching
-            end = here + min((parent + 1) * branching, sizes[level])
+            start = here + parent * fan_out
+            end = here + min((parent + 1) * fan_out, sizes[level])
             running = base
             for child in range(start, end):
                 cover[child] += running

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree_scaling.path_budget import path_weights
+from blowfish_fast.kernels.tree_scaling.budget_allocation import allocate_budget
 
 pytestmark = pytest.mark.kernel
 
@@ -30,7 +30,7 @@ def test_equals_the_definition_and_ways_add_up_to_one(nodes, seed):
     generator = np.random.default_rng(seed)
     parents = np.array([-1] + [generator.integers(0, node) for node in range(1, nodes)])
     growth = generator.uniform(0.2, 3.0, nodes)
-    weights = path_weights(parents, growth)
+    weights = allocate_budget(parents, growth)
     left = np.ones(nodes)
     for node in range(nodes):
         if node:
@@ -43,7 +43,7 @@ def test_equals_the_definition_and_ways_add_up_to_one(nodes, seed):
 
 def test_a_regular_tree_is_geometric():
     # Oracle B3: a quadtree of ten levels, one way down.
-    weights = path_weights(np.arange(-1, 10), np.full(11, 2.0 ** (1 / 3)))
+    weights = allocate_budget(np.arange(-1, 10), np.full(11, 2.0 ** (1 / 3)))
     assert weights.sum() == pytest.approx(1.0)
     assert weights[-1] == pytest.approx(0.223933, abs=1e-6)
     assert weights[0] == pytest.approx(0.022217, abs=1e-6)
@@ -53,4 +53,4 @@ def test_a_regular_tree_is_geometric():
 def test_trees_in_another_order_are_refused(parents):
     parents = np.array(parents, dtype=np.int64)
     with pytest.raises(InputError):
-        path_weights(parents, np.ones(parents.size))
+        allocate_budget(parents, np.ones(parents.size))

@@ -1,6 +1,6 @@
-"""A budget of one shared along every way from the root of a tree to a leaf.
+"""Budget allocation to the nodes of an irregular tree: each path adds up to one.
 
-Serves trees over space whose ways have different lengths. A node wants some number of
+Serves trees over space whose paths have different lengths. A node wants some number of
 times what its parent wants; of what the nodes above it left over, it takes its part of
 all wants from itself down to the deepest leaf below it:
 
@@ -8,7 +8,7 @@ all wants from itself down to the deepest leaf below it:
            2     2                   2/(2+4)  2/2                2/7   6/7
          4   4                       1    1                   4/7  4/7
 
-so that every way adds up to 1, and a branch that ends early gives its leaf more.
+so that every path adds up to 1, and a branch that ends early gives its leaf more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from blowfish_fast.kernels._jit import kernel
 
 
 @kernel
-def _share_out(parents: IntArray, growth: FloatArray) -> FloatArray:
+def _allocate(parents: IntArray, growth: FloatArray) -> FloatArray:
     nodes = parents.size
     # All wants from a node down, its own being 1.
     below = np.zeros(nodes)
@@ -40,8 +40,8 @@ def _share_out(parents: IntArray, growth: FloatArray) -> FloatArray:
     return weights
 
 
-def path_weights(parents: IntArray, growth: FloatArray) -> FloatArray:
-    """Return the weight of each node; along every way from root to leaf they add to 1.
+def allocate_budget(parents: IntArray, growth: FloatArray) -> FloatArray:
+    """Allocate a budget of 1 to the nodes along every path from the root to a leaf.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ def path_weights(parents: IntArray, growth: FloatArray) -> FloatArray:
     Returns
     -------
     (nodes,) float64
-        O(nodes).
+        Weights; those of each path add up to 1. O(nodes).
 
     Examples
     --------
-    >>> path_weights(np.array([-1, 0, 0, 1, 1]), np.full(5, 2.0)).round(3)
+    >>> allocate_budget(np.array([-1, 0, 0, 1, 1]), np.full(5, 2.0)).round(3)
     array([0.143, 0.286, 0.857, 0.571, 0.571])
     """
     parents = np.ascontiguousarray(parents, dtype=np.int64)
@@ -73,4 +73,4 @@ def path_weights(parents: IntArray, growth: FloatArray) -> FloatArray:
             "every node comes after its parent, and the root is the first and only "
             "node with parent -1"
         )
-    return _share_out(parents, growth)
+    return _allocate(parents, growth)

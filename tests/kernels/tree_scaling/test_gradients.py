@@ -8,68 +8,64 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.kernels.tree.tree_shape import (
-    shift_of,
+from blowfish_fast.kernels.tree.shape import (
     tree_levels,
     weights_from_shares,
 )
-from blowfish_fast.kernels.tree_scaling.greedy_weights import sorted_ranges
-from blowfish_fast.kernels.tree_scaling.node_pulls import outside_view
+from blowfish_fast.kernels.tree_scaling.budget_shares import regular_levels
+from blowfish_fast.kernels.tree_scaling.gradients import error_gradients
+from blowfish_fast.kernels.tree_scaling.range_queries import sorted_ranges
 from tests.reference.greedy_weights import inverse_information, node_rows, range_rows
 
-from .test_greedy_weights import branchings, ranges
+from .test_greedy_weights import fan_outs, ranges
 
 pytestmark = pytest.mark.kernel
 
 EXAMPLES = 15 if config.DISABLE_JIT else 100
 
 
-def view(queries, branching, weights, floor, root_exact):
+def view(queries, fan_out, weights, floor, root_exact):
     *ends, query_weights, leaves = queries
-    sizes, offsets = tree_levels(leaves, branching)
-    return outside_view(
-        *sorted_ranges(*ends, query_weights, leaves),
+    return error_gradients(
+        sorted_ranges(*ends, query_weights, leaves),
         floor,
         weights,
-        sizes,
-        offsets,
-        branching,
-        shift_of(branching),
+        regular_levels(leaves, fan_out),
         root_exact,
     )
 
 
-def some_weights(seed, leaves, branching, root_exact):
+def some_weights(seed, leaves, fan_out, root_exact):
     """Random weights; some inner nodes are not measured."""
     rng = np.random.default_rng(seed)
-    sizes, offsets = tree_levels(leaves, branching)
+    sizes, offsets = tree_levels(leaves, fan_out)
     shares = rng.uniform(0.0, 0.9, offsets[-1]) * (rng.random(offsets[-1]) < 0.8)
     if root_exact:
         shares[-1] = 0.0
-    return weights_from_shares(shares, sizes, offsets, branching)
+    return weights_from_shares(shares, sizes, offsets, fan_out)
 
 
 @settings(deadline=None, max_examples=EXAMPLES)
 @given(
     ranges(leaves=30),
-    branchings,
+    fan_outs,
     st.integers(0, 2**32 - 1),
     st.sampled_from((0.0, 0.7)),
     st.booleans(),
 )
-def test_equals_dense_algebra(queries, branching, seed, floor, root_exact):
+def test_equals_dense_algebra(queries, fan_out, seed, floor, root_exact):
     *ends, query_weights, leaves = queries
     root_exact = root_exact and leaves > 1
-    weights = some_weights(seed, leaves, branching, root_exact)
+    weights = some_weights(seed, leaves, fan_out, root_exact)
     error, floor_error, pulls, precisions = view(
-        queries, branching, weights, floor, root_exact
+        queries, fan_out, weights, floor, root_exact
     )
-    inverse = inverse_information(weights, leaves, branching, root_exact)
+    inverse = inverse_information(weights, leaves, fan_out, root_exact)
     rows = query_weights[:, None] * range_rows(*ends, leaves)
     assert error == pytest.approx((rows.T @ rows * inverse).sum(), rel=1e-9, abs=1e-9)
     assert floor_error == pytest.approx(floor * np.trace(inverse), rel=1e-9)
 
-    nodes = node_rows(leaves, branching)[leaves:]
+    nodes = node_rows(leaves, fan_out)[leaves:]
     everything = np.vstack([rows, np.sqrt(floor) * np.eye(leaves)])
     joint = np.einsum("ij,jk,ik->i", nodes, inverse, nodes)
     covariances = everything @ inverse @ nodes.T
@@ -84,7 +80,7 @@ def test_equals_dense_algebra(queries, branching, seed, floor, root_exact):
     )
     # What is known in all is what is known inside plus what is known outside. A unary
     # ancestor measures the same total from outside: the level tells, not the leaves.
-    all_nodes = node_rows(leaves, branching)
+    all_nodes = node_rows(leaves, fan_out)
     order = np.arange(len(all_nodes))
     for place in np.flatnonzero(seen):
         here = nodes[place] > 0

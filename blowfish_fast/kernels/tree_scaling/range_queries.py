@@ -1,0 +1,235 @@
+"""Ranges of leaves as queries of a tree: their demand and spread, level by level.
+
+Serves the greedy scaling of `greedy_weights` and the sweeps of `weight_sweeps`. Only
+the nodes that hold one of its ends are covered in part, so a range is two numbers that
+climb the tree, and a single one after its ends meet; the nodes between the ends are
+counted by `_cover_of_ranges`.
+
+    level 2         .75                  here the ends meet
+    level 1      .5      1               head .5, tail 1
+    leaves     0   1   1   1             [1, 4) of four leaves, equal variances
+
+O(queries log leaves + leaves) time and O(queries + leaves) memory, where the paper
+needs O(queries leaves log leaves + leaves**2).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import WorkloadError
+from blowfish_fast.kernels._jit import kernel
+
+from .budget_shares import (
+    Demand,
+    Level,
+    RegularLevels,
+    lift_inside,
+    push_down,
+    squared_weights,
+)
+
+
+class SortedRanges(NamedTuple):
+    """Ranges that matter, in the order of their first leaf: fresh arrays."""
+
+    first: IntArray
+    head: FloatArray
+    last: IntArray
+    tail: FloatArray
+    squared: FloatArray
+
+
+def sorted_ranges(
+    first: IntArray,
+    first_fraction: FloatArray,
+    last: IntArray,
+    last_fraction: FloatArray,
+    weights: FloatArray | None,
+    leaves: int,
+) -> SortedRanges:
+    """Check ranges, drop those without weight, and sort the rest."""
+    first = np.asarray(first, dtype=np.int64)
+    last = np.asarray(last, dtype=np.int64)
+    head = np.asarray(first_fraction, dtype=np.float64)
+    tail = np.asarray(last_fraction, dtype=np.float64)
+    shape = first.shape
+    if len(shape) != 1 or not (shape == last.shape == head.shape == tail.shape):
+        raise WorkloadError(
+            "ends and fractions must be vectors of one length; got shapes "
+            f"{first.shape}, {head.shape}, {last.shape}, {tail.shape}"
+        )
+    squared = squared_weights(weights, first.size)
+    if first.size and (first.min() < 0 or last.max() >= leaves or (first > last).any()):
+        raise WorkloadError(
+            f"a range needs 0 <= first <= last < {leaves}, the number of leaves; "
+            f"got first from {first.min()}, last up to {last.max()}"
+        )
+    asked = np.flatnonzero(squared)
+    order = asked[order_by_first(first[asked], leaves)]
+    return SortedRanges(
+        first[order], head[order], last[order], tail[order], squared[order]
+    )
+
+
+@kernel
+def _range_breaks(ranges: SortedRanges, leaves: int) -> IntArray:
+    """Count, before each leaf, the places where some query changes its value.
+
+    Values are compared bit by bit: rounding must not decide what is split.
+    """
+    first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
+    breaks = np.zeros(leaves + 2, dtype=np.int64)
+    for query in range(first.size):
+        left, right = first[query], last[query]
+        x = head[query]
+        z = x if left == right else tail[query]
+        if x != 0.0:
+            breaks[left + 1] = 1
+        if z != 0.0:
+            breaks[right + 2] = 1
+        if right == left + 1:
+            if x != z:
+                breaks[right + 1] = 1
+        elif right > left:
+            if x != 1.0:
+                breaks[left + 2] = 1
+            if z != 1.0:
+                breaks[right + 1] = 1
+    for place in range(1, leaves + 2):
+        breaks[place] += breaks[place - 1]
+    return breaks
+
+
+@kernel
+def order_by_first(first: IntArray, leaves: int) -> IntArray:
+    """Return the queries in the order of their first leaf, by counting.
+
+    Neighbours in this order touch the same nodes, which then are still in cache.
+    """
+    begin = np.zeros(leaves + 1, dtype=np.int64)
+    for leaf in first:
+        begin[leaf + 1] += 1
+    for leaf in range(leaves):
+        begin[leaf + 1] += begin[leaf]
+    order = np.empty(first.size, dtype=np.int64)
+    for query in range(first.size):
+        leaf = first[query]
+        order[begin[leaf]] = query
+        begin[leaf] += 1
+    return order
+
+
+@kernel
+def _cover_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> FloatArray:
+    """Return the weight of the queries whose end nodes have each node between them."""
+    first, last, squared = ranges.first, ranges.last, ranges.squared
+    sizes, offsets = tree.sizes, tree.offsets
+    fan_out, shift = tree.fan_out, tree.shift
+    cover = np.zeros(offsets[-1])
+    later = np.zeros(offsets[-1])
+    earlier = np.zeros(offsets[-1])
+    for query in range(first.size):
+        left, right, weight = first[query], last[query], squared[query]
+        for level in range(sizes.size):
+            left_up = left >> shift if shift > 0 else left // fan_out
+            right_up = right >> shift if shift > 0 else right // fan_out
+            here = offsets[level]
+            if left_up == right_up:
+                for node in range(here + left + 1, here + right):
+                    cover[node] += weight
+                break
+            later[here + left] += weight
+            earlier[here + right] += weight
+            left, right = left_up, right_up
+    push_down(cover, later, earlier, tree)
+    return cover
+
+
+@kernel
+def separate_inside(ranges: SortedRanges, inside: FloatArray) -> int:
+    """Move the ranges within one leaf to `inside`; return how many others there are.
+
+    The others close the gaps, in place.
+    """
+    first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
+    squared = ranges.squared
+    # Not a literal, for which the climb would be compiled a second time.
+    active = int(0)  # noqa: RUF046, UP018
+    for query in range(first.size):
+        if first[query] == last[query]:
+            inside[first[query]] += squared[query] * head[query] * head[query]
+            continue
+        first[active], last[active] = first[query], last[query]
+        head[active], tail[active] = head[query], tail[query]
+        squared[active] = squared[query]
+        active += 1
+    return active
+
+
+@kernel
+def demand_of_ranges(ranges: SortedRanges, tree: RegularLevels) -> Demand:
+    """Return the demand at the leaves; the ranges are then ready to climb."""
+    first, last = ranges.first, ranges.last
+    cover = _cover_of_ranges(ranges, tree)
+    demand = cover[: tree.sizes[0]].copy()
+    for query in range(first.size):
+        left, right, weight = first[query], last[query], ranges.squared[query]
+        demand[left] += weight * ranges.head[query] * ranges.head[query]
+        if left != right:
+            demand[right] += weight * ranges.tail[query] * ranges.tail[query]
+    breaks = _range_breaks(ranges, tree.sizes[0])
+    inside = np.zeros(tree.sizes[0])
+    active = separate_inside(ranges, inside)
+    return Demand(cover, demand, inside, breaks, active)
+
+
+@kernel
+def climb_ranges(ranges: SortedRanges, active: int, level: Level) -> int:
+    """Lift the queries by one level; return how many still have their ends apart.
+
+    A query whose ends meet joins `inside`, and the list closes the gap.
+    """
+    first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
+    squared, fan_out, shift = ranges.squared, level.fan_out, level.shift
+    variance, before, after = level.variance, level.before, level.after
+    total, partial, inside = level.total, level.partial, level.inside
+    spread = level.spread
+    lift_inside(level)
+    kept = 0
+    for query in range(active):
+        left, right, weight = first[query], last[query], squared[query]
+        x, z = head[query], tail[query]
+        left_up = left >> shift if shift > 0 else left // fan_out
+        right_up = right >> shift if shift > 0 else right // fan_out
+        left_variance, right_variance = variance[left], variance[right]
+        if left_up == right_up:
+            between = 0.0
+            for node in range(left + 1, right):
+                between += variance[node]
+            outside = before[left] + after[right]
+            y = x * left_variance + between + z * right_variance
+            y /= total[left_up]
+            inside[left_up] += weight * y * y
+            uneven = left_variance * (x - y) ** 2 + right_variance * (z - y) ** 2
+            uneven += between * (1.0 - y) ** 2 + outside * y * y
+            spread[left_up] += weight * uneven
+            continue
+        y = (x * left_variance + after[left]) / total[left_up]
+        partial[left_up] += weight * y * y
+        uneven = left_variance * (x - y) ** 2 + after[left] * (1.0 - y) ** 2
+        spread[left_up] += weight * (uneven + before[left] * y * y)
+        first[kept] = left_up
+        head[kept] = y
+        y = (z * right_variance + before[right]) / total[right_up]
+        partial[right_up] += weight * y * y
+        uneven = right_variance * (z - y) ** 2 + before[right] * (1.0 - y) ** 2
+        spread[right_up] += weight * (uneven + after[right] * y * y)
+        last[kept] = right_up
+        tail[kept] = y
+        squared[kept] = weight
+        kept += 1
+    return kept
