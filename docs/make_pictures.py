@@ -163,6 +163,7 @@ def error_curves() -> Any:
         [0.01, 0.03, 0.1, 0.3, 1],
         ["ordered_hierarchical", "ordered", "vertex", "dawa"],
         records=50_000,
+        rng=2014,
     )
 
 

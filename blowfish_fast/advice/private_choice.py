@@ -61,8 +61,9 @@ class ChosenPrivately(Mechanism):
     >>> line = bf.Domain(64)
     >>> advice = bf.recommend(
     ...     bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1,
-    ...     records=1000, trials=1)
-    >>> release = advice.choosing(share="0.1").release([0] * 60 + [250] * 4, rng=1)
+    ...     records=1000, trials=1, rng=1)
+    >>> mechanism = advice.choose_privately(share="0.1")
+    >>> release = mechanism.release([0] * 60 + [250] * 4, rng=1)
     >>> release.guarantee.epsilon, release.details["resembles"] in advice.shapes
     (Fraction(1, 1), True)
     """

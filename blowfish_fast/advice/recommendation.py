@@ -33,7 +33,7 @@ from blowfish_fast.workloads import Identity, Workload
 
 from .comparison import Comparison, Prediction, compare
 from .private_choice import ChosenPrivately
-from .reference_shapes import SEED, generated_shapes
+from .reference_shapes import reference_shapes
 from .typical_error import typical_errors
 
 FITTED = {
@@ -132,7 +132,7 @@ class Recommendation:
             key=lambda one: one.by_shape.get(shape, one.error),
         )
 
-    def choosing(self, *, share: Any) -> ChosenPrivately:
+    def choose_privately(self, *, share: Any) -> ChosenPrivately:
         """Return a mechanism that spends `share` of epsilon on choosing by the data.
 
         It looks, privately, which generated histogram the data resembles, and uses
@@ -172,7 +172,7 @@ class Recommendation:
             if one.kind != "refused":
                 lines.append(
                     f"{one.name:{width}}   {one.error:12,.4g}   {one.kind}"
-                    + _shown_shapes(one.by_shape)
+                    + _shapes_text(one.by_shape)
                 )
         for one in self.advice:
             if one.kind == "refused":
@@ -195,7 +195,7 @@ class Recommendation:
         from blowfish_fast._support.html import panel, table
 
         lines = [
-            (one.name, f"{one.error:,.4g}", one.kind + _shown_shapes(one.by_shape))
+            (one.name, f"{one.error:,.4g}", one.kind + _shapes_text(one.by_shape))
             if one.kind != "refused"
             else (one.name, "", f"not admitted: {one.reason}")
             for one in self.advice
@@ -211,7 +211,7 @@ def recommend(
     epsilon: Any,
     records: int,
     trials: int | None = None,
-    seed: int = SEED,
+    rng: int | None = None,
     progress: Progress | None = None,
 ) -> Recommendation:
     """Rank mechanisms for a task by predicted or typical error, and say why.
@@ -230,8 +230,9 @@ def recommend(
         Roughly how many records there are; a public guess.
     trials : int, optional
         Releases per generated histogram; 3, or 1 on more than 2^14 cells.
-    seed : int
-        Of the generated histograms and of the noise on them: equal seeds, equal advice.
+    rng : int, optional
+        Seed of the noise on the generated histograms, which are always the same. Left
+        out, one is drawn; the typical errors are then kept while the workload lives.
     progress : callable, optional
         Called with steps done, steps in all and what comes next.
 
@@ -241,7 +242,7 @@ def recommend(
     >>> line = bf.Domain(256)
     >>> asked = bf.workloads.Ranges.random(line, 200, rng=1)
     >>> policy = bf.policies.AddRemove(line)
-    >>> advice = bf.recommend(policy, asked, epsilon=0.1, records=5000, trials=1)
+    >>> advice = bf.recommend(policy, asked, epsilon=0.1, records=5000, trials=1, rng=1)
     >>> advice["vertex"].kind, advice["dawa"].kind
     ('predicted', 'typical')
     >>> advice.best.error < advice["vertex"].error
@@ -252,14 +253,14 @@ def recommend(
     if trials is None:
         trials = TRIALS if policy.domain.size <= MANY_CELLS else 1
     repeats = as_whole(trials, "trials", 1)
-    shapes = generated_shapes(policy.domain, guessed, seed=seed)
+    shapes = reference_shapes(policy.domain, guessed)
     predictions = compare(policy, workload, epsilon=granted)
-    simulated = _simulated(predictions, policy, workload, granted)
-    found = [_predicted(one) for one in predictions if one.name not in simulated]
+    simulated = _data_dependent(predictions, policy, workload, granted)
+    found = [_predicted_advice(one) for one in predictions if one.name not in simulated]
     for number, (name, mechanism) in enumerate(simulated.items()):
         if progress is not None:
             progress(number, len(simulated), name)
-        found.append(_typical(name, mechanism, shapes, repeats, seed))
+        found.append(_typical_advice(name, mechanism, shapes, repeats, rng))
     if progress is not None:
         progress(len(simulated), len(simulated), "done")
     heading = (
@@ -269,7 +270,7 @@ def recommend(
     return Recommendation(found, shapes, heading)
 
 
-def _simulated(
+def _data_dependent(
     predictions: Comparison, policy: Policy, workload: Workload, epsilon: Fraction
 ) -> dict[str, Mechanism]:
     """Return the mechanisms whose error only a release shows, by name."""
@@ -286,7 +287,7 @@ def _simulated(
     return found
 
 
-def _predicted(one: Prediction) -> Advice:
+def _predicted_advice(one: Prediction) -> Advice:
     if one.admissible:
         error = math.sqrt(max(one.mean, 0.0))
         return Advice(one.name, "predicted", error, {}, one.mechanism, "")
@@ -297,21 +298,21 @@ _KNOWN: WeakKeyDictionary[Workload, dict[Any, dict[str, float]]] = WeakKeyDictio
 """Errors found before, for as long as their workload lives: a few floats each."""
 
 
-def _typical(
+def _typical_advice(
     name: str,
     mechanism: Mechanism,
     shapes: dict[str, IntArray],
     trials: int,
-    seed: int,
+    rng: int | None,
 ) -> Advice:
     # Every name stands for one mechanism with its defaults, so this tells questions
     # apart.
     records = int(next(iter(shapes.values())).sum())
-    key = (name, mechanism.policy, mechanism.epsilon, records, trials, seed)
+    key = (name, mechanism.policy, mechanism.epsilon, records, trials, rng)
     known = _KNOWN.setdefault(mechanism.workload, {})
     if key not in known:
         try:
-            errors = typical_errors(mechanism, shapes, trials=trials, seed=seed)
+            errors = typical_errors(mechanism, shapes, trials=trials, rng=rng)
         except BlowfishError as problem:
             return Advice(name, "refused", math.inf, {}, None, _short(str(problem)))
         if len(known) >= MOST_KEPT:
@@ -366,8 +367,9 @@ def _reasons(one: Recommendation) -> Iterator[str]:
     if others:
         listed = ", ".join(f"{name} on {shape!r}" for shape, name in others.items())
         yield (
-            f"Other data would call for others: {listed}. `choosing(share=...)` spends "
-            "that share of epsilon on finding out which."
+            f"Other data would call for others: {listed}. "
+            "`choose_privately(share=...)` spends that share of epsilon on finding out "
+            "which."
         )
     else:
         yield (
@@ -399,7 +401,7 @@ def _about_cells(mechanism: Mechanism, cells: int, records: int) -> Iterator[str
         )
 
 
-def _shown_shapes(by_shape: dict[str, float]) -> str:
+def _shapes_text(by_shape: dict[str, float]) -> str:
     if not by_shape:
         return ""
     return ": " + ", ".join(f"{name} {error:,.3g}" for name, error in by_shape.items())

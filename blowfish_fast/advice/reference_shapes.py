@@ -21,8 +21,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
 
-SEED = 2014
-"""From which all of them are generated, unless the caller says otherwise."""
+KEY = 2014
+"""From which all of them are generated, so that they are the same everywhere."""
 
 HILLS = 6
 BOXES = 24
@@ -32,9 +32,7 @@ Density = Callable[[list[FloatArray], int, np.random.Generator], FloatArray]
 """From the places of the cells along each axis, and their number, to densities."""
 
 
-def generated_shapes(
-    domain: Domain, records: int, *, seed: int = SEED
-) -> dict[str, IntArray]:
+def reference_shapes(domain: Domain, records: int) -> dict[str, IntArray]:
     """Return counts of every shape, each of exactly `records` records.
 
     Parameters
@@ -43,12 +41,10 @@ def generated_shapes(
         Any number of attributes.
     records : int
         At least 0.
-    seed : int
-        Equal seeds give equal histograms.
 
     Examples
     --------
-    >>> shapes = generated_shapes(Domain(100), 5000)
+    >>> shapes = reference_shapes(Domain(100), 5000)
     >>> sorted(shapes), int(shapes["steps"].sum())
     (['bells', 'decay', 'even', 'spikes', 'steps', 'tail'], 5000)
     """
@@ -65,7 +61,7 @@ def generated_shapes(
     ]
     found = {}
     for number, (name, density) in enumerate(DENSITIES.items()):
-        generator = np.random.default_rng([seed, number])
+        generator = np.random.default_rng([KEY, number])
         heights = np.broadcast_to(density(places, domain.size, generator), domain.shape)
         shares = np.ascontiguousarray(heights).reshape(-1)
         counts = generator.multinomial(records, shares / shares.sum())

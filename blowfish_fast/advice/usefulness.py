@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def cells_error(
     cells: int,
     *,
@@ -72,14 +76,14 @@ def cells_error(
     >>> round(cells_error(100, epsilon=0.05, delta=0.05), 2)
     2339.94
     """
-    number, width = _checked(cells, epsilon, sensitivity)
+    number, width = _cells_and_width(cells, epsilon, sensitivity)
     chance = _chance(delta)
     if bound == "printed":
         error = number * width * math.log(number / chance)
     else:
         from scipy.special import gammainccinv
 
-        _known(bound)
+        _check_bound(bound)
         error = float(gammainccinv(number, chance)) * width
     error += _rounding(number, width, discrete)
     return error if records is None else error / _records(records)
@@ -104,7 +108,7 @@ def cells_delta(
     >>> round(cells_delta(100, epsilon=0.05, error=2339.94), 4)
     0.05
     """
-    number, width = _checked(cells, epsilon, sensitivity)
+    number, width = _cells_and_width(cells, epsilon, sensitivity)
     distance = as_positive(error, "error") * (
         1 if records is None else _records(records)
     )
@@ -113,7 +117,7 @@ def cells_delta(
         return min(1.0, number * math.exp(-distance / (number * width)))
     from scipy.special import gammaincc
 
-    _known(bound)
+    _check_bound(bound)
     return float(gammaincc(number, distance / width))
 
 
@@ -182,7 +186,7 @@ def parity_agreement(noise_rate: float, combined: int) -> float:
     return float(0.5 + 0.5 * (1.0 - 2.0 * noise_rate) ** labels)
 
 
-def _checked(cells: Any, epsilon: Any, sensitivity: float) -> tuple[int, float]:
+def _cells_and_width(cells: Any, epsilon: Any, sensitivity: float) -> tuple[int, float]:
     """Return the number of cells and the scale of their noise."""
     number = as_whole(cells, "cells")
     if number < 1:
@@ -209,7 +213,7 @@ def _records(records: Any) -> int:
     return number
 
 
-def _known(bound: str) -> None:
+def _check_bound(bound: str) -> None:
     if bound != "exact":
         raise InputError(f'bound must be "exact" or "printed"; received {bound!r}')
 

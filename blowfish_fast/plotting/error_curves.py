@@ -23,7 +23,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
-from blowfish_fast.advice.reference_shapes import SEED, generated_shapes
+from blowfish_fast.advice.reference_shapes import reference_shapes
 from blowfish_fast.advice.typical_error import typical_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
@@ -68,6 +68,7 @@ def error_against_epsilon(
     *,
     records: int | None = None,
     trials: int = 1,
+    rng: int | None = None,
     axes: Axes | None = None,
 ) -> Axes:
     """Draw the error per query of several mechanisms at several epsilons.
@@ -88,6 +89,8 @@ def error_against_epsilon(
         it. Without it, mechanisms that choose from the data are left out.
     trials : int
         Releases per generated histogram, for typical errors.
+    rng : int, optional
+        Seed of those releases; drawn, if left out.
     axes : Axes, optional
         Where to draw; a new figure otherwise.
 
@@ -108,9 +111,9 @@ def error_against_epsilon(
             f"a curve needs at least two epsilons; received {list(epsilons)!r}"
         )
     middle = granted[len(granted) // 2]
-    chosen = _chosen(policy, workload, middle, mechanisms, records)
+    chosen = _chosen(policy, workload, middle, mechanisms, records, rng)
     curves = [
-        _curve(name, one, granted, records, trials) for name, one in chosen.items()
+        _curve(name, one, granted, records, trials, rng) for name, one in chosen.items()
     ]
     curves.sort(key=lambda one: one.errors[-1])
     drawn = axes_for(axes, (7.5, 4.6), "Drawing errors")
@@ -157,9 +160,10 @@ def _chosen(
     epsilon: Fraction,
     mechanisms: Sequence[str | Mechanism] | None,
     records: int | None,
+    rng: int | None,
 ) -> dict[str, Candidate]:
     if mechanisms is None:
-        return _best(policy, workload, epsilon, records)
+        return _best(policy, workload, epsilon, records, rng)
     known: dict[str, Mechanism | None] | None = None
     found: dict[str, Candidate] = {}
     for one in mechanisms:
@@ -184,7 +188,11 @@ def _chosen(
 
 
 def _best(
-    policy: Policy, workload: Workload, epsilon: Fraction, records: int | None
+    policy: Policy,
+    workload: Workload,
+    epsilon: Fraction,
+    records: int | None,
+    rng: int | None,
 ) -> dict[str, Candidate]:
     found: dict[str, Candidate] = {}
     if records is None:
@@ -192,7 +200,9 @@ def _best(
             if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
                 found[line.name] = Candidate(line.mechanism)
         return found
-    advice = recommend(policy, workload, epsilon=epsilon, records=records, trials=1)
+    advice = recommend(
+        policy, workload, epsilon=epsilon, records=records, trials=1, rng=rng
+    )
     room = {"predicted": MOST_PREDICTED, "typical": MOST_TYPICAL}
     for one in advice:
         if one.mechanism is not None and room.get(one.kind, 0) > 0:
@@ -207,6 +217,7 @@ def _curve(
     epsilons: list[Fraction],
     records: int | None,
     trials: int,
+    rng: int | None,
 ) -> Curve:
     mechanism = candidate.mechanism
     if not candidate.typical:
@@ -217,11 +228,11 @@ def _curve(
             f"the error of {name} depends on the data: give a public guess of how many "
             "there are, such as records=10_000, for its typical error"
         )
-    shapes = generated_shapes(mechanism.domain, records)
+    shapes = reference_shapes(mechanism.domain, records)
     errors = []
     for one in epsilons:
         at = mechanism.at_epsilon(one)
-        found = typical_errors(at, shapes, trials=trials, seed=SEED)
+        found = typical_errors(at, shapes, trials=trials, rng=rng)
         logs = [math.log(max(error, LEAST_ERROR)) for error in found.values()]
         errors.append(math.exp(sum(logs) / len(logs)))
     return Curve(name, True, errors)

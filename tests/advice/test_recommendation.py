@@ -19,7 +19,7 @@ POLICY = bf.policies.AddRemove(LINE)
 
 @pytest.fixture(scope="module")
 def advice():
-    return bf.recommend(POLICY, RANGES, epsilon="0.1", records=2000, trials=1)
+    return bf.recommend(POLICY, RANGES, epsilon="0.1", records=2000, trials=1, rng=2)
 
 
 def test_best_comes_first_and_refusals_last(advice):
@@ -63,9 +63,9 @@ def test_every_usable_line_can_release(advice):
 
 def test_the_same_seed_gives_the_same_advice(advice):
     asked = bf.workloads.Ranges.random(LINE, 50, rng=1)
-    again = bf.recommend(POLICY, asked, epsilon="0.1", records=2000, trials=1)
+    again = bf.recommend(POLICY, asked, epsilon="0.1", records=2000, trials=1, rng=2)
     assert again.rows == advice.rows
-    other = bf.recommend(POLICY, asked, epsilon="0.1", records=2000, trials=1, seed=1)
+    other = bf.recommend(POLICY, asked, epsilon="0.1", records=2000, trials=1, rng=3)
     assert other["dawa"].by_shape != advice["dawa"].by_shape
 
 
@@ -74,12 +74,22 @@ def test_a_question_is_simulated_once(advice, monkeypatch):
         raise AssertionError("simulated again")
 
     monkeypatch.setattr(recommendation, "typical_errors", simulated)
-    again = bf.recommend(POLICY, RANGES, epsilon="0.1", records=2000, trials=1)
+    again = bf.recommend(POLICY, RANGES, epsilon="0.1", records=2000, trials=1, rng=2)
     assert again.rows == advice.rows
-    for changed in ({"records": 2001}, {"epsilon": "0.2"}, {"seed": 3}):
-        question = {"epsilon": "0.1", "records": 2000, "trials": 1, **changed}
+    for changed in ({"records": 2001}, {"epsilon": "0.2"}, {"rng": 3}):
+        question = {"epsilon": "0.1", "records": 2000, "trials": 1, "rng": 2}
         with pytest.raises(AssertionError, match="simulated again"):
-            bf.recommend(POLICY, RANGES, **question)
+            bf.recommend(POLICY, RANGES, **{**question, **changed})
+
+
+def test_without_a_seed_one_is_drawn(advice):
+    question = {"epsilon": "0.1", "records": 2000, "trials": 1}
+    one, other = (
+        bf.recommend(POLICY, bf.workloads.Ranges.random(LINE, 50, rng=1), **question)
+        for _ in range(2)
+    )
+    assert one["dawa"].by_shape != other["dawa"].by_shape
+    assert one["vertex"].error == other["vertex"].error
 
 
 def test_reasons_are_sentences_about_this_question(advice):
@@ -127,7 +137,7 @@ def test_grids_and_all_ranges_work():
 
 
 def test_choosing_gives_a_mechanism_for_each_shape(advice):
-    chooser = advice.choosing(share="0.1")
+    chooser = advice.choose_privately(share="0.1")
     assert chooser.epsilon == advice.best.mechanism.epsilon
     assert set(chooser.shape_names) == set(advice.shapes)
     for shape, candidate in zip(chooser.shape_names, chooser.candidates, strict=True):

@@ -35,7 +35,7 @@ def test_errors_are_those_of_seeded_releases():
     ranges = bf.workloads.Ranges.random(LINE, 30, rng=1)
     mechanism = bf.Dawa(bf.policies.AddRemove(LINE), ranges, epsilon=1)
     counts = np.arange(12) * 3
-    found = typical_errors(mechanism, {"ramp": counts}, trials=2, seed=5)
+    found = typical_errors(mechanism, {"ramp": counts}, trials=2, rng=5)
     truth = ranges.answer(counts)
     squares = [
         np.mean((mechanism.release(counts, rng=seed).answer(ranges) - truth) ** 2)
@@ -47,6 +47,6 @@ def test_errors_are_those_of_seeded_releases():
 def test_noise_that_is_predicted_is_found():
     cells = bf.workloads.Identity(LINE)
     laplace = bf.Laplace(bf.policies.AddRemove(LINE), cells, epsilon=1)
-    found = typical_errors(laplace, {"none": np.zeros(12, int)}, trials=400, seed=1)
+    found = typical_errors(laplace, {"none": np.zeros(12, int)}, trials=400, rng=1)
     predicted = np.sqrt(laplace.expected_error().mean())
     assert found["none"] == pytest.approx(predicted, rel=0.1)

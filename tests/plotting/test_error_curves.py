@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.advice.reference_shapes import SEED, generated_shapes
+from blowfish_fast.advice.reference_shapes import reference_shapes
 from blowfish_fast.advice.typical_error import typical_errors
 from blowfish_fast.errors import InputError
 
@@ -39,14 +39,12 @@ def test_predicted_errors_are_those_of_the_mechanism(texts):
 
 def test_typical_errors_are_measured_on_generated_data_and_marked(texts):
     axes = bf.plotting.error_against_epsilon(
-        POLICY, RANGES, [0.1, 1], ["dawa", "vertex"], records=500
+        POLICY, RANGES, [0.1, 1], ["dawa", "vertex"], records=500, rng=5
     )
     drawn = curves(axes)
     assert set(drawn) == {"dawa (typical)", "vertex"}
     dawa = bf.Dawa(POLICY, RANGES, epsilon=1)
-    found = typical_errors(
-        dawa, generated_shapes(LINE, 500), trials=1, seed=SEED
-    ).values()
+    found = typical_errors(dawa, reference_shapes(LINE, 500), trials=1, rng=5).values()
     geometric = math.exp(sum(map(math.log, found)) / len(found))
     assert drawn["dawa (typical)"][-1] == pytest.approx(geometric)
     typical = next(one for one in axes.lines if one.get_label() == "dawa (typical)")
