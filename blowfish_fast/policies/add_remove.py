@@ -10,8 +10,8 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy
-from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph, one_component
+from .base import Policy, one_component
+from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph
 
 
 class AddRemove(Policy):

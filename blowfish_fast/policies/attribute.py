@@ -10,11 +10,11 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy
+from .base import Policy, one_component
 from .full import Full
 from .grid_steps import step_edges
 from .projection import Projection, clique_bins, depends_on_one
-from .protocol import Bandwidth, Change, Components, PolicyGraph, one_component
+from .protocol import Bandwidth, Change, Components, PolicyGraph
 
 
 class Attribute(Policy):

@@ -27,7 +27,7 @@ from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
 from .implication import implies
-from .protocol import ABSENT, PolicyGraph, on_one_axis
+from .protocol import ABSENT, Components, PolicyGraph
 
 POLICIES: dict[str, type[Policy]] = {}
 """Every kind of policy and its class; a class enters when it is defined."""
@@ -285,3 +285,26 @@ def from_dict(data: dict[str, Any]) -> Policy:
             f"there is no policy of kind {kind!r}; known kinds: {sorted(POLICIES)}"
         )
     return POLICIES[kind]._from_dict(data)
+
+
+def one_component(*, private: bool) -> Components:
+    """Return the components of a connected graph."""
+    return Components(None, np.array([private]))
+
+
+def on_one_axis(domain: Domain, name: str) -> None:
+    """Refuse domains of several attributes where cells must be in one order."""
+    if domain.ndim != 1:
+        raise PolicyError(
+            f"{name} asks for one ordered attribute",
+            received=f"a domain of {domain.ndim} attributes",
+            way_out="Use policies.Threshold or Product on several attributes",
+            code="policy_needs_one_attribute",
+            attributes=domain.ndim,
+        )
+
+
+def values_name(domain: Domain) -> str:
+    """Return what to call the values of a domain: the attribute's name, or "values"."""
+    named = [name for name in domain.names if name is not None]
+    return f"{named[0]} values" if domain.ndim == 1 and named else "values"

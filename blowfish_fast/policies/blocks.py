@@ -18,16 +18,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError
 
-from .base import Policy
+from .base import Policy, one_component, values_name
 from .projection import Band, Projection, bins_reached, clique_bins
-from .protocol import (
-    Bandwidth,
-    Change,
-    Components,
-    PolicyGraph,
-    one_component,
-    values_name,
-)
+from .protocol import Bandwidth, Change, Components, PolicyGraph
 
 
 class Blocks(Policy):

@@ -10,8 +10,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy
-from .protocol import Bandwidth, Change, Components, PolicyGraph, one_component
+from .base import Policy, one_component
+from .protocol import Bandwidth, Change, Components, PolicyGraph
 
 
 class Full(Policy):
@@ -67,6 +67,12 @@ class Full(Policy):
     def longest_edge(self) -> int:
         """Return the span of the whole line, in C order."""
         return self.domain.size - 1
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return every step along a line; on a grid there are too many."""
+        if len(shape) > 1 or shape[0] - 1 > most:
+            return None
+        return np.arange(1, shape[0])[:, None]
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         return np.where(first == second, 0.0, 1.0)

@@ -23,8 +23,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import Policy
-from .protocol import ABSENT, Bandwidth, Change, Components, values_name
+from .base import Policy, values_name
+from .protocol import ABSENT, Bandwidth, Change, Components
 
 MOST_JOINED_EDGES = 2**22
 """Edges of a policy to which those of extra cells are added one by one."""

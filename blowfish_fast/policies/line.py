@@ -10,16 +10,9 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy
+from .base import Policy, on_one_axis, one_component, values_name
 from .projection import Projection
-from .protocol import (
-    Bandwidth,
-    Change,
-    Components,
-    on_one_axis,
-    one_component,
-    values_name,
-)
+from .protocol import Bandwidth, Change, Components
 
 
 class Line(Policy):
@@ -85,6 +78,12 @@ class Line(Policy):
     def longest_edge(self) -> int:
         """Return 1, or 0 on a single cell."""
         return min(1, self.domain.size - 1)
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return the step to the next cell, or to the next of merged ones."""
+        if len(shape) > 1:
+            return None
+        return np.ones((min(1, shape[0] - 1), 1), dtype=np.int64)
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         steps: FloatArray = np.abs(first - second).astype(np.float64)

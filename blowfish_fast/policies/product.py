@@ -19,18 +19,10 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError, SizeError
 
 from .attribute import Attribute
-from .base import Policy, from_dict
+from .base import Policy, from_dict, one_component
 from .full import Full
 from .projection import Projection, clique_bins, depends_on_one, labels_along
-from .protocol import (
-    MOST_LISTED,
-    Bandwidth,
-    Change,
-    Components,
-    PolicyGraph,
-    bin_keys,
-    one_component,
-)
+from .protocol import MOST_LISTED, Bandwidth, Change, Components, PolicyGraph, bin_keys
 
 
 class Product(Policy):
@@ -162,6 +154,20 @@ class Product(Policy):
         value = max(one.value for one in changes)
         # A bound from one factor may hide behind the exact change of another.
         return Change(value, any(one.exact and one.value == value for one in changes))
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return the steps of the factors, each along its own attributes."""
+        parts, first = [], 0
+        for one in self.factors:
+            last = first + one.domain.ndim
+            steps = one.grid_moves(shape[first:last], most)
+            if steps is None:
+                return None
+            most -= len(steps)
+            beside = (first, len(shape) - last)
+            parts.append(np.pad(steps, ((0, 0), beside)))
+            first = last
+        return np.concatenate(parts) if most >= 0 else None
 
     def _includes(self, other: PolicyGraph) -> bool | None:
         if isinstance(other, Product) and other._shape == self._shape:

@@ -25,16 +25,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import Policy, from_dict
+from .base import Policy, from_dict, on_one_axis, one_component
 from .graph import Graph, Rows
-from .protocol import (
-    MOST_LISTED,
-    Bandwidth,
-    Change,
-    Components,
-    on_one_axis,
-    one_component,
-)
+from .protocol import MOST_LISTED, Bandwidth, Change, Components
 
 MOST_HELD = 2**25
 """Most edges of a quotient that are held."""

@@ -25,7 +25,7 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import PolicyError, SizeError
+from blowfish_fast.errors import SizeError
 
 ABSENT = -1
 """The number of the node "absent" in edge lists."""
@@ -219,32 +219,9 @@ class PolicyGraph(ABC):
         return self
 
 
-def one_component(*, private: bool) -> Components:
-    """Return the components of a connected graph."""
-    return Components(None, np.array([private]))
-
-
 def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
     """Return the keys ``low * bins + high`` of the pairs of different bins."""
     differ = first != second
     one, two = first[differ], second[differ]
     keys: IntArray = np.minimum(one, two) * np.int64(bins) + np.maximum(one, two)
     return keys
-
-
-def on_one_axis(domain: Domain, name: str) -> None:
-    """Refuse domains of several attributes where cells must be in one order."""
-    if domain.ndim != 1:
-        raise PolicyError(
-            f"{name} asks for one ordered attribute",
-            received=f"a domain of {domain.ndim} attributes",
-            way_out="Use policies.Threshold or Product on several attributes",
-            code="policy_needs_one_attribute",
-            attributes=domain.ndim,
-        )
-
-
-def values_name(domain: Domain) -> str:
-    """Return what to call the values of a domain: the attribute's name, or "values"."""
-    named = [name for name in domain.names if name is not None]
-    return f"{named[0]} values" if domain.ndim == 1 and named else "values"

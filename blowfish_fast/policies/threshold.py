@@ -21,7 +21,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import Policy
+from .base import Policy, one_component, values_name
 from .grid_steps import (
     Ball,
     Metric,
@@ -35,16 +35,7 @@ from .grid_steps import (
     step_edges,
 )
 from .projection import Band, Projection, bins_reached, depends_on_one, labels_along
-from .protocol import (
-    MOST_LISTED,
-    Bandwidth,
-    Change,
-    Components,
-    PolicyGraph,
-    bin_keys,
-    one_component,
-    values_name,
-)
+from .protocol import MOST_LISTED, Bandwidth, Change, Components, PolicyGraph, bin_keys
 
 MOST_STEPS = 2**22
 """Most steps of a ball that are ever listed."""

@@ -8,6 +8,7 @@ import pytest
 from blowfish_fast import Domain, policies
 from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
 from blowfish_fast.policies import CountConstraints
+from blowfish_fast.policies.grid_steps import step_edges
 from tests.reference import policy_graphs as reference
 
 
@@ -17,6 +18,25 @@ def test_one_attribute_moves_along_one_edge():
     # Two line edges over four columns, six pairs over three rows.
     assert policy.edge_count == len(reference.listed(policy)) == 2 * 4 + 6 * 3
     assert policy.max_degree == 2 + 3
+
+
+@pytest.mark.parametrize("slabs", [(1, 1), (2, 3), (5, 1)])
+def test_moves_that_look_alike_from_every_cell_are_steps(slabs):
+    policy = policies.Product(policies.Line(Domain(5)), policies.Full(Domain(4)))
+    rows, columns = np.indices((5, 4))
+    coarse = rows // slabs[0], columns // slabs[1]
+    shape = tuple(int(one.max()) + 1 for one in coarse)
+    labels = np.ravel_multi_index(coarse, shape).reshape(-1)
+    steps = policy.grid_moves(shape, 20)
+    moved = {pair for chunk in step_edges(shape, steps, 100) for pair in pairs(chunk)}
+    assert moved == reference.quotient(reference.edges_of(policy), labels)
+    assert policy.grid_moves(shape, len(steps) - 1) is None
+    blocks = policies.Blocks(Domain(4), [0, 0, 1, 1])
+    assert policies.Product(blocks, blocks).grid_moves((4, 4), 20) is None
+
+
+def pairs(chunk):
+    return [tuple(pair) for pair in chunk.tolist()]
 
 
 def test_distances_add_up():

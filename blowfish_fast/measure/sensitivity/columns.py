@@ -6,7 +6,15 @@ v. Cells with equal columns are merged first, and the policy with them:
     workload   1 1 0 0 0        classes  {0, 1} {2, 3} {4}
                0 0 0 0 2        policy   its quotient on the three classes
 
-Pieces: ``kernels.column_distance`` compares columns, ``Policy.project`` the rest.
+Rectangles on a grid are columns too, on the grid cut along their sides:
+
+    cuts   0   3 4   7          only slabs between the sides of rectangles differ, so
+      0    .-----------.        the grid shrinks to them where the policy keeps its
+      2    |   |=|     |        form; coverage is then counted corner by corner
+      5    .-----------.
+
+Where every cell has the same moves these are tried one after the other, all cells at
+once. Pieces: ``kernels.column_distance`` and ``kernels.rectangle_cover``.
 """
 
 from __future__ import annotations
@@ -17,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
-from blowfish_fast.policies import ABSENT, Full, Policy
-from blowfish_fast.workloads import Fractions, Linear, Pieces, Workload
+from blowfish_fast.policies import ABSENT, Change, Full, Policy
+from blowfish_fast.workloads import Fractions, Linear, Pieces, Rectangles, Workload
 
 MOST_ENTRIES = 2**26
 """Most coefficients of a workload that are listed."""
@@ -32,13 +40,8 @@ MOST_WORK = 2**29
 MOST_EDGES = 2**27
 """Most edges that are compared one by one."""
 
-
-class Part(NamedTuple):
-    """The largest change along some of the edges; an upper bound if not `exact`."""
-
-    value: float
-    exact: bool
-    how: str
+ROUNDS = 16
+"""Steps of the search for two cells that no rectangle holds together."""
 
 
 class Columns(NamedTuple):
@@ -124,14 +127,14 @@ def _entries(form: Fractions | Pieces) -> tuple[FloatArray, tuple[IntArray, IntA
     return np.repeat(values, sizes), (np.repeat(rows, sizes), columns)
 
 
-def longest_column(columns: Columns, cells: IntArray) -> Part:
+def longest_column(columns: Columns, cells: IntArray) -> Change:
     """Return the largest change when a record of some of the cells vanishes."""
     classes = cells if columns.labels is None else columns.labels[cells]
     longest = float(columns.lengths()[classes].max())
-    return Part(columns.rounded_up(longest), True, "the longest column")
+    return Change(columns.rounded_up(longest), True, "the longest column")
 
 
-def column_moves(policy: Policy, columns: Columns) -> Part:
+def column_moves(policy: Policy, columns: Columns) -> Change:
     """Return the largest difference of two columns along an edge between cells."""
     quotient, merged = _on_classes(policy, columns)
     try:
@@ -139,7 +142,7 @@ def column_moves(policy: Policy, columns: Columns) -> Part:
     except SizeError:
         lengths = merged.lengths()
         ceiling = float(np.partition(lengths, -2)[-2:].sum())
-        part = Part(ceiling, False, "the two longest columns together")
+        part = Change(ceiling, False, "the two longest columns together")
     return part._replace(value=merged.rounded_up(part.value))
 
 
@@ -175,7 +178,7 @@ def _chosen(columns: Columns, chosen: IntArray) -> Columns:
     return Columns(None, pointers, columns.rows[entries], columns.values[entries])
 
 
-def _furthest(policy: Policy, columns: Columns) -> Part:
+def _furthest(policy: Policy, columns: Columns) -> Change:
     """Return the largest distance of two columns that the policy joins."""
     lengths = columns.lengths()
     if isinstance(policy, Full):
@@ -185,13 +188,13 @@ def _furthest(policy: Policy, columns: Columns) -> Part:
         seen = kernels.furthest_in_windows(
             *longest_first[1:], lengths[order], far, descending=True, budget=MOST_WORK
         )
-        return _part(seen.found, seen.ceiling, "all pairs of columns")
+        return _compared(seen.found, seen.ceiling, "all pairs of columns")
     band = policy.bandwidth()
     if band is not None and band.all_between:
         seen = kernels.furthest_in_windows(
             *columns[1:], lengths, band.far, budget=MOST_WORK
         )
-        return _part(seen.found, seen.ceiling, "columns within reach of each other")
+        return _compared(seen.found, seen.ceiling, "columns within reach of each other")
     if policy.edge_count > MOST_EDGES:
         raise SizeError(f"{policy.edge_count:,} edges are too many to compare")
     found, left = 0.0, MOST_WORK
@@ -207,11 +210,150 @@ def _furthest(policy: Policy, columns: Columns) -> Part:
         )
         found, left = seen.found, left - seen.work
         if seen.ceiling > found:
-            return _part(found, seen.ceiling, "edge by edge")
-    return Part(found, True, "edge by edge")
+            return _compared(found, seen.ceiling, "edge by edge")
+    return Change(found, True, "edge by edge")
 
 
-def _part(found: float, ceiling: float, how: str) -> Part:
+def _compared(found: float, ceiling: float, how: str) -> Change:
     if ceiling > found:
-        return Part(ceiling, False, f"{how}, as far as they were compared")
-    return Part(found, True, how)
+        return Change(ceiling, False, f"{how}, as far as they were compared")
+    return Change(found, True, how)
+
+
+class Slabs(NamedTuple):
+    """A grid cut along the sides of all rectangles.
+
+    Rectangles hold the slabs `first` to `last` along each axis, both inclusive, the
+    two end slabs by the given parts, those between whole.
+    """
+
+    cuts: list[IntArray]
+    first: IntArray
+    last: IntArray
+    first_part: FloatArray
+    last_part: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Slabs of each axis."""
+        return tuple(cut.size - 1 for cut in self.cuts)
+
+    @property
+    def entries(self) -> int:
+        """Number of coefficients over the cells of the cut grid."""
+        return int((self.last - self.first + 1).prod(axis=1).sum())
+
+    def labels(self) -> IntArray:
+        """Return the cell of the cut grid that holds each cell of the domain."""
+        labels = np.zeros(1, dtype=np.int64)
+        for cut in self.cuts:
+            along = np.repeat(np.arange(cut.size - 1), np.diff(cut))
+            labels = (labels[:, None] * (cut.size - 1) + along).reshape(-1)
+        return labels
+
+    def columns(self) -> Columns:
+        """Return the rectangles by columns of the cut grid."""
+        parts = (self.first_part, self.last_part)
+        columns = kernels.box_columns(self.shape, self.first, self.last, *parts)
+        whole = self.shape == tuple(int(cut[-1]) for cut in self.cuts)
+        return Columns(None if whole else self.labels(), *columns)
+
+
+def cut_grid(workload: Rectangles) -> Slabs:
+    """Cut the grid at the sides of the rectangles, and around cells held in part."""
+    lows, highs = workload.lows, workload.highs
+    outer = (np.floor(lows).astype(np.int64), np.ceil(highs).astype(np.int64))
+    inner = (np.ceil(lows).astype(np.int64), np.floor(highs).astype(np.int64))
+    cuts, first, last = [], np.empty_like(outer[0]), np.empty_like(outer[0])
+    first_part, last_part = np.ones(lows.shape), np.ones(lows.shape)
+    for axis, side in enumerate(workload.domain.shape):
+        places = [sides[:, axis] for sides in (*outer, *inner)]
+        cut = np.unique(np.concatenate([[0, side], *places]))
+        cuts.append(cut)
+        first[:, axis] = np.searchsorted(cut, outer[0][:, axis])
+        last[:, axis] = np.searchsorted(cut, outer[1][:, axis]) - 1
+        for part, slab in ((first_part, first), (last_part, last)):
+            low, high = cut[slab[:, axis]], cut[slab[:, axis] + 1]
+            held = np.minimum(highs[:, axis], high) - np.maximum(lows[:, axis], low)
+            part[:, axis] = held / (high - low)
+    return Slabs(cuts, first, last, first_part, last_part)
+
+
+def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:
+    """Return the largest change when a record of some of the cells vanishes."""
+    how = "the most rectangles over one cell"
+    slabs = cut_grid(workload)
+    if workload.whole_cells:
+        if cells.all():
+            coverage = kernels.box_coverage(slabs.shape, slabs.first, slabs.last + 1)
+            return Change(int(coverage.max()), True, how)
+        coverage = kernels.box_coverage(workload.domain.shape, *_rounded_out(workload))
+        return Change(int(coverage.reshape(-1)[cells].max()), True, how)
+    if slabs.entries <= MOST_ENTRIES:
+        return longest_column(slabs.columns(), np.flatnonzero(cells))
+    coverage = kernels.box_coverage(workload.domain.shape, *_rounded_out(workload))
+    most = int(coverage.reshape(-1)[cells].max())
+    return Change(most, False, f"{how}, parts of a cell counted whole")
+
+
+def rectangle_moves(policy: Policy, workload: Rectangles) -> Change:
+    """Return the largest change when a record moves from cell to cell."""
+    if workload.whole_cells:
+        by_steps = _by_steps(policy, workload)
+        if by_steps is not None:
+            return by_steps
+    slabs = cut_grid(workload)
+    if slabs.entries <= MOST_ENTRIES:
+        part = column_moves(policy, slabs.columns())
+        if part.exact:
+            return part
+    else:
+        part = Change(math.inf, False, "")
+    bound = _two_most_covered(policy, workload, slabs)
+    return bound if bound.value <= part.value else part
+
+
+def _by_steps(policy: Policy, workload: Rectangles) -> Change | None:
+    """Try every move from all cells at once, if all cells have the same moves."""
+    slabs, domain = cut_grid(workload), workload.domain
+    grids = (
+        (slabs.shape, slabs.first, slabs.last + 1),
+        (domain.shape, *_rounded_out(workload)),
+    )
+    for shape, lows, highs in grids:
+        visited = math.prod(shape) * domain.ndim + workload.queries * 2**domain.ndim
+        steps = policy.grid_moves(shape, MOST_WORK // visited)
+        if steps is not None:
+            most = kernels.largest_box_separation(shape, lows, highs, steps)
+            return Change(most, True, "step by step over the grid")
+    return None
+
+
+def _two_most_covered(policy: Policy, workload: Rectangles, slabs: Slabs) -> Change:
+    """Bound by the two most covered cells; exact if a search finds them apart."""
+    shape, lows, highs = slabs.shape, slabs.first, slabs.last + 1
+    coverage = kernels.box_coverage(shape, lows, highs).reshape(-1)
+    two = np.partition(coverage, -2)[-2:] if coverage.size > 1 else coverage
+    bound = min(int(two.sum()), workload.queries)
+    how = "the two most covered cells together"
+    if not (isinstance(policy, Full) and workload.whole_cells):
+        return Change(bound, False, how)
+    best, here = 0, int(coverage.argmax())
+    for _ in range(ROUNDS):
+        place = np.array(np.unravel_index(here, shape))
+        holds = ((lows <= place) & (place < highs)).all(axis=1)
+        shared = kernels.box_coverage(shape, lows[holds], highs[holds]).reshape(-1)
+        apart = coverage + coverage[here] - 2 * shared
+        here = int(apart.argmax())
+        if apart[here] <= best:
+            break
+        best = int(apart[here])
+    return Change(bound, best == bound, how)
+
+
+def _rounded_out(workload: Rectangles) -> tuple[IntArray, IntArray]:
+    """Return corners in whole cells, outside those given."""
+    return (
+        np.floor(workload.lows).astype(np.int64),
+        np.ceil(workload.highs).astype(np.int64),
+    )

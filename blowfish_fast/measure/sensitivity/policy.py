@@ -1,17 +1,19 @@
-"""Policy meets workload: how much one record, moved along one edge, changes answers.
+"""Policy-specific sensitivity: the largest change of answers along one policy edge.
 
-The sensitivity is the largest sum of absolute changes over all answers, over all
+It is the largest sum of absolute changes over all answers, over all
 edges of the policy graph. It is exact, or says that it is an upper bound; it is never
 below the truth. The cheapest rule that applies is used:
 
     closed form       cells, totals, prefixes, all ranges, marginals, sums
-    sweep             listed ranges along a line       line_sensitivity
-    step by step      rectangles on a grid             rectangle_sensitivity
-    edge by edge      any sparse queries               column_sensitivity
+    sweep             listed ranges along a line
+    step by step      rectangles on a grid             columns
+    edge by edge      any sparse queries               columns
 
-Policies and workloads meet only here and in these files. Queries that cannot tell
-some cells apart are first laid over bins of such cells, together with the policy: that
-keeps the sensitivity (``docs/proofs/sensitivity.md``).
+    u     v         [==)  [======)       two of the three ranges hold exactly one
+    |-----|---------------------->       of u and v
+
+Queries that cannot tell some cells apart are first laid over bins of such cells,
+together with the policy: that keeps the sensitivity (``docs/proofs/sensitivity.md``).
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.errors import DomainError, PolicyError, WorkloadError
-from blowfish_fast.policies import Policy
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import DomainError, PolicyError, SizeError, WorkloadError
+from blowfish_fast.policies import ABSENT, Blocks, Change, Graph, Line, Policy
 from blowfish_fast.workloads import (
     AllRanges,
     Identity,
@@ -39,9 +42,15 @@ from blowfish_fast.workloads import (
     Workload,
 )
 
-from .columns import Part, column_moves, longest_column, workload_columns
-from .line import all_range_moves, range_moves
-from .rectangles import rectangle_moves, rectangles_over
+from .columns import (
+    MOST_EDGES,
+    MOST_ENTRIES,
+    column_moves,
+    longest_column,
+    rectangle_moves,
+    rectangles_over,
+    workload_columns,
+)
 
 
 class Sensitivity(float):
@@ -112,87 +121,16 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
             how=f"{policy.group_size} times the sensitivity without constraints",
         )
     _check(policy, workload)
-    parts = [Part(0, True, "no edge of the policy changes an answer")]
+    parts = [Change(0, True, "no edge of the policy changes an answer")]
     if workload.queries and policy.has_bottom:
         parts.append(_absent(policy, workload))
     if workload.queries and policy.has_moves:
         parts.append(_moves(policy, workload))
-    return _largest(parts)
+    return largest_of(parts)
 
 
-def record_sum_sensitivity(
-    policy: Policy, weights: Any, *, values: Any = None
-) -> Sensitivity:
-    """Return the sensitivity of a sum of records, each with a public weight.
-
-    For the sum of ``weights[i] * t[i]`` over records with values t[i]: the largest
-    absolute weight times the longest edge in value units.
-
-    Parameters
-    ----------
-    policy : Policy
-        What must stay indistinguishable.
-    weights : array_like
-        One finite, public weight per record (or any set of numbers that holds them
-        all). Only the largest absolute value matters.
-    values : array_like, optional
-        The value of a record in each cell. By default a record may lie anywhere in
-        its cell, between the edges of a single attribute, or has the cell's number
-        where the attribute has no edges.
-
-    Examples
-    --------
-    >>> from blowfish_fast import Domain, policies
-    >>> ages = Domain.from_edges(range(0, 101, 5))
-    >>> float(record_sum_sensitivity(policies.Full(ages), [0.5, -2.0]))
-    200.0
-    """
-    _check_policy(policy)
-    heaviest = _heaviest(weights)
-    domain = policy.domain
-    if values is None and domain.ndim != 1:
-        raise WorkloadError(
-            f"on {domain.ndim} attributes give the value of each cell that is summed: "
-            "values=..."
-        )
-    extras = domain.attributes[0].extras if values is None else ()
-    if extras:
-        raise WorkloadError(
-            f"records in the cells {list(extras)} have no value on the axis; say what "
-            "each cell counts as in the sum: values=..."
-        )
-    edges = domain.attributes[0].edges
-    if values is not None or edges is None:
-        given = np.arange(domain.size) if values is None else values
-        longest = sensitivity(policy, Sum(domain, given))
-    else:
-        longest = _largest(_anywhere_in_cells(policy, np.array(edges)))
-    value = Fraction(heaviest) * Fraction(float(longest))
-    return _largest([Part(_float_above(value), longest.exact, longest.how)])
-
-
-def _anywhere_in_cells(policy: Policy, edges: FloatArray) -> list[Part]:
-    """Return the longest moves when a record may lie anywhere in its cell."""
-    parts = [Part(0, True, "no edge of the policy changes the sum")]
-    size = np.maximum(np.abs(edges[1:]), np.abs(edges[:-1]))[policy.bottom_cells()]
-    if size.size:
-        parts.append(Part(float(size.max()), True, "the largest value that may vanish"))
-    if policy.has_moves:
-        band = policy.bandwidth()
-        if band is None:
-            span, exact = edges[-1] - edges[0], False
-        else:
-            joined = band.far > np.arange(band.far.size)
-            span = (edges[1:][band.far] - edges[:-1])[joined].max()
-            exact = True
-        above = math.nextafter(float(span), math.inf)
-        whole = bool((np.floor(edges) == edges).all()) and abs(span) < 2.0**53
-        how = "the longest edge, from the low end of a cell to the high end of another"
-        parts.append(Part(float(span) if whole else above, exact, how))
-    return parts
-
-
-def _check_policy(policy: Policy) -> None:
+def check_policy(policy: Policy) -> None:
+    """Refuse what is no policy, and constraints, under which records move together."""
     if not isinstance(policy, Policy):
         raise PolicyError(
             "state the policy first, such as policies.Full(domain); received "
@@ -206,7 +144,7 @@ def _check_policy(policy: Policy) -> None:
 
 
 def _check(policy: Policy, workload: Workload) -> None:
-    _check_policy(policy)
+    check_policy(policy)
     if not isinstance(workload, Workload):
         raise WorkloadError(
             "state the workload second, such as workloads.Identity(domain); received "
@@ -219,49 +157,37 @@ def _check(policy: Policy, workload: Workload) -> None:
         )
 
 
-def _heaviest(weights: Any) -> float:
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise WorkloadError("weights must be numbers, one per record") from None
-    if array.size == 0 or not np.isfinite(array).all():
-        raise WorkloadError(
-            "weights must be finite numbers, one per record; received "
-            f"{array.size} of them"
-        )
-    return float(np.abs(array).max())
-
-
-def _float_above(value: int | float | Fraction) -> float:
+def round_up(value: int | float | Fraction) -> float:
     """Return the least float that is not below `value`."""
     number = float(value)
     return number if Fraction(number) >= value else math.nextafter(number, math.inf)
 
 
-def _largest(parts: Iterable[Part]) -> Sensitivity:
+def largest_of(parts: Iterable[Change]) -> Sensitivity:
+    """Return the largest change of all kinds of edges."""
     # Among equals an exact part wins: an edge reaches the value.
     best = max(parts, key=lambda part: (part.value, part.exact))
-    return Sensitivity(_float_above(best.value), exact=best.exact, how=best.how)
+    return Sensitivity(round_up(best.value), exact=best.exact, how=best.how)
 
 
-def _absent(policy: Policy, workload: Workload) -> Part:
+def _absent(policy: Policy, workload: Workload) -> Change:
     """Return the largest change when a record appears or vanishes."""
     marked = policy.bottom_cells()
     cells, count = np.flatnonzero(marked), workload.domain.size
     if isinstance(workload, Identity | Total | Marginals):
-        return Part(1, True, "closed form: a record counts in one answer")
+        return Change(1, True, "closed form: a record counts in one answer")
     if isinstance(workload, Prefixes):
         how = "closed form: prefixes that hold a cell"
-        return Part(count - int(cells[0]), True, how)
+        return Change(count - int(cells[0]), True, how)
     if isinstance(workload, AllRanges):
         ways = [(cell + 1) * (count - cell) for cell in _central(cells, count)]
-        return Part(max(ways), True, "closed form: ranges that hold a cell")
+        return Change(max(ways), True, "closed form: ranges that hold a cell")
     if isinstance(workload, Sum):
         value = float(np.abs(workload.weights[cells]).max())
-        return Part(value, True, "the largest absolute weight")
+        return Change(value, True, "the largest absolute weight")
     if isinstance(workload, Ranges):
         coverage = kernels.range_coverage(workload.starts, workload.ends, count)
-        return Part(int(coverage[cells].max()), True, "the most ranges over one cell")
+        return Change(int(coverage[cells].max()), True, "the most ranges over one cell")
     if isinstance(workload, Rectangles):
         return rectangles_over(workload, marked)
     return longest_column(workload_columns(workload), cells)
@@ -273,29 +199,145 @@ def _central(cells: IntArray, count: int) -> list[int]:
     return [int(cell) for cell in cells[max(0, place - 1) : place + 1]]
 
 
-def _moves(policy: Policy, workload: Workload) -> Part:
+def _moves(policy: Policy, workload: Workload) -> Change:
     """Return the largest change when a record moves from cell to cell."""
     if isinstance(workload, Identity):
-        return Part(2, True, "closed form: a move changes two cells")
+        return Change(2, True, "closed form: a move changes two cells")
     if isinstance(workload, Total):
-        return Part(0, True, "closed form: a move keeps the total")
+        return Change(0, True, "closed form: a move keeps the total")
     if isinstance(workload, Marginals):
         changed = policy.project(workload.labels).has_moves
-        return Part(2 * changed, True, "closed form: whether a move changes the entry")
+        return Change(
+            2 * changed, True, "closed form: whether a move changes the entry"
+        )
     if isinstance(workload, Sum):
-        change = policy.largest_change(workload.weights[None])
+        value, exact, _ = policy.largest_change(workload.weights[None])
         whole = bool((np.floor(workload.weights) == workload.weights).all())
-        value = change.value
         if not (whole and value < 2.0**53) and value > 0:
             value = math.nextafter(value, math.inf)
-        return Part(value, change.exact, "the largest change of weight along an edge")
+        return Change(value, exact, "the largest change of weight along an edge")
     if isinstance(workload, Prefixes):
         how = "closed form: the longest edge, in cells"
-        return Part(policy.longest_edge(), True, how)
+        return Change(policy.longest_edge(), True, how)
     if isinstance(workload, AllRanges):
         return all_range_moves(policy, workload.domain.size)
     if isinstance(workload, Ranges):
         return range_moves(policy, workload.starts, workload.ends)
     if isinstance(workload, Rectangles):
+        if workload.whole_cells and workload.domain.ndim == 1:
+            lows, highs = (side[:, 0] for side in (workload.lows, workload.highs))
+            return range_moves(policy, lows.astype(np.int64), highs.astype(np.int64))
         return rectangle_moves(policy, workload)
     return column_moves(policy, workload_columns(workload))
+
+
+def all_range_moves(policy: Policy, cells: int) -> Change:
+    """Return the most ranges, of all, that hold exactly one of two joined cells.
+
+    Cells d apart are separated by d (cells + 1 - d) ranges: more and more up to half
+    the line, then fewer again.
+    """
+    longest, half = policy.longest_edge(), (cells + 1) // 2
+    how = "closed form: ranges that hold one of two cells"
+    band = policy.bandwidth() if longest > half else None
+    if longest <= half or (band is not None and band.all_between):
+        length = min(longest, half)
+        return Change(length * (cells + 1 - length), True, how)
+    if isinstance(policy, Blocks):
+        lengths = _near_half(policy, half)
+        return Change(int((lengths * (cells + 1 - lengths)).max()), True, how)
+    try:
+        if policy.edge_count <= MOST_EDGES:
+            best = 0
+            for chunk in policy.edges():
+                lengths = np.abs(np.diff(chunk[(chunk != ABSENT).all(axis=1)]))
+                ways = lengths * (cells + 1 - lengths)
+                best = max(best, int(ways.max(initial=0)))
+            return Change(best, True, "edge by edge")
+    except SizeError:
+        pass
+    return Change(half * (cells + 1 - half), False, "as if all lengths were joined")
+
+
+def _near_half(policy: Blocks, half: int) -> IntArray:
+    """Return edge lengths among which is the one nearest to half the line.
+
+    For each cell, the two cells of its block around the point half a line further.
+    """
+    cells = policy.labels.size
+    # Block after block, each on a stretch of its own, so one search serves all.
+    places = np.arange(cells) + policy.labels * np.int64(3 * cells)
+    places.sort()
+    after = np.searchsorted(places, places + half)
+    around = np.stack([np.maximum(after - 1, 0), np.minimum(after, cells - 1)])
+    lengths = np.abs(places[around] - places)
+    inside = lengths < cells
+    nearest: IntArray = lengths[inside]
+    return nearest
+
+
+def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
+    """Return the most listed ranges that hold exactly one of two joined cells."""
+    cells = policy.domain.size
+    if isinstance(policy, Line):
+        bounds = np.bincount(starts, minlength=cells + 1)
+        bounds += np.bincount(ends, minlength=cells + 1)
+        most = int(bounds[1:cells].max(initial=0))
+        return Change(most, True, "the most range ends between two adjacent cells")
+    band = policy.bandwidth()
+    if band is not None and band.all_between:
+        return _swept(policy, starts, ends)
+    if isinstance(policy, Blocks) and starts.size * policy.sizes.size <= MOST_ENTRIES:
+        return _swept_by_block(policy, starts, ends)
+    return _by_edges(policy, starts, ends)
+
+
+def _swept(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
+    cells = policy.domain.size
+    bound = np.zeros(cells + 1, dtype=np.bool_)
+    bound[[0, cells]] = True
+    bound[starts] = True
+    bound[ends] = True
+    number = np.cumsum(bound) - 1
+    stretches = Buckets(np.flatnonzero(bound))
+    band = policy.project(stretches).bandwidth()
+    assert band is not None, "contiguous bins of a line form a line"
+    assert band.all_between, "contiguous bins of a line form a line"
+    most = kernels.largest_separation(number[starts], number[ends], band.far)
+    return Change(most, True, "sweep over the ranges")
+
+
+def _swept_by_block(policy: Blocks, starts: IntArray, ends: IntArray) -> Change:
+    """Sweep along the cells block after block: in each, a range is a range again."""
+    cells, blocks = policy.domain.size, policy.sizes.size
+    order = policy.order
+    places = np.arange(cells)[order] + policy.labels[order] * np.int64(cells + 1)
+    shift = np.arange(blocks) * np.int64(cells + 1)
+    first = np.searchsorted(places, (starts[:, None] + shift).reshape(-1))
+    last = np.searchsorted(places, (ends[:, None] + shift).reshape(-1))
+    size = np.broadcast_to(policy.sizes, (starts.size, blocks)).reshape(-1)
+    # Ranges that hold none or all of a block tell no two of its cells apart.
+    split = (first < last) & (last - first < size)
+    band = policy.bandwidth(order)
+    assert band is not None, "blocks reach their last cell along any order"
+    most = kernels.largest_separation(first[split], last[split], band.far)
+    return Change(most, True, "sweep over the ranges, block by block")
+
+
+def _by_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
+    cells = policy.domain.size
+    try:
+        if policy.edge_count > MOST_EDGES // 8:
+            raise SizeError(f"{policy.edge_count:,} edges are too many to list")
+        if isinstance(policy, Graph):
+            graph = policy
+        else:
+            graph = Graph(policy.domain, np.concatenate(list(policy.edges())))
+        most = kernels.largest_edge_separation(*graph.rows, starts, ends, cells)
+        return Change(most, True, "edge by edge")
+    except SizeError:
+        coverage = kernels.range_coverage(starts, ends, cells)
+        most = int(np.partition(coverage, -2)[-2:].sum())
+        return Change(
+            min(most, starts.size), False, "the two most covered cells together"
+        )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import tracemalloc
 from fractions import Fraction
@@ -11,15 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast import Domain, policies, workloads
-from blowfish_fast.errors import DomainError, InputError, PolicyError, WorkloadError
-from blowfish_fast.measure.sensitivity.policy import (
-    Sensitivity,
-    record_sum_sensitivity,
-    sensitivity,
-)
+from blowfish_fast.errors import DomainError, PolicyError, WorkloadError
+from blowfish_fast.measure.sensitivity import policy as policy_sensitivity
+from blowfish_fast.measure.sensitivity.policy import Sensitivity, sensitivity
 from tests.reference import policy_examples as examples
 from tests.reference import policy_graphs
 from tests.reference import policy_sensitivity as reference
+from tests.reference import range_sensitivity as ranges_reference
 
 
 def agrees(found: Sensitivity, expected: Fraction) -> bool:
@@ -156,50 +155,6 @@ def test_closed_forms_allocate_nothing_on_a_million_cells():
     assert peak < 2**21
 
 
-@settings(max_examples=100)
-@given(examples.on_a_line() | examples.by_value(), st.data())
-def test_weighted_sums_over_records(policy, data):
-    weights = data.draw(
-        st.lists(st.sampled_from([-3.0, 0.5, 2.0]), min_size=1, max_size=4)
-    )
-    edges = policy.domain.attributes[0].edges
-    if edges is None:
-        low = high = np.arange(policy.domain.size, dtype=float)
-    else:
-        low, high = np.array(edges[:-1]), np.array(edges[1:])
-    found = record_sum_sensitivity(policy, weights)
-    graph = policy_graphs.edges_of(policy)
-    expected = reference.record_sum(graph, low, high, max(map(abs, weights)))
-    assert found >= expected
-    assert found == pytest.approx(expected, rel=1e-12)
-    given_values = record_sum_sensitivity(policy, weights, values=low**2)
-    chosen = reference.sensitivity(graph, [[Fraction(one**2) for one in low.tolist()]])
-    assert given_values == pytest.approx(float(chosen) * max(map(abs, weights)))
-
-
-def test_record_sums_use_absolute_weights():
-    line = Domain(101)
-    assert record_sum_sensitivity(policies.Full(line), [-2.0, 1.0]) == 200
-    assert record_sum_sensitivity(policies.Threshold(line, 10), [-2.0, 1.0]) == 20
-    assert record_sum_sensitivity(policies.AddRemove(line), [-2.0, 1.0]) == 200
-    ages = Domain.from_edges(range(0, 101, 10))
-    # From the low end of one cell to the high end of the next.
-    assert record_sum_sensitivity(policies.Line(ages), [1.0]) == 20
-    assert record_sum_sensitivity(policies.Full(ages), [1.0]) == 100
-    assert record_sum_sensitivity(policies.Line(ages), [0.0]) == 0
-
-
-def test_record_sums_refuse_what_they_cannot_weigh():
-    line = policies.Full(Domain(4))
-    for weights in ([], [np.nan], [np.inf], "heavy"):
-        with pytest.raises(WorkloadError, match="weights"):
-            record_sum_sensitivity(line, weights)
-    grid = policies.Full(Domain((2, 2)))
-    with pytest.raises(WorkloadError, match=r"values=\.\.\."):
-        record_sum_sensitivity(grid, [1.0])
-    assert record_sum_sensitivity(grid, [2.0], values=[[0, 1], [5, 2]]) == 10
-
-
 def test_policy_and_workload_must_share_a_domain():
     with pytest.raises(DomainError, match="share one domain"):
         sensitivity(policies.Full(Domain(4)), workloads.Identity(Domain(5)))
@@ -211,8 +166,6 @@ def test_arguments_must_be_a_policy_and_a_workload():
         sensitivity(workloads.Identity(line), policies.Full(line))
     with pytest.raises(WorkloadError, match="workload second"):
         sensitivity(policies.Full(line), np.eye(4))
-    with pytest.raises(PolicyError, match="policy first"):
-        record_sum_sensitivity(line, [1.0])
 
 
 def test_constraints_are_never_ignored():
@@ -224,8 +177,6 @@ def test_constraints_are_never_ignored():
     bound = sensitivity(known, workloads.Identity(line))
     assert bound == 4
     assert not bound.exact
-    with pytest.raises(InputError, match="under constraints"):
-        record_sum_sensitivity(known, [1.0])
 
 
 def test_a_sensitivity_is_a_number_that_tells_how_it_was_found():
@@ -273,8 +224,77 @@ def test_workloads_of_other_kinds_are_read_through_their_form():
     assert sensitivity(even, Gaps(line)) == 0
 
 
-def test_record_sums_ask_what_a_missing_value_counts_as():
-    ages = Domain.from_edges([0, 10, 20, 30], name="age").with_extra_cells(missing=True)
-    with pytest.raises(WorkloadError, match="have no value on the axis"):
-        record_sum_sensitivity(policies.Full(ages), [1.0])
-    assert record_sum_sensitivity(policies.Full(ages), [1.0], values=[5, 15, 25, 0])
+@settings(max_examples=200)
+@given(examples.on_a_line() | examples.by_value(), st.integers(0, 2**32 - 1))
+def test_p6_the_sweep_equals_brute_force(policy, seed):
+    ranges = workloads.Ranges.random(policy.domain, 12, rng=seed)
+    moves = [pair for pair in policy_graphs.edges_of(policy) if pair[1] != -1]
+    part = policy_sensitivity.range_moves(policy, ranges.starts, ranges.ends)
+    expected = ranges_reference.largest_separation(ranges.starts, ranges.ends, moves)
+    assert part.exact
+    assert part.value == expected
+
+
+@pytest.mark.parametrize("theta", [1, 2, 5, 20, 79])
+def test_p6_the_sweep_equals_brute_force_on_a_longer_line(theta):
+    line = Domain(80)
+    ranges = workloads.Ranges.random(line, 100, rng=theta)
+    policy = policies.Threshold(line, theta)
+    pairs = [
+        pair
+        for pair in itertools.combinations(range(80), 2)
+        if pair[1] - pair[0] <= theta
+    ]
+    expected = ranges_reference.largest_separation(ranges.starts, ranges.ends, pairs)
+    assert sensitivity(policy, ranges) == expected
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 14).flatmap(examples.block_labels))
+def test_scattered_blocks_find_the_length_nearest_to_half(labels):
+    cells = len(labels)
+    policy = policies.Blocks(Domain(cells), labels)
+    if not policy.has_moves:
+        return
+    lengths = [v - u for u, v in policy_graphs.edges_of(policy)]
+    expected = max(length * (cells + 1 - length) for length in lengths)
+    part = policy_sensitivity.all_range_moves(policy, cells)
+    assert part.exact
+    assert part.value == expected
+
+
+def test_a_budget_too_small_gives_a_bound_that_says_so(monkeypatch):
+    line = Domain(12)
+    ranges = workloads.Ranges.random(line, 9, rng=3)
+    scattered = policies.Blocks(line, np.arange(12) % 3)
+    ring = policies.Graph(line, [[i, (i + 5) % 12] for i in range(12)])
+    exact = [
+        (policy, workload, sensitivity(policy, workload))
+        for policy in (scattered, ring)
+        for workload in (ranges, workloads.AllRanges(line))
+    ]
+    monkeypatch.setattr(policy_sensitivity, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(policy_sensitivity, "MOST_EDGES", 0)
+    bounds = [sensitivity(policy, workload) for policy, workload, _ in exact]
+    assert all(bound >= one for bound, (*_, one) in zip(bounds, exact, strict=True))
+    assert not all(bound.exact for bound in bounds)
+    for bound, (*_, one) in zip(bounds, exact, strict=True):
+        if bound.exact:
+            assert bound == one
+        else:
+            assert "upper bound" in repr(bound)
+
+
+def test_many_ranges_over_many_cells_agree_with_the_difference_of_prefixes():
+    # Under the line policy only range ends between two cells count.
+    line = Domain(2**14)
+    ranges = workloads.Ranges.random(line, 3000, rng=1)
+    ends = np.bincount(
+        np.concatenate([ranges.starts, ranges.ends]), minlength=2**14 + 1
+    )
+    expected = ends[1:-1].max()
+    assert sensitivity(policies.Line(line), ranges) == expected
+    assert sensitivity(policies.Threshold(line, 1), ranges) == expected
+    step = np.arange(2**14 - 1)
+    path = policies.Graph(line, np.stack([step, step + 1], axis=1))
+    assert sensitivity(path, ranges) == expected
