@@ -1,0 +1,434 @@
+"""Exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v), v any rational.
+
+Serves every noisy count that is paid in rho. A ziggurat over the integers: one random
+word a draw, and in most draws nothing else,
+
+    word   [ 55 bits of u | sign | 8 bits: strip i ]      k = floor(s x_i u + 1/2)
+
+with s a double above sqrt(v). Points surely under the curve are settled at a first look
+by additions and products alone; the others are looked at again with more words, and
+what floating point leaves open there is decided in fractions. So each draw is the exact
+function of the words, on any machine. Below variance 16 a shared law has few values,
+and a table of 64-bit thresholds is faster.
+
+    variance < 16, shared    count the thresholds P(|Z| >= k) above U
+    else                     first look --> second looks, round by round --> fractions
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .gaussian_strips import (
+    BORDER,
+    ENDS,
+    HEIGHTS,
+    RATE,
+    _context,
+    _decimal,
+    exponential_bounds,
+    resolve_point,
+)
+from .threshold_resolver import POSITION_LIMIT, RESOLVER_BASE, RESOLVER_BITS, WordSource
+
+CHUNK = 1 << 15
+"""Draws that share their second looks; threads begin at multiples of it."""
+
+LARGEST_VARIANCE = 1 << 90
+FEW_VALUES = 16
+"""Below this variance a shared law is drawn by its thresholds."""
+
+# Second looks of chunk c, round n, read from LOOKS + c 2^47 + n 2^17 on; fractions read
+# from FRACTIONS on. First words lie below 2^74, the thresholds' resolver below 2^91.
+_LOOKS = 1 << 92
+_FRACTIONS = 1 << 100
+_CHUNK_BITS, _ROUND_BITS = 47, 17
+
+_X = np.array([float(end) for end in ENDS])
+_F = np.array([float(height) for height in HEIGHTS])
+_RATE = float(RATE)
+
+
+def _quick_limits() -> FloatArray:
+    """Return -2 ln f_(i+1), rounded down by more than all errors of the first look."""
+    context = _context(40)
+    limits = [
+        -2.0 * float(context.ln(_decimal(min(height, Fraction(1)), context)))
+        for height in HEIGHTS[1:]
+    ]
+    return np.array(limits) * (1.0 - 1e-13) - 1e-13
+
+
+_QUICK = _quick_limits()
+
+
+@kernel
+def _first_look(
+    words: WordArray, laws: FloatArray, out: IntArray, left: IntArray
+) -> int:
+    """Propose a draw for each word; list those that are not settled.
+
+    Parameters
+    ----------
+    words : (n,) uint64
+    laws : (3, n) or (3, 1) float64
+        Stretch s, 1 / v and 1 / (4 (s^2 - v)) of each draw, or of all.
+    out, left : (n,) int64
+        Draws, and the indices of those that need a second look.
+    """
+    found = 0
+    shared = laws.shape[1] == 1
+    stretch, inverse, slack = laws[0, 0], laws[1, 0], laws[2, 0]
+    for j in range(words.size):
+        if not shared:
+            stretch, inverse, slack = laws[0, j], laws[1, j], laws[2, j]
+        word = words[j]
+        strip = np.int64(word & np.uint64(255))
+        uniform = np.float64(np.int64(word >> np.uint64(9))) + 0.5
+        reach = _X[strip] * stretch
+        place = uniform * reach * 2.0**-55 + 0.5
+        size = np.int64(place)
+        whole = np.float64(size)
+        part = place - whole
+        error = reach * 2.0**-55 + place * 2.0**-50
+        sure = (part > error) & (part < 1.0 - error)
+        kept = whole * whole * inverse + slack < _QUICK[strip]
+        negative = np.int64((word >> np.uint64(8)) & np.uint64(1))
+        out[j] = (size ^ -negative) + negative
+        left[found] = j
+        found += np.int64(not (sure & kept & (strip != 0)))
+    return found
+
+
+@kernel
+def _second_look(
+    todo: IntArray, words: WordArray, laws: FloatArray, out: IntArray, lists: IntArray
+) -> tuple[int, int]:
+    """Settle the listed draws with two words more; count rejected and open ones.
+
+    Parameters
+    ----------
+    todo : (t,) int64
+        Indices of the draws.
+    words : (t, 3) uint64
+        First word, height, and abscissa in the tail.
+    laws, out
+        As for `_first_look`.
+    lists : (2, n) int64
+        Filled with the draws that are rejected, and the places in `todo` of those
+        that stay open.
+    """
+    rejected, opened = 0, 0
+    for t in range(todo.size):
+        j = todo[t]
+        law = 0 if laws.shape[1] == 1 else j
+        stretch = laws[0, law]
+        word = words[t, 0]
+        strip = np.int64(word & np.uint64(255))
+        uniform = np.float64(np.int64(word >> np.uint64(9))) + 0.5
+        x = uniform * _X[strip] * 2.0**-55
+        upward = (np.float64(words[t, 1] >> np.uint64(11)) + 0.5) * 2.0**-53
+        low, high = _F[strip], _F[strip + 1]
+        error = stretch * _X[strip] * 2.0**-54
+        blur = 2.0**-52 * high
+        if strip == 0:
+            beyond = (np.float64(words[t, 2] >> np.uint64(11)) + 0.5) * 2.0**-53
+            if abs(x - BORDER) < 1e-13 or (x > BORDER and beyond < 2.0**-20):
+                lists[1, opened] = t
+                opened += 1
+                continue
+            if x > BORDER:
+                far = -math.log(beyond)
+                x = BORDER + far / _RATE
+                error = stretch * (2.0**-52 / beyond + 1e-14 * (1.0 + far))
+                # The height of the tail inherits the rounding of its abscissa.
+                low, high = 0.0, _F[1] * beyond
+                blur = 2.0**-51 * high + _F[1] * 2.0**-53
+        place = stretch * x + 0.5
+        error += place * 2.0**-49
+        size = np.int64(place)
+        whole = np.float64(size)
+        part = place - whole
+        height = low + upward * (high - low)
+        goal = math.exp(-0.5 * (whole * whole * laws[1, law] + laws[2, law]))
+        gap = 1e-12 * (height + goal) + blur
+        if not (error < part < 1.0 - error) or abs(height - goal) <= gap:
+            lists[1, opened] = t
+            opened += 1
+        elif height < goal:
+            negative = np.int64((word >> np.uint64(8)) & np.uint64(1))
+            out[j] = (size ^ -negative) + negative
+        else:
+            lists[0, rejected] = j
+            rejected += 1
+    return rejected, opened
+
+
+@kernel
+def _count_thresholds(
+    words: WordArray, limits: WordArray, guide: IntArray, out: IntArray, left: IntArray
+) -> int:
+    """Return draws by inversion: how many thresholds lie above the word's uniform.
+
+    `limits` falls, its last entry is 0; ``guide[top byte]`` is where to begin.
+    """
+    found = 0
+    for j in range(words.size):
+        uniform = words[j] >> np.uint64(1)
+        size = guide[np.int64(words[j] >> np.uint64(56))]
+        while uniform < limits[size]:
+            size += 1
+        if uniform == limits[size]:
+            left[found] = j
+            found += 1
+        negative = np.int64(words[j] & np.uint64(1))
+        out[j] = (size ^ -negative) + negative
+    return found
+
+
+def gaussian(
+    words: WordSource,
+    start: int,
+    numerators: int | IntArray,
+    denominators: int | IntArray,
+    size: int | None = None,
+    out: IntArray | None = None,
+) -> IntArray:
+    """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v).
+
+    Parameters
+    ----------
+    words
+        ``words(position, count)`` gives `count` random words, uint64.
+    start
+        Place of the first word, a multiple of 2^15; draw i takes the word at
+        ``start + i``, and words far beyond 2^74 where one is not enough.
+    numerators, denominators : int or (n,) int64
+        v = numerator / denominator: shared, or one for each draw. A shared one may be
+        any Python integer.
+    size
+        Number of draws; needed only if neither v nor `out` tells.
+    out : (n,) int64, optional
+        Where to put the draws.
+
+    Returns
+    -------
+    (n,) int64
+        Each draw is an exact function of the words, the same on every machine.
+
+    Examples
+    --------
+    >>> words = lambda position, count: np.full(count, 1 << 60, dtype=np.uint64)
+    >>> gaussian(words, 0, 100, 1, size=3)
+    array([3, 3, 3])
+    >>> words = lambda position, count: np.full(count, 0xEFFFFFFFFFFFFF7F, np.uint64)
+    >>> gaussian(words, 0, np.array([10**4, 10**6]), 1)
+    array([ -145, -1446])
+    """
+    if out is None:
+        own = max(np.size(numerators), np.size(denominators))
+        out = np.empty(own if size is None else size, dtype=np.int64)
+    _check(out, size, start)
+    if out.size == 0:
+        return out
+    law = _Law(numerators, denominators, out.size)
+    if law.shared and law.variance(0) < FEW_VALUES:
+        _fill_by_thresholds(words, start, law.variance(0), out)
+        return out
+    for first in range(0, out.size, CHUNK):
+        part = out[first : first + CHUNK]
+        _fill_chunk(words, start + first, law, first, part)
+    return out
+
+
+class _Law:
+    """Variances of all draws: as fractions on demand, as doubles for the kernels."""
+
+    def __init__(
+        self, numerators: int | IntArray, denominators: int | IntArray, size: int
+    ) -> None:
+        self.shared = np.ndim(numerators) == 0 and np.ndim(denominators) == 0
+        self._above, self._below = numerators, denominators
+        for given in (numerators, denominators):
+            if np.ndim(given) and (
+                np.asarray(given).dtype.kind not in "iu" or np.shape(given) != (size,)
+            ):
+                raise InputError(
+                    f"{size} variances need integers, one or {size} of them; received "
+                    f"{np.asarray(given).dtype} of shape {np.shape(given)}"
+                )
+        least = [int(np.min(given)) for given in (numerators, denominators)]
+        most = [int(np.max(given)) for given in (numerators, denominators)]
+        if min(least) <= 0:
+            raise InputError(
+                "a variance must be a ratio of positive integers; "
+                f"received {least[0]} / {least[1]} among them"
+            )
+        if most[0] > LARGEST_VARIANCE * least[1]:
+            raise InputError(
+                "a variance must be at most 2^90, so that draws fit 64 bits; "
+                f"received {most[0]} / {least[1]} among them"
+            )
+
+    def variance(self, draw: int) -> Fraction:
+        above, below = (
+            int(given) if np.ndim(given) == 0 else int(given[draw])  # type: ignore[index]
+            for given in (self._above, self._below)
+        )
+        return Fraction(above, below)
+
+    def doubles(self, first: int, count: int) -> FloatArray:
+        """Return stretch, 1 / v and 1 / (4 (s^2 - v)) of draws, one or all.
+
+        The stretch makes second looks rare at every v; any s with s^2 > v would keep
+        the law exact.
+        """
+        ends = [
+            np.array([float(given)])  # type: ignore[arg-type]
+            if np.ndim(given) == 0
+            else np.asarray(given)[first : first + count].astype(np.float64)
+            for given in (self._above, self._below)
+        ]
+        variance = ends[0] / ends[1]
+        excess = (1.0 + np.sqrt(1.0 + 16.0 * variance)) / 8.0
+        stretch = np.sqrt(variance + excess)
+        slack = 0.25 / (stretch * stretch - variance)
+        return np.stack([stretch, 1.0 / variance, slack])
+
+
+def _fill_chunk(
+    words: WordSource, position: int, law: _Law, first: int, out: IntArray
+) -> None:
+    """Draw one chunk: a first look, then second looks until all draws are settled."""
+    laws = law.doubles(first, out.size)
+    left = np.empty(out.size, dtype=np.int64)
+    drawn = words(position, out.size)
+    todo = left[: _first_look(drawn, laws, out, left)].copy()
+    lists = np.empty((2, out.size), dtype=np.int64)
+    chunk = (position // CHUNK) << _CHUNK_BITS
+    turn = 0
+    while todo.size:
+        place = chunk + (turn << _ROUND_BITS)
+        fresh = words(_LOOKS + place, 3 * todo.size).reshape(-1, 3)
+        if turn == 0:
+            fresh = fresh.copy()
+            fresh[:, 0] = drawn[todo]
+        rejected, opened = _second_look(todo, fresh, laws, out, lists)
+        again = lists[0, :rejected].tolist()
+        for t in lists[1, :opened].tolist():
+            draw = int(todo[t])
+            point = resolve_point(
+                (int(fresh[t, 0]), int(fresh[t, 1]), int(fresh[t, 2])),
+                float(laws[0, 0 if law.shared else draw]),
+                law.variance(first + draw),
+                _more(words, _FRACTIONS + ((place + t) << RESOLVER_BITS)),
+            )
+            if point is None:
+                again.append(draw)
+            else:
+                out[draw] = point
+        todo = np.array(sorted(again), dtype=np.int64)
+        turn += 1
+
+
+def _more(words: WordSource, place: int) -> Iterator[int]:
+    while True:
+        yield int(words(place, 1)[0])
+        place += 1
+
+
+def _fill_by_thresholds(
+    words: WordSource, start: int, variance: Fraction, out: IntArray
+) -> None:
+    """Draw from a law of few values by inversion."""
+    limits, guide = _thresholds(variance)
+    left = np.empty(min(CHUNK, out.size), dtype=np.int64)
+    for first in range(0, out.size, CHUNK):
+        part = out[first : first + CHUNK]
+        drawn = words(start + first, part.size)
+        for j in left[: _count_thresholds(drawn, limits, guide, part, left)].tolist():
+            place = RESOLVER_BASE + ((start + first + j) << RESOLVER_BITS)
+            size = _resolve_inversion(int(drawn[j]) >> 1, variance, _more(words, place))
+            part[j] = -size if int(drawn[j]) & 1 else size
+
+
+@lru_cache(maxsize=64)
+def _thresholds(variance: Fraction) -> tuple[WordArray, IntArray]:
+    """Return floor(2^63 P(|Z| >= k)), k = 1, 2, ..., and where each top byte begins."""
+    found: list[int] = []
+    while not found or found[-1] > 0:
+        digits = 40
+        while True:
+            low, high = (
+                math.floor(end * 2**63)
+                for end in _tail_bounds(variance, len(found) + 1, digits)
+            )
+            if low == high:
+                break
+            digits += 20
+        found.append(low)
+    limits = np.array(found, dtype=np.uint64)
+    tops = (np.arange(256, dtype=np.uint64) + np.uint64(1)) << np.uint64(55)
+    guide = np.searchsorted(-limits.astype(np.float64), -tops.astype(np.float64))
+    return limits, guide.astype(np.int64)
+
+
+def _tail_bounds(
+    variance: Fraction, least: int, digits: int
+) -> tuple[Fraction, Fraction]:
+    """Return numbers below and above P(|Z| >= least)."""
+    below, above = [Fraction(0), Fraction(0)], [Fraction(0), Fraction(0)]
+    last = least + math.isqrt(math.ceil(2 * variance * digits * 3)) + 2
+    for k in range(last + 1):
+        bounds = exponential_bounds(Fraction(k * k) / (2 * variance), digits)
+        times = 1 if k == 0 else 2
+        side = int(k < least)
+        below[side] += times * bounds[0]
+        above[side] += times * bounds[1]
+    # What was left out falls by more than a half with each k.
+    above[0] += (
+        4 * exponential_bounds(Fraction(last * last) / (2 * variance), digits)[1]
+    )
+    return below[0] / (below[0] + above[1]), above[0] / (above[0] + below[1])
+
+
+def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> int:
+    """Return the size of a draw whose uniform number begins with 63 known bits."""
+    bits, digits = 63, 60
+    while True:
+        known, bits, digits = (known << 64) | next(more), bits + 64, digits + 20
+        low, high = Fraction(known, 1 << bits), Fraction(known + 1, 1 << bits)
+        size = 0
+        while True:
+            below, above = _tail_bounds(variance, size + 1, digits)
+            if high <= below:
+                size += 1
+            elif low >= above:
+                return size
+            else:
+                break
+
+
+def _check(out: IntArray, size: int | None, start: int) -> None:
+    """Refuse an array that cannot hold the draws, or a place that is not theirs."""
+    if out.ndim != 1 or out.dtype != np.int64 or not out.flags.carray:
+        raise InputError(
+            "draws go to a contiguous, writable, one-dimensional int64 array; "
+            f"received {out.dtype} of shape {out.shape}"
+        )
+    if size is not None and size != out.size:
+        raise InputError(f"{size} draws need as many places; received {out.size}")
+    if start % CHUNK or not 0 <= start <= POSITION_LIMIT - out.size:
+        raise InputError(
+            f"Gaussian draws start at a multiple of {CHUNK} below 2^74; "
+            f"received {start}"
+        )
