@@ -20,7 +20,7 @@ from .graph.constraint_cycles import SEVERAL as SEVERAL
 from .graph.constraint_cycles import edge_changes as edge_changes
 from .graph.constraint_cycles import longest_cycle as longest_cycle
 from .graph.constraint_cycles import longest_open_path as longest_open_path
-from .graph.cut_moments import edge_noise_moments as edge_noise_moments
+from .graph.cut_variance import cut_variances as cut_variances
 from .graph.edge_line_noise import Energies as Energies
 from .graph.edge_line_noise import line_energies as line_energies
 from .graph.edge_line_noise import line_levels as line_levels
@@ -43,8 +43,6 @@ from .graph.range_sensitivity import largest_edge_separation as largest_edge_sep
 from .graph.range_sensitivity import largest_separation as largest_separation
 from .graph.range_sensitivity import range_coverage as range_coverage
 from .partition.bucket_merge import merge_buckets as merge_buckets
-from .partition.count_grid import partition_grid as partition_grid
-from .partition.count_grid import step_exponent as step_exponent
 from .partition.dyadic_partition import (
     sample_dyadic_partition as sample_dyadic_partition,
 )
@@ -98,39 +96,35 @@ from .transform.haar_transform import haar_rows as haar_rows
 from .transform.haar_transform import haar_worst_move as haar_worst_move
 from .tree.block_trees import trees_over_blocks as trees_over_blocks
 from .tree.block_trees import worst_block_move as worst_block_move
+from .tree.fit import tree_fit as tree_fit
+from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.ordered_hierarchy_inference import (
     hierarchy_least_squares as hierarchy_least_squares,
 )
 from .tree.ordered_hierarchy_spread import hierarchy_variances as hierarchy_variances
-from .tree.parent_fit import parent_tree_fit as parent_tree_fit
-from .tree.parent_moments import (
-    parent_tree_total_variance as parent_tree_total_variance,
-)
-from .tree.parent_spread import parent_tree_spread as parent_tree_spread
-from .tree.parent_tree import heaviest_ways as heaviest_ways
-from .tree.parent_tree import leaf_first_numbers as leaf_first_numbers
-from .tree.parent_tree import parent_totals as parent_totals
-from .tree.parent_tree import renumbered as renumbered
-from .tree.parent_tree import tree_of_parents as tree_of_parents
+from .tree.paths import LeafDistances as LeafDistances
+from .tree.paths import heaviest_pair as heaviest_pair
+from .tree.paths import heaviest_path as heaviest_path
+from .tree.paths import uncrossed_nodes as uncrossed_nodes
+from .tree.pruning import pruned_leaves as pruned_leaves
 from .tree.row_leverage import row_leverages as row_leverages
-from .tree.tree_inference import tree_least_squares as tree_least_squares
-from .tree.tree_inference import tree_totals as tree_totals
-from .tree.tree_moments import tree_total_variance as tree_total_variance
-from .tree.tree_paths import heaviest_pair as heaviest_pair
-from .tree.tree_paths import heaviest_path as heaviest_path
-from .tree.tree_pruning import pruned_leaves as pruned_leaves
-from .tree.tree_shape import tree_levels as tree_levels
-from .tree.tree_spread import tree_spread_pieces as tree_spread_pieces
-from .tree.tree_spread import tree_spread_ranges as tree_spread_ranges
+from .tree.shape import leaf_first_numbers as leaf_first_numbers
+from .tree.shape import regular_tree as regular_tree
+from .tree.shape import renumbered as renumbered
+from .tree.shape import tree_levels as tree_levels
+from .tree.shape import tree_of_parents as tree_of_parents
+from .tree.shape import tree_totals as tree_totals
+from .tree.spread import tree_spread_pieces as tree_spread_pieces
+from .tree.spread import tree_spread_ranges as tree_spread_ranges
+from .tree_scaling.budget_allocation import allocate_budget as allocate_budget
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
 from .tree_scaling.greedy_weights import (
     greedy_scaling_fractions as greedy_scaling_fractions,
 )
-from .tree_scaling.implicit_weights import (
+from .tree_scaling.greedy_weights import (
     greedy_scaling_implicit as greedy_scaling_implicit,
 )
-from .tree_scaling.path_budget import path_weights as path_weights
-from .tree_scaling.piece_weights import greedy_scaling_pieces as greedy_scaling_pieces
+from .tree_scaling.greedy_weights import greedy_scaling_pieces as greedy_scaling_pieces
 from .tree_scaling.rectangle_weights import rectangle_slack as rectangle_slack
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
 from .window_costs.all_intervals import interval_costs as interval_costs
@@ -139,6 +133,8 @@ from .window_costs.all_intervals import (
 )
 from .window_costs.bisection_costs import bisection_grid as bisection_grid
 from .window_costs.bisection_costs import split_table as split_table
+from .window_costs.count_grid import partition_grid as partition_grid
+from .window_costs.count_grid import step_exponent as step_exponent
 from .window_costs.k_bucket_costs import best_heads as best_heads
 from .window_costs.k_bucket_costs import bucket_errors as bucket_errors
 from .window_costs.k_bucket_costs import squares_grid as squares_grid
@@ -192,8 +188,6 @@ __all__ = [
     "merge_buckets",
     "multiscale_cells",
     "non_negative_with_totals",
-    "parent_tree_fit",
-    "parent_tree_spread",
     "partition_cost",
     "partition_grid",
     "pulled_masses",
@@ -201,6 +195,7 @@ __all__ = [
     "rectangle_intervals",
     "rectangle_sums",
     "refine_scaling",
+    "regular_tree",
     "runs_to_boxes",
     "sample_dyadic_partition",
     "sample_rectangles",
@@ -209,7 +204,7 @@ __all__ = [
     "subtract_geometric",
     "subtree_totals",
     "summed_area_table",
-    "tree_least_squares",
+    "tree_fit",
     "tree_levels",
     "tree_of_parents",
     "tree_spread_pieces",

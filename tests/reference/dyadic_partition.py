@@ -8,7 +8,7 @@ from __future__ import annotations
 import mpmath
 
 from . import exponential_choice
-from .dyadic_costs import pinball_cost
+from .aligned_costs import pinball_cost
 
 
 def _combine(left, right):

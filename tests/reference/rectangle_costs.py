@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .dyadic_costs import pinball_cost
+from .aligned_costs import pinball_cost
 
 
 def rectangle_costs(counts, numerator, denominator):

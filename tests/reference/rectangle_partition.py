@@ -10,7 +10,7 @@ import itertools
 import math
 
 from . import exponential_choice
-from .dyadic_costs import pinball_cost
+from .aligned_costs import pinball_cost
 
 BUCKET, ROWS, COLUMNS, QUARTERS, WINDOWS = range(5)
 

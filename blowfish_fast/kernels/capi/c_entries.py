@@ -35,7 +35,7 @@ from .c_prototypes import (
 )
 
 
-class Entry(NamedTuple):
+class CEntry(NamedTuple):
     """A compiled entry.
 
     Attributes
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     call: Any
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> CEntry:
     """Compile an entry and return its address, and a function to try it from Python.
 
     Examples
@@ -65,7 +65,7 @@ def entry(name: str) -> Entry:
     True
     """
     address = int(compiled(name).address)
-    return Entry(name, address, c_type(name)(address))
+    return CEntry(name, address, c_type(name)(address))
 
 
 def write_header(path: str | PathLike[str]) -> Path:

@@ -8,7 +8,7 @@ meanings. Nothing is drawn here; noise arrives as an array.
     ranges of buckets         weights_into       node weights     `greedy_weights`
     noisy nodes, variances    leaves_into        leaves           `tree_inference`
 
-The partition does in one compiled function, on one thread, what `level_costs` plans as
+The partition does in one compiled function, on one thread, what `dyadic_costs` plans as
 jobs for several; costs, ties and therefore results are the same.
 """
 
@@ -40,7 +40,7 @@ from blowfish_fast.kernels.window_costs.count_grid import (
     IMPOSSIBLE,
     VALUE_BITS,
 )
-from blowfish_fast.kernels.window_costs.level_costs import BLOCK
+from blowfish_fast.kernels.window_costs.dyadic_costs import BLOCK
 from blowfish_fast.kernels.window_costs.moving_pointer import MEAN, STATE_SIZE
 from blowfish_fast.kernels.window_costs.sliding_ranks import _rank_sorted, rank_stretch
 from blowfish_fast.kernels.window_costs.window_deviation import (
@@ -60,6 +60,7 @@ from blowfish_fast.kernels.window_costs.window_slide import (
     SHIFT,
     SMALLEST_TILE,
     VALUES_PER_CELL,
+    TileRoom,
     slide_tiles,
     slide_windows,
 )
@@ -255,10 +256,15 @@ def partition_into(
     marks_before = np.empty((distinct >> 6) + 1, dtype=np.int32)
     block_ranks = np.empty(tiled, dtype=np.int32)
     block_table = np.empty(tiled + 2, dtype=np.int64)
-    tile_ranks = np.empty(tiled, dtype=np.int32)
-    tile_table = np.empty(tiled + 2, dtype=np.int64)
-    tile_tally = np.empty(tiled + 2, dtype=np.int32)
-    tile_tree = np.empty(2 * tiled + 4, dtype=np.int64)
+    room = TileRoom(
+        bitmap,
+        marks_before,
+        np.empty(tiled, dtype=np.int32),
+        np.empty(tiled + 2, dtype=np.int64),
+        np.empty(tiled + 2, dtype=np.int32),
+        np.empty(2 * tiled + 4, dtype=np.int64),
+        scratch,
+    )
     for begin in range(0, cells, BLOCK):
         end = min(begin + BLOCK, cells)
         short_deviations(
@@ -279,9 +285,8 @@ def partition_into(
                 tile = max(SMALLEST_TILE, 1 << level)
                 slide_tiles(
                     values[origin:end], parent, parent_distinct, begin + 1 - origin,
-                    end - begin, tile, recipes[level : level + 1], bitmap,
-                    marks_before, tile_ranks, tile_table, tile_tally, tile_tree,
-                    scratch, rows[level : level + 1],
+                    end - begin, tile, recipes[level : level + 1], room,
+                    rows[level : level + 1],
                 )  # fmt: skip
                 continue
             first = max(begin + 1, 1 << level)

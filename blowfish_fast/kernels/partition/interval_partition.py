@@ -5,7 +5,7 @@ down to a public grid, plus a penalty, minus exact geometric noise; the partitio
 least total is found exactly, in int64.
 
     block of 2^15 ends       0             1             2
-    costs, less noise        level jobs    level jobs    level jobs    `level_costs`
+    costs, less noise        level jobs    level jobs    level jobs    `dyadic_costs`
     cheapest up to an end                  block 0       block 1       ...
 
 The noise of a bucket takes the word at a place that depends on its level and its
@@ -34,7 +34,7 @@ from blowfish_fast.kernels.window_costs.count_grid import (
     grid_units,
     partition_grid,
 )
-from blowfish_fast.kernels.window_costs.level_costs import (
+from blowfish_fast.kernels.window_costs.dyadic_costs import (
     BLOCK,
     LevelJob,
     Room,

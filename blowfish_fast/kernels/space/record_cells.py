@@ -98,13 +98,8 @@ def cells_between_edges(
     strays = np.zeros(2, dtype=np.bool_)
     _place(
         np.ascontiguousarray(values, dtype=np.float64),
-        guide.edges,
-        guide.scale,
-        guide.first,
-        guide.last,
-        int(targets.below),
-        int(targets.above),
-        int(targets.missing),
+        guide,
+        Targets(*map(int, targets)),
         closed,
         cells,
         strays,
@@ -115,17 +110,13 @@ def cells_between_edges(
 @kernel
 def _place(
     values: FloatArray,
-    edges: FloatArray,
-    scale: float,
-    first: IntArray,
-    last: IntArray,
-    below: int,
-    above: int,
-    missing: int,
+    guide: EdgeGuide,
+    targets: Targets,
     closed: bool,
     cells: IntArray,
     strays: BoolArray,
 ) -> None:
+    edges, scale, first, last = guide.edges, guide.scale, guide.first, guide.last
     start, end = edges[0], edges[-1]
     steps = first.size
     final = edges.size - 2
@@ -146,13 +137,13 @@ def _place(
         elif value == end and closed:
             cells[at] = final
         elif value < start:
-            cells[at] = below
+            cells[at] = targets.below
             strays[0] = True
         elif value >= end:
-            cells[at] = above
+            cells[at] = targets.above
             strays[0] = True
         else:
-            cells[at] = missing
+            cells[at] = targets.missing
             strays[1] = True
 
 

@@ -1,141 +1,262 @@
-"""Pinball cost of every aligned dyadic window, in exact integers.
+"""Dyadic costs: of all buckets of power-of-two length, at every offset.
 
-Serves the sampled partition (`kernels.dyadic_partition`). For a quantile p/q the
-pinball cost of a window is the least sum, over its cells, of p times what the count
-has above a centre and q - p times what it lacks below; the best centre is the
-p/q-quantile of the counts, which a sorted window shows. A merge sort from the bottom
-sorts all windows of one length at a time:
+Serves DAWA's first stage (`interval_partition`). A bucket is named by its level k and
+its end e: [e - 2^k, e). Ends come in blocks of 2^15, so that a table of all n log n
+costs never exists; the levels of a block are independent jobs.
 
-    counts      3 0 | 2 2 | 7 1     | (2 cells missing)
-    pairs       0 3 | 2 2 | 1 7     |
-    fours       0 2   2 3 | 1 7     .
-    all         0 1   2 2   3 7     .     .
-
-Windows lie on the next power of two; a window cut by the end of the domain has the
-cells it has, and one beyond the end does not exist. O(n log n) time, O(n) memory.
+    level       how                         ranks, for the block of ends |=====|
+      0 ..  5   cell by cell                none
+      6 ..  9   tiles of 512 ends           [-|-]
+     10 .. 12   tiles of 4096 ends          [--|--]
+     13 .. 15   one tile                    [-----|-----]
+     16 ..      tiles of many blocks        a state is carried from block to block
+    6 or more   if the whole array has at most 16 distinct values per cell of the
+                shortest bucket of its line: ranks of the whole array, state carried
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast._support.typing import AnyArray, IntArray
+
+from .moving_pointer import CLOSED, MEAN, MODE, STATE_SIZE
+from .sliding_ranks import dense_ranks, rank_stretch
+from .window_deviation import SHORT, SHORT_LEVELS, short_deviations
+from .window_pinball import short_pinball
+from .window_slide import (
+    ABOVE,
+    CHUNK,
+    VALUES_PER_CELL,
+    TileRoom,
+    slide_tiles,
+    slide_windows,
+    tile_room,
+)
+
+BLOCK = 1 << 15
+
+# First level, last level, ends per tile. A tile is as long as its longest bucket, so
+# a frame of two tiles holds every bucket that ends in the second.
+TILES = (
+    (6, 9, 1 << 9),
+    (10, 12, 1 << 12),
+    (13, 15, 1 << 15),
+    (16, 18, 1 << 18),
+    (19, 21, 1 << 21),
+    (22, 24, 1 << 24),
+    (25, 27, 1 << 27),
+    (28, 30, 1 << 30),
+)
 
 
-@kernel
-def _merge_windows(source: IntArray, target: IntArray, half: int) -> None:
-    """Merge sorted windows of `half` cells in pairs, the last ones perhaps cut."""
-    cells = source.size
-    one = np.uintp(1)
-    whole = cells // (2 * half)
-    for window in range(whole):
-        # From both ends at once: each end writes `half` cells, so no pointer can
-        # run out of its window, and nothing depends on a predicted branch.
-        left = np.uintp(window * 2 * half)
-        right = left + np.uintp(half)
-        low = left
-        left_end = right
-        right_end = right + np.uintp(half)
-        high = right_end
-        for _ in range(half):
-            from_left = source[left]
-            from_right = source[right]
-            takes_left = from_left <= from_right
-            target[low] = from_left if takes_left else from_right
-            move = np.uintp(takes_left)
-            left += move
-            right += one - move
-            low += one
-            from_left = source[left_end - one]
-            from_right = source[right_end - one]
-            takes_right = from_left <= from_right
-            high -= one
-            target[high] = from_right if takes_right else from_left
-            move = np.uintp(takes_right)
-            right_end -= move
-            left_end -= one - move
-    first = whole * 2 * half
-    middle = min(first + half, cells)
-    i = first
-    j = middle
-    for place in range(first, cells):
-        if j == cells or (i < middle and source[i] <= source[j]):
-            target[place] = source[i]
-            i += 1
-        else:
-            target[place] = source[j]
-            j += 1
+class Room(NamedTuple):
+    """Scratch of one thread."""
+
+    tiles: TileRoom
+    block_ranks: AnyArray
+    block_table: IntArray
 
 
-@kernel
-def _window_costs(
-    ordered: IntArray, length: int, numerator: int, denominator: int
-) -> IntArray:
-    """Return the cost of each sorted window of `length` cells."""
-    cells = ordered.size
-    costs = np.empty((cells + length - 1) // length, dtype=np.int64)
-    for window in range(costs.size):
-        counts = ordered[window * length : min((window + 1) * length, cells)]
-        rank = (numerator * counts.size + denominator - 1) // denominator
-        centre = counts[rank - 1]
-        below = np.int64(0)
-        for count in counts[:rank]:
-            below += count
-        above = np.int64(0)
-        for count in counts[rank:]:
-            above += count
-        costs[window] = numerator * (above - (counts.size - rank) * centre) + (
-            denominator - numerator
-        ) * (rank * centre - below)
-    return costs
+class LevelJob(NamedTuple):
+    """Fill ``rows[level]`` for some levels and the ends ``begin + 1 .. end``.
+
+    ``fill(begin, end, rows, room)`` is called block by block, in order.
+    """
+
+    levels: range
+    fill: Callable[[int, int, IntArray, Room], None]
 
 
-def count_cap(cells: int, denominator: int) -> int:
-    """Return the public count at which cells are cut, so that no cost overflows."""
-    return (1 << 60) // (cells * denominator)
+@dataclass
+class _Slide:
+    """A window length whose state is carried from block to block."""
+
+    recipe: IntArray
+    tally: AnyArray
+    state: IntArray = field(default_factory=lambda: np.zeros(STATE_SIZE, np.int64))
+    tree: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def fill(
+        self,
+        values: IntArray,
+        ranks: AnyArray,
+        table: IntArray,
+        first: int,
+        scratch: IntArray,
+        row: IntArray,
+    ) -> None:
+        done = 0
+        while done < row.size:
+            done += slide_windows(
+                values, ranks, table, first + done, self.recipe, self.state,
+                self.tally, self.tree, scratch, row[done:],
+            )  # fmt: skip
+            if done < row.size:
+                self.tree = np.empty(2 * table.size, dtype=np.int64)
 
 
-def dyadic_quantile_costs(
-    x: IntArray, numerator: int, denominator: int
-) -> list[IntArray]:
-    """Return the integer pinball cost of every aligned dyadic window.
+def _short_job(values: IntArray, recipes: IntArray) -> LevelJob:
+    levels = range(min(SHORT_LEVELS, len(recipes)))
+    recipes = recipes[: len(levels)]
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        if recipes[0, ABOVE] == MEAN:
+            short_deviations(
+                values, begin + 1, end - begin, recipes, room.tiles.scratch, rows
+            )
+            return
+        for level in levels:
+            first = max(begin + 1, 1 << level)
+            if first <= end:
+                row = rows[level, first - begin - 1 : end - begin]
+                short_pinball(values, first, recipes[level], room.tiles.scratch, row)
+
+    return LevelJob(levels, fill)
+
+
+def _tiled_job(
+    values: IntArray,
+    ranks: AnyArray,
+    distinct: int,
+    recipes: IntArray,
+    levels: range,
+    tile: int,
+) -> LevelJob:
+    """Levels on ranks of tiles, each no longer than a block."""
+    some = slice(levels.start, levels.stop)
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        origin = max(begin - BLOCK, 0)
+        cells = values[origin:end]
+        parent = ranks[origin:end]
+        parent_distinct = distinct
+        if distinct > 2 * BLOCK and tile < BLOCK:
+            # Ranking the block first keeps the bitmaps of its tiles small.
+            parent_distinct = rank_stretch(
+                parent, distinct, cells, room.tiles.bitmap, room.tiles.marks_before,
+                room.block_ranks, room.block_table,
+            )  # fmt: skip
+            parent = room.block_ranks
+        slide_tiles(
+            cells, parent, parent_distinct, begin + 1 - origin, end - begin, tile,
+            recipes[some], room.tiles, rows[some],
+        )  # fmt: skip
+
+    return LevelJob(levels, fill)
+
+
+def _global_job(
+    values: IntArray, ranks: AnyArray, table: IntArray, recipe: IntArray, level: int
+) -> LevelJob:
+    """One level on the ranks of the whole array."""
+    slide = _Slide(recipe, np.empty(table.size, dtype=np.int32))
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        first = max(begin + 1, 1 << level)
+        if first <= end:
+            row = rows[level, first - begin - 1 : end - begin]
+            slide.fill(values, ranks, table, first, room.tiles.scratch, row)
+
+    return LevelJob(range(level, level + 1), fill)
+
+
+def _framed_job(
+    values: IntArray,
+    ranks: AnyArray,
+    distinct: int,
+    recipes: IntArray,
+    levels: range,
+    tile: int,
+) -> LevelJob:
+    """Levels on ranks of a frame of two tiles, each of many blocks."""
+    frame_ranks = np.empty(2 * tile, dtype=np.int32)
+    frame_table = np.empty(2 * tile + 2, dtype=np.int64)
+    size = 2 * tile + 2
+    slides = [_Slide(recipes[level], np.empty(size, np.int32)) for level in levels]
+    frame_distinct = 0
+
+    def fill(begin: int, end: int, rows: IntArray, room: Room) -> None:
+        nonlocal frame_distinct
+        origin = max(begin - begin % tile - tile, 0)
+        frame = slice(origin, begin - begin % tile + tile)
+        if begin % tile == 0:
+            frame_distinct = rank_stretch(
+                ranks[frame], distinct, values[frame], room.tiles.bitmap,
+                room.tiles.marks_before, frame_ranks, frame_table,
+            )  # fmt: skip
+            for slide in slides:
+                slide.state[MODE] = CLOSED
+        table = frame_table[: frame_distinct + 2]
+        for level, slide in zip(levels, slides, strict=True):
+            first = max(begin + 1, 1 << level)
+            if first <= end:
+                row = rows[level, first - begin - 1 : end - begin]
+                slide.fill(
+                    values[frame],
+                    frame_ranks,
+                    table,
+                    first - origin,
+                    room.tiles.scratch,
+                    row,
+                )
+
+    return LevelJob(levels, fill)
+
+
+def level_jobs(
+    values: IntArray, recipes: IntArray
+) -> tuple[list[LevelJob], Callable[[], Room]]:
+    """Plan the jobs that cost every bucket, and the room a thread needs for them.
 
     Parameters
     ----------
-    x : (n,) int64
-        Counts; below 0 and above ``count_cap(n, denominator)`` they are cut.
-    numerator, denominator : int
-        The quantile, strictly between 0 and 1.
+    values : (cells,) int64, in 0 .. 2^51
+    recipes : (levels, 8) int64
+        How to finish each power of two up to the number of cells; see
+        `window_slide.window_recipe`.
 
     Returns
     -------
-    list of int64 arrays
-        Item k holds, for each window ``[j * 2**k, (j + 1) * 2**k)`` with a cell in
-        the domain, `denominator` times its pinball cost: ``ceil(n / 2**k)`` numbers.
-        The last item has one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [costs.tolist() for costs in dyadic_quantile_costs(np.array([3, 0, 2]), 3, 4)]
-    [[0, 0, 0], [3, 0], [4]]
+    jobs : list of LevelJob
+        Together they cover all levels. A row of costs is filled for the ends that
+        leave room for the bucket; short rows are filled throughout.
+    make_room : callable
+        Makes the scratch of one thread.
     """
-    if x.ndim != 1 or x.size == 0:
-        raise InputError(f"counts come in one row of cells, but have shape {x.shape}")
-    if not 0 < numerator < denominator:
-        raise InputError(
-            f"a quantile lies strictly between 0 and 1, not {numerator}/{denominator}"
+    count = len(recipes)
+    jobs = [_short_job(values, recipes)]
+    longest_tile = 0
+    distinct = 0
+    if count > SHORT_LEVELS:
+        ranks, table = dense_ranks(values)
+        distinct = table.size - 2
+        for lowest, highest, tile in TILES:
+            levels = range(lowest, min(highest + 1, count))
+            few_values = distinct <= VALUES_PER_CELL << lowest
+            if few_values or 2 * tile >= values.size:
+                jobs += [
+                    _global_job(values, ranks, table, recipes[level], level)
+                    for level in levels
+                ]
+            else:
+                make_job = _tiled_job if tile <= BLOCK else _framed_job
+                jobs.append(make_job(values, ranks, distinct, recipes, levels, tile))
+                longest_tile = max(longest_tile, min(tile, BLOCK))
+
+    def make_room() -> Room:
+        tiles = longest_tile
+        words = (distinct >> 6) + 1 if tiles else 0
+        block = 2 * BLOCK if tiles and distinct > 2 * BLOCK else 0
+        scratch = np.empty((4, CHUNK + SHORT), dtype=np.int64)
+        return Room(
+            tiles=tile_room(tiles, words, scratch),
+            block_ranks=np.empty(block, dtype=np.int32),
+            block_table=np.empty(block + 2, dtype=np.int64),
         )
-    counts = np.ascontiguousarray(x, dtype=np.int64)
-    ordered = np.clip(counts, 0, count_cap(x.size, denominator))
-    spare = np.empty_like(ordered)
-    costs = [np.zeros(x.size, dtype=np.int64)]
-    length = 1
-    while length < x.size:
-        _merge_windows(ordered, spare, length)
-        ordered, spare = spare, ordered
-        length *= 2
-        costs.append(_window_costs(ordered, length, numerator, denominator))
-    return costs
+
+    return jobs, make_room

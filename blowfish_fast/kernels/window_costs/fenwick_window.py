@@ -21,7 +21,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 
-from .moving_pointer import TOTAL, floor_mean
+from .moving_pointer import TOTAL, Slides, floor_mean
 
 
 @kernel
@@ -105,10 +105,7 @@ def around_statistic(
 
 @kernel
 def slide_tree(
-    old: IntArray,
-    new: IntArray,
-    old_ranks: AnyArray,
-    new_ranks: AnyArray,
+    slides: Slides,
     length: int,
     shift: int,
     above: int,
@@ -123,6 +120,8 @@ def slide_tree(
     `above` is negative for the mean, else the number of cells over the statistic;
     the other arguments are those of the walks in `moving_pointer`.
     """
+    old, new = slides.old, slides.new
+    old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
     distinct = table.size - 2
     total = state[TOTAL]
     for i in range(whole.size):

@@ -25,6 +25,8 @@ the pinball cost of level t is whole - (1 - t) part.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
@@ -46,6 +48,15 @@ FAR = 32768
 AHEAD = 16
 
 MEAN = -1  # in place of the number of cells above an order statistic
+
+
+class Slides(NamedTuple):
+    """What leaves and enters the window: slide i drops ``old[i]``, takes ``new[i]``."""
+
+    old: IntArray
+    new: IntArray
+    old_ranks: AnyArray
+    new_ranks: AnyArray
 
 
 @kernel
@@ -116,10 +127,7 @@ def open_window(
 
 @kernel
 def walk_mean(
-    old: IntArray,
-    new: IntArray,
-    old_ranks: AnyArray,
-    new_ranks: AnyArray,
+    slides: Slides,
     length: int,
     shift: int,
     table: IntArray,
@@ -130,10 +138,11 @@ def walk_mean(
 ) -> int:
     """Slide on and emit ``whole.size`` windows; return how many were emitted.
 
-    Slide i drops the cell ``old[i]`` and takes in ``new[i]``. The walk ends early
-    after the window that exhausts its steps. Indices are unsigned because Numba
-    adds a test for negative ones to every signed, computed index.
+    The walk ends early after the window that exhausts its steps. Indices are unsigned
+    because Numba adds a test for negative ones to every signed, computed index.
     """
+    old, new = slides.old, slides.new
+    old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
     total = state[TOTAL]
     count = state[COUNT]
     high = state[SUM]
@@ -208,10 +217,7 @@ def walk_mean(
 
 @kernel
 def walk_statistic(
-    old: IntArray,
-    new: IntArray,
-    old_ranks: AnyArray,
-    new_ranks: AnyArray,
+    slides: Slides,
     length: int,
     above: int,
     table: IntArray,
@@ -225,6 +231,8 @@ def walk_statistic(
     The pointer stands right over the statistic: at most `above` cells lie at or
     over the pointer, and more than `above` once the rank beneath it is added.
     """
+    old, new = slides.old, slides.new
+    old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
     total = state[TOTAL]
     count = state[COUNT]
     high = state[SUM]

@@ -1,7 +1,7 @@
 """Pinball cost of every dyadic rectangle of a grid, in exact integers.
 
 Serves the sampled rectangles (`kernels.rectangle_partition`). The pinball cost of a
-rectangle is that of the window of its counts, as in `kernels.dyadic_costs`: what they
+rectangle is that of the window of its counts, as in `kernels.aligned_costs`: what they
 deviate from their p/q-quantile, p times above and q - p times below. A merge sort that
 doubles heights first and widths then sorts all rectangles of one shape at a time:
 
@@ -29,7 +29,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
 
-from .dyadic_costs import count_cap
+from .aligned_costs import count_cap
 
 
 @helper

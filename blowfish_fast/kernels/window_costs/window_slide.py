@@ -26,6 +26,8 @@ A *recipe* (small int64 array) says how a window is finished:
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray, WordArray
@@ -40,6 +42,7 @@ from .moving_pointer import (
     STATE_SIZE,
     TREE,
     WALKING,
+    Slides,
     open_window,
     walk_mean,
     walk_statistic,
@@ -225,17 +228,19 @@ def slide_windows(
             done = 1
         before = start + done - 1
         if state[MODE] == WALKING and done < size:
+            slides = Slides(
+                values[before:], values[before + length :], ranks[before:],
+                ranks[before + length :],
+            )  # fmt: skip
             if above < 0:
                 done += walk_mean(
-                    values[before:], values[before + length :], ranks[before:],
-                    ranks[before + length :], length, shift, table, tally, state,
-                    whole[done:], part[done:],
+                    slides, length, shift, table, tally, state, whole[done:],
+                    part[done:],
                 )  # fmt: skip
             else:
                 done += walk_statistic(
-                    values[before:], values[before + length :], ranks[before:],
-                    ranks[before + length :], length, above, table, tally, state,
-                    whole[done:], part[done:],
+                    slides, length, above, table, tally, state, whole[done:],
+                    part[done:],
                 )  # fmt: skip
         if state[MODE] == EXHAUSTED:
             if tree.size < 2 * table.size:
@@ -247,13 +252,41 @@ def slide_windows(
             state[MODE] = TREE
         if state[MODE] == TREE and done < size:
             before = start + done - 1
-            slide_tree(
+            slides = Slides(
                 values[before:], values[before + length :], ranks[before:],
-                ranks[before + length :], length, shift, above, table, tree, state,
-                whole[done:], part[done:],
+                ranks[before + length :],
+            )  # fmt: skip
+            slide_tree(
+                slides, length, shift, above, table, tree, state, whole[done:],
+                part[done:],
             )  # fmt: skip
         finish_windows(whole, part, recipe, row[begun : begun + size])
     return row.size
+
+
+class TileRoom(NamedTuple):
+    """Scratch of `slide_tiles`, for ``2 tile`` cells."""
+
+    bitmap: WordArray
+    marks_before: AnyArray
+    ranks: AnyArray
+    table: IntArray
+    tally: AnyArray
+    tree: IntArray
+    scratch: IntArray
+
+
+def tile_room(tile: int, words: int, scratch: IntArray) -> TileRoom:
+    """Return room for tiles of `tile` ends, ranked by bitmaps of `words` words."""
+    return TileRoom(
+        np.empty(words, dtype=np.uint64),
+        np.empty(words, dtype=np.int32),
+        np.empty(2 * tile, dtype=np.int32),
+        np.empty(2 * tile + 2, dtype=np.int64),
+        np.empty(2 * tile + 2, dtype=np.int32),
+        np.empty(4 * tile + 4, dtype=np.int64),
+        scratch,
+    )
 
 
 @kernel
@@ -265,13 +298,7 @@ def slide_tiles(
     ends: int,
     tile: int,
     recipes: IntArray,
-    bitmap: WordArray,
-    marks_before: AnyArray,
-    ranks: AnyArray,
-    table: IntArray,
-    tally: AnyArray,
-    tree: IntArray,
-    scratch: IntArray,
+    room: TileRoom,
     rows: IntArray,
 ) -> int:
     """Cost several lengths with ranks local to tiles of `tile` ends.
@@ -284,25 +311,25 @@ def slide_tiles(
         to the beginning of the array.
     recipes : (lengths, 8) int64
         Lengths up to `tile`.
+    room : TileRoom
     rows : (lengths, >= ends) int64
         Receives length by length the costs for `ends` ends from `first` on; an end
         before which a window has no room is left alone.
-    bitmap, marks_before, ranks, table, tally, tree, scratch
-        Room for ``2 tile`` cells.
 
     Returns
     -------
     int
         How many times a Fenwick tree was needed.
     """
+    ranks, table, tally = room.ranks, room.table, room.tally
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     trees = 0
     for offset in range(0, ends, tile):
         begin = max(first - 1 + offset - tile, 0)
         end = first - 1 + min(offset + tile, ends)
         distinct = rank_stretch(
-            parent[begin:end], parent_distinct, values[begin:end], bitmap,
-            marks_before, ranks, table,
+            parent[begin:end], parent_distinct, values[begin:end], room.bitmap,
+            room.marks_before, ranks, table,
         )  # fmt: skip
         for index in range(recipes.shape[0]):
             recipe = recipes[index]
@@ -312,8 +339,8 @@ def slide_tiles(
             state[MODE] = CLOSED
             slide_windows(
                 values[begin:end], ranks, table[: distinct + 2],
-                first + offset + skipped - begin, recipe, state, tally, tree, scratch,
-                rows[index, offset + skipped : min(offset + tile, ends)],
+                first + offset + skipped - begin, recipe, state, tally, room.tree,
+                room.scratch, rows[index, offset + skipped : min(offset + tile, ends)],
             )  # fmt: skip
             trees += state[MODE] == TREE
     return trees
@@ -328,24 +355,10 @@ def all_windows(values: IntArray, recipe: IntArray) -> IntArray:
     distinct = table.size - 2
     tile = max(SMALLEST_TILE, 2 << (length - 1).bit_length())
     if distinct > VALUES_PER_CELL * length and 2 * tile < values.size:
-        words = (distinct >> 6) + 1
         slide_tiles(
-            values,
-            ranks,
-            distinct,
-            length,
-            row.size,
-            tile,
-            recipe[np.newaxis],
-            np.empty(words, dtype=np.uint64),
-            np.empty(words, dtype=np.int32),
-            np.empty(2 * tile, dtype=np.int32),
-            np.empty(2 * tile + 2, dtype=np.int64),
-            np.empty(2 * tile + 2, dtype=np.int32),
-            np.empty(4 * tile + 4, dtype=np.int64),
-            scratch,
-            row[np.newaxis],
-        )
+            values, ranks, distinct, length, row.size, tile, recipe[np.newaxis],
+            tile_room(tile, (distinct >> 6) + 1, scratch), row[np.newaxis],
+        )  # fmt: skip
         return row
     state = np.zeros(STATE_SIZE, dtype=np.int64)
     tally = np.empty(table.size, dtype=np.int32)

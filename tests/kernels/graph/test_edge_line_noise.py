@@ -10,7 +10,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.graph.edge_line_noise import line_energies, line_levels
 from tests.reference import edge_line_noise as reference
 
-from .test_cut_moments import runs
+from .test_cut_variance import runs
 
 pytestmark = pytest.mark.kernel
 

@@ -16,7 +16,7 @@ from blowfish_fast.kernels.partition.interval_partition import (
     partition_cost,
     partition_grid,
 )
-from blowfish_fast.kernels.window_costs import level_costs
+from blowfish_fast.kernels.window_costs import dyadic_costs
 from tests.reference import interval_partition as reference
 from tests.reference.cell_kinds import WHOLE_KINDS, whole_cells
 from tests.reference.window_deviation import deviation
@@ -30,10 +30,10 @@ QUANTILES = st.sampled_from([None, (3, 4), (2, 3)])
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    for module in (interval_partition, level_costs):
+    for module in (interval_partition, dyadic_costs):
         monkeypatch.setattr(module, "BLOCK", 256)
     tiles = ((6, 6, 64), (7, 7, 128), (8, 8, 256), (9, 9, 512))
-    monkeypatch.setattr(level_costs, "TILES", (*tiles, (10, 12, 4096)))
+    monkeypatch.setattr(dyadic_costs, "TILES", (*tiles, (10, 12, 4096)))
 
 
 def test_the_deviations_of_the_paper():

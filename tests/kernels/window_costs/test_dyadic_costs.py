@@ -2,97 +2,97 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.window_costs.dyadic_costs import (
-    count_cap,
-    dyadic_quantile_costs,
+from blowfish_fast.kernels.window_costs import dyadic_costs
+from blowfish_fast.kernels.window_costs.dyadic_costs import level_jobs
+from blowfish_fast.kernels.window_costs.window_slide import (
+    GRID_DEVIATION,
+    GRID_PINBALL,
+    window_recipe,
 )
-from tests.reference import dyadic_costs as reference
+from tests.reference.cell_kinds import whole_cells
 
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = 30 if config.DISABLE_JIT else 200
-QUANTILES = st.sampled_from([(3, 4), (1, 2), (7, 10), (1, 5), (99, 100), (2, 4)])
-COUNTS = st.one_of(
-    st.lists(st.integers(0, 4), min_size=1, max_size=40),
-    st.lists(st.integers(0, 10**9), min_size=1, max_size=70),
-)
+KINDS = ["poisson", "distinct", "jumping mean", "sparse", "permuted", "zero"]
 
 
-@settings(deadline=None, max_examples=EXAMPLES)
-@given(COUNTS, QUANTILES)
-def test_equals_the_definition(counts, quantile):
-    costs = dyadic_quantile_costs(np.array(counts), *quantile)
-    assert [level.tolist() for level in costs] == reference.window_costs(
-        counts, *quantile
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks so short that a small array has every sort of tile."""
+    monkeypatch.setattr(dyadic_costs, "BLOCK", 256)
+    tiles = ((6, 6, 64), (7, 7, 128), (8, 8, 256), (9, 9, 512), (10, 10, 1024))
+    monkeypatch.setattr(dyadic_costs, "TILES", (*tiles, (11, 13, 8192)))
+
+
+def all_costs(cells, exponent, quantile):
+    form = GRID_DEVIATION if quantile is None else GRID_PINBALL
+    levels = cells.size.bit_length()
+    recipes = np.stack(
+        [
+            window_recipe(form, 1 << k, exponent=exponent, penalty=k, quantile=quantile)
+            for k in range(levels)
+        ]
     )
-    assert all(level.dtype == np.int64 for level in costs)
+    jobs, make_room = level_jobs(cells, recipes)
+    assert sorted(level for job in jobs for level in job.levels) == list(range(levels))
+    block = dyadic_costs.BLOCK
+    room = make_room()
+    costs = np.zeros((levels, cells.size), dtype=np.int64)
+    for begin in range(0, cells.size, block):
+        end = min(begin + block, cells.size)
+        rows = np.zeros((levels, block), dtype=np.int64)
+        for job in jobs:
+            job.fill(begin, end, rows, room)
+        costs[:, begin:end] = rows[:, : end - begin]
+    return costs
 
 
-@settings(deadline=None, max_examples=EXAMPLES)
-@given(st.lists(st.integers(0, 6), min_size=2, max_size=16), QUANTILES, st.data())
-def test_one_record_moves_every_cost_by_less_than_the_quantile_allows(
-    counts, quantile, data
-):
+def expected_costs(cells, level, exponent, quantile):
+    length = 1 << level
+    windows = np.lib.stride_tricks.sliding_window_view(cells, length)
+    if quantile is None:
+        times = np.abs(length * windows - windows.sum(axis=1, keepdims=True))
+        return np.floor_divide(times.sum(axis=1), 2 ** (level + exponent)) + level
     numerator, denominator = quantile
-    cell = data.draw(st.integers(0, len(counts) - 1))
-    more = list(counts)
-    more[cell] += 1
-    before = dyadic_quantile_costs(np.array(counts), *quantile)
-    after = dyadic_quantile_costs(np.array(more), *quantile)
-    for level, (old, new) in enumerate(zip(before, after, strict=True)):
-        change = new - old
-        assert np.all(np.delete(change, cell >> level) == 0)
-        assert numerator - denominator <= change[cell >> level] <= numerator
+    statistic = -(-numerator * length // denominator) - 1
+    centre = np.sort(windows, axis=1)[:, statistic : statistic + 1]
+    above = np.maximum(windows - centre, 0).sum(axis=1)
+    below = np.maximum(centre - windows, 0).sum(axis=1)
+    tilted = numerator * above + (denominator - numerator) * below
+    return tilted // (denominator * 2**exponent) + level
 
 
-@pytest.mark.parametrize("cells", [1, 2, 3, 8, 13])
-def test_counts_at_the_cap_stay_exact(cells):
-    cap = count_cap(cells, 4)
-    for counts in ([cap] * cells, [cap * (i % 2) for i in range(cells)]):
-        costs = dyadic_quantile_costs(np.array(counts), 3, 4)
-        assert [c.tolist() for c in costs] == reference.window_costs(counts, 3, 4)
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("quantile", [None, (3, 4), (2, 3)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_bucket_of_every_tile_equals_the_definition(kind, quantile):
+    size = 700 if config.DISABLE_JIT else 2500
+    cells = whole_cells(kind, size, np.random.default_rng(1))
+    cells = cells - cells.min()
+    costs = all_costs(cells, 1, quantile)
+    for level, row in enumerate(costs):
+        first = (1 << level) - 1
+        expected = expected_costs(cells, level, 1, quantile)
+        np.testing.assert_array_equal(row[first:], expected, err_msg=f"level {level}")
 
 
-def test_cuts_counts_at_the_cap_and_at_zero():
-    largest = np.iinfo(np.int64).max
-    costs = dyadic_quantile_costs(np.array([largest, 5, -3]), 3, 4)
-    cut = [count_cap(3, 4), 5, 0]
-    assert [c.tolist() for c in costs] == reference.window_costs(cut, 3, 4)
+@pytest.mark.skipif(config.DISABLE_JIT, reason="needs several blocks")
+@pytest.mark.parametrize("kind", ["distinct", "poisson"])
+def test_blocks_of_full_size_equal_small_ones(kind, monkeypatch):
+    cells = whole_cells(kind, 70_001, np.random.default_rng(2))
+    cells = cells - cells.min()
+    usual = all_costs(cells, -4, None)
+    monkeypatch.setattr(dyadic_costs, "BLOCK", 1024)
+    other = all_costs(cells, -4, None)
+    for level, (one, two) in enumerate(zip(usual, other, strict=True)):
+        first = (1 << level) - 1
+        np.testing.assert_array_equal(one[first:], two[first:])
 
 
-def test_leaves_its_input_alone_and_reads_any_layout():
-    x = np.arange(20)[::-2]
-    kept = x.copy()
-    costs = dyadic_quantile_costs(x, 3, 4)
-    assert np.array_equal(x, kept)
-    expected = reference.window_costs(kept, 3, 4)
-    assert [c.tolist() for c in costs] == expected
-
-
-def test_long_windows_match_a_sorted_window():
-    cells = 200 if config.DISABLE_JIT else 5000
-    x = np.random.default_rng(5).integers(0, 1000, cells)
-    for level, costs in enumerate(dyadic_quantile_costs(x, 3, 4)):
-        for start in (0, (costs.size - 1) << level):
-            window = np.sort(x[start : start + (1 << level)])
-            centre = window[-(-3 * window.size // 4) - 1]
-            apart = window - centre
-            cost = 3 * apart[apart > 0].sum() - apart[apart < 0].sum()
-            assert costs[start >> level] == cost
-
-
-@pytest.mark.parametrize("quantile", [(0, 4), (4, 4), (5, 4), (-1, 4)])
-def test_refuses_a_quantile_outside_the_open_interval(quantile):
-    with pytest.raises(InputError, match="strictly between"):
-        dyadic_quantile_costs(np.array([1, 2]), *quantile)
-
-
-@pytest.mark.parametrize("shape", [(0,), (2, 2)])
-def test_refuses_what_is_not_a_row_of_cells(shape):
-    with pytest.raises(InputError, match="one row"):
-        dyadic_quantile_costs(np.zeros(shape, dtype=np.int64), 3, 4)
+def test_few_cells_need_short_buckets_only():
+    cells = np.array([3, 0, 5])
+    costs = all_costs(cells, 0, None)
+    assert costs[:, 2].tolist() == [0, 5 + 1]
+    assert costs[0].tolist() == [0, 0, 0]

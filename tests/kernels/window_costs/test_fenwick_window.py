@@ -12,7 +12,12 @@ from blowfish_fast.kernels.window_costs.fenwick_window import (
     plant_tree,
     slide_tree,
 )
-from blowfish_fast.kernels.window_costs.moving_pointer import MEAN, STATE_SIZE, TOTAL
+from blowfish_fast.kernels.window_costs.moving_pointer import (
+    MEAN,
+    STATE_SIZE,
+    TOTAL,
+    Slides,
+)
 from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
 
 pytestmark = pytest.mark.kernel
@@ -69,8 +74,8 @@ def test_slides_equal_the_definition(values, data):
     part = np.empty_like(whole)
     tree = tree_of(ranks[:length], table)
     slide_tree(
-        cells, cells[length:], ranks, ranks[length:], length, shift, above, table, tree,
-        state, whole, part,
+        Slides(cells, cells[length:], ranks, ranks[length:]), length, shift, above,
+        table, tree, state, whole, part,
     )  # fmt: skip
     for i in range(whole.size):
         window = np.sort(cells[i + 1 : i + 1 + length])

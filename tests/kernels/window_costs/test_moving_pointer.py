@@ -13,6 +13,7 @@ from blowfish_fast.kernels.window_costs.moving_pointer import (
     STEPS_PER_VALUE,
     STEPS_PER_WINDOW,
     WALKING,
+    Slides,
     open_window,
     walk_mean,
     walk_statistic,
@@ -35,7 +36,7 @@ def walk(cells, length, above):
     open_window(
         cells, ranks, length, shift, above, table, tally, state, whole[:1], part[:1]
     )
-    moving = (cells, cells[length:], ranks, ranks[length:], length)
+    moving = Slides(cells, cells[length:], ranks, ranks[length:]), length
     rest = (table, tally, state, whole[1:], part[1:])
     if above == MEAN:
         emitted = walk_mean(*moving, shift, *rest)

@@ -27,6 +27,7 @@ from blowfish_fast.kernels.window_costs.window_slide import (
     finish_windows,
     slide_tiles,
     slide_windows,
+    tile_room,
     window_recipe,
 )
 from tests.reference.cell_kinds import jumping_mean, jumping_median, whole_cells
@@ -150,10 +151,7 @@ def test_tiles_equal_the_ranks_of_the_whole_array(kind):
     rows = np.full((3, size + 2), -1, dtype=np.int64)
     trees = slide_tiles(
         cells, ranks, table.size - 2, 1, size, tile, recipes,
-        np.empty(words, dtype=np.uint64), np.empty(words, dtype=np.int32),
-        np.empty(2 * tile, dtype=np.int32), np.empty(2 * tile + 2, dtype=np.int64),
-        np.empty(2 * tile + 2, dtype=np.int32), np.empty(4 * tile + 4, dtype=np.int64),
-        np.empty((2, CHUNK), dtype=np.int64), rows,
+        tile_room(tile, words, np.empty((2, CHUNK), dtype=np.int64)), rows,
     )  # fmt: skip
     assert (trees > 0) == (kind == "jumping")
     for row, recipe, length in zip(rows, recipes, lengths, strict=True):

@@ -5,7 +5,7 @@ exactly from a tree of weights.
 
     node = leaf (.49)  |  split in two (.49)  |  regular grid (.02)
 
-Pieces: costs from ``kernels.dyadic_costs``, weights and sampling from
+Pieces: costs from ``kernels.aligned_costs``, weights and sampling from
 ``kernels.dyadic_partition``.
 """
 

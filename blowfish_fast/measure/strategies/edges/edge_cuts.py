@@ -1,7 +1,7 @@
 r"""What queries see of noise that lies on the edges of a graph.
 
 A draw on edge (u, v) enters a query with the difference of its coefficients at u and v.
-Queries that are listed are followed cell by cell (``kernels.cut_moments``); queries of
+Queries that are listed are followed cell by cell (``kernels.cut_variance``); queries of
 a whole kind have closed forms:
 
     cuts between cells    0 . . . . . . . N      part of bucket u before cut t:
@@ -59,7 +59,7 @@ def cut_spread(
             "queries at a time"
         )
     return Spread(
-        *kernels.edge_noise_moments(*pieces, heads, tails, variances, widths, cells)
+        *kernels.cut_variances(*pieces, heads, tails, variances, widths, cells)
     )
 
 

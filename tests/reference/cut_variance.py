@@ -15,7 +15,7 @@ def incidence(heads, tails, cells):
     return matrix
 
 
-def cut_moments(queries, heads, tails, variances, widths):
+def cut_variance(queries, heads, tails, variances, widths):
     """Return variance, sum of squares and largest of each dense query."""
     amounts = queries @ incidence(heads, tails, queries.shape[1])
     weighted = np.abs(amounts) * widths

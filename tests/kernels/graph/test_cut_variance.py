@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.graph.cut_moments import edge_noise_moments
-from tests.reference import cut_moments as reference
+from blowfish_fast.kernels.graph.cut_variance import cut_variances
+from tests.reference import cut_variance as reference
 
 pytestmark = pytest.mark.kernel
 
@@ -51,8 +51,8 @@ def test_equals_the_definition(cells, data):
     variances = np.arange(1.0, heads.size + 1)
     widths = np.arange(1.0, heads.size + 1) ** 0.5 + 0.5
     noise = heads, tails, variances, widths
-    found = edge_noise_moments(*runs(queries), *noise, cells)
-    np.testing.assert_allclose(found, reference.cut_moments(queries, *noise))
+    found = cut_variances(*runs(queries), *noise, cells)
+    np.testing.assert_allclose(found, reference.cut_variance(queries, *noise))
 
 
 def test_a_rectangle_of_nine_cells_cuts_twelve_edges():
@@ -64,9 +64,7 @@ def test_a_rectangle_of_nine_cells_cuts_twelve_edges():
     square = np.zeros((side, side))
     square[1:4, 1:4] = 1
     one = np.ones(heads.size)
-    found = edge_noise_moments(
-        *runs(square.reshape(1, -1)), heads, tails, one, one, side**2
-    )
+    found = cut_variances(*runs(square.reshape(1, -1)), heads, tails, one, one, side**2)
     assert found.T.tolist() == [[12.0, 12.0, 1.0]]
 
 
@@ -74,10 +72,8 @@ def test_what_does_not_fit_is_refused():
     query = np.array([0, 1]), np.array([0]), np.array([2]), np.ones(1)
     edge = np.array([0]), np.array([1]), np.ones(1), np.ones(1)
     with pytest.raises(InputError, match="runs of cells"):
-        edge_noise_moments(*query, *edge, 1)
+        cut_variances(*query, *edge, 1)
     with pytest.raises(InputError, match="edges must join"):
-        edge_noise_moments(
-            *query, np.array([0]), np.array([2]), np.ones(1), np.ones(1), 2
-        )
+        cut_variances(*query, np.array([0]), np.array([2]), np.ones(1), np.ones(1), 2)
     with pytest.raises(InputError, match="runs of cells"):
-        edge_noise_moments(np.array([0, 2]), *query[1:], *edge, 2)
+        cut_variances(np.array([0, 2]), *query[1:], *edge, 2)

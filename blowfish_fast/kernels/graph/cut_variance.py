@@ -1,6 +1,6 @@
-"""Noise on the edges of a graph, as the answers to queries see it.
+"""Cut variance: the noise on the edges of a graph that reaches each query.
 
-Serves strategies that put noise on policy edges: the draw of edge (u, v) enters a query
+Serves strategies that put noise on policy edges. The draw of edge (u, v) enters a query
 with the difference of its coefficients at u and at v, so a set of cells pays only for
 the edges that leave it.
 
@@ -12,6 +12,8 @@ row of zeros, walks the edges at the cells it covers, each once, and wipes the r
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,21 +44,32 @@ def _edges_at(
     return pointers, edges
 
 
+class _Runs(NamedTuple):
+    """Queries as runs of cells with one value each."""
+
+    pointers: IntArray
+    starts: IntArray
+    ends: IntArray
+    values: FloatArray
+
+
+class _EdgeNoise(NamedTuple):
+    """Edges with their noise, and the edges at each cell."""
+
+    heads: IntArray
+    tails: IntArray
+    variances: FloatArray
+    widths: FloatArray
+    at: IntArray
+    edges: IntArray
+
+
 @kernel
-def _moments(
-    pointers: IntArray,
-    starts: IntArray,
-    ends: IntArray,
-    values: FloatArray,
-    heads: IntArray,
-    tails: IntArray,
-    variances: FloatArray,
-    widths: FloatArray,
-    row: FloatArray,
-    at: IntArray,
-    edges: IntArray,
-    moments: FloatArray,
-) -> None:
+def _moments(runs: _Runs, noise: _EdgeNoise, cells: int, moments: FloatArray) -> None:
+    pointers, starts, ends, values = runs.pointers, runs.starts, runs.ends, runs.values
+    heads, tails, at, edges = noise.heads, noise.tails, noise.at, noise.edges
+    variances, widths = noise.variances, noise.widths
+    row = np.zeros(cells)
     for query in range(pointers.size - 1):
         begin, end = pointers[query], pointers[query + 1]
         for piece in range(begin, end):
@@ -77,10 +90,10 @@ def _moments(
                         if cell == tail and row[head] != 0.0:
                             continue
                     amount = row[head] - other
-                    noise = abs(amount) * widths[edge]
+                    size = abs(amount) * widths[edge]
                     variance += amount * amount * variances[edge]
-                    square += noise * noise
-                    largest = max(largest, noise)
+                    square += size * size
+                    largest = max(largest, size)
         moments[0, query] = variance
         moments[1, query] = square
         moments[2, query] = largest
@@ -89,7 +102,7 @@ def _moments(
                 row[cell] = 0.0
 
 
-def edge_noise_moments(
+def cut_variances(
     pointers: IntArray,
     starts: IntArray,
     ends: IntArray,
@@ -100,7 +113,7 @@ def edge_noise_moments(
     widths: FloatArray,
     cells: int,
 ) -> FloatArray:
-    """Return what the noise of edges does to each query.
+    """Return the variance that each query gets from the edges it cuts, and its scale.
 
     Parameters
     ----------
@@ -124,7 +137,7 @@ def edge_noise_moments(
     --------
     >>> line = np.array([0, 1, 2]), np.array([1, 2, 3])
     >>> query = np.array([0, 1]), np.array([1]), np.array([3]), np.ones(1)
-    >>> edge_noise_moments(*query, *line, np.full(3, 2.0), np.ones(3), 4)
+    >>> cut_variances(*query, *line, np.full(3, 2.0), np.ones(3), 4)
     array([[4.],
            [2.],
            [1.]])
@@ -152,19 +165,7 @@ def edge_noise_moments(
         )
     at, edges = _edges_at(heads, tails, cells)
     moments = np.empty((3, queries))
-    row = np.zeros(cells)
-    _moments(
-        pointers,
-        starts,
-        ends,
-        values,
-        heads,
-        tails,
-        variances,
-        widths,
-        row,
-        at,
-        edges,
-        moments,
-    )
+    runs = _Runs(pointers, starts, ends, values)
+    noise = _EdgeNoise(heads, tails, variances, widths, at, edges)
+    _moments(runs, noise, cells, moments)
     return moments
