@@ -70,7 +70,7 @@ OPTIMAL = "optimal, not private"
 
 def optimal_buckets(counts: IntArray, price: float) -> Buckets:
     """Return the least-cost partition without noise, intervals of any length."""
-    from blowfish_fast.kernels.partition.count_grid import partition_grid
+    from blowfish_fast.kernels.window_costs.count_grid import partition_grid
     from blowfish_fast.kernels.window_costs.all_intervals import (
         least_cost_partition_all,
     )

@@ -22,7 +22,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_counts
-from blowfish_fast.data.axes import Attribute, from_level_list
+from blowfish_fast.data.axes import Axis, from_level_list
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -35,7 +35,7 @@ from blowfish_fast.data.predicates import (
 )
 from blowfish_fast.errors import DomainError, InputError, LedgerError
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.release.group_answers import Answer, GroupedAnswers
+from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
 from blowfish_fast.release.release import Release
 
 from .integer_questions import IntegerRows, whole_cells
@@ -100,7 +100,7 @@ class Session:
         request: str | None = None,
         rng: RandomLike | None = None,
         **named: Any,
-    ) -> Answer:
+    ) -> Estimate:
         """Count the records that meet conditions, with noise.
 
         Parameters
@@ -134,7 +134,7 @@ class Session:
         request: str | None = None,
         rng: RandomLike | None = None,
         **named: Any,
-    ) -> Answer:
+    ) -> Estimate:
         """Sum an attribute over the records that meet conditions, with noise.
 
         Parameters
@@ -351,12 +351,12 @@ class Parts:
         return f"Parts(by {name}: {len(self._groups)})"
 
 
-def _with_cells(attribute: Attribute, cells: IntArray) -> Attribute:
+def _with_cells(attribute: Axis, cells: IntArray) -> Axis:
     """Return an attribute of some cells of another; edges stay where cells touch."""
     if attribute.levels is not None:
         return from_level_list([attribute.levels[one] for one in cells], attribute.name)
     touching = (np.diff(cells) == 1).all() and cells[-1] < attribute.regular
     if attribute.cuts is None or not touching:
-        return Attribute(cells.size, attribute.name)
+        return Axis(cells.size, attribute.name)
     cuts = attribute.cuts[int(cells[0]) : int(cells[-1]) + 2]
-    return Attribute(cells.size, attribute.name, cuts=cuts, unit=attribute.unit)
+    return Axis(cells.size, attribute.name, cuts=cuts, unit=attribute.unit)

@@ -37,7 +37,7 @@ MICROSECONDS = {
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Axis:
     """One axis of a domain: `size` cells in order, with edges, levels or neither.
 
     Attributes
@@ -82,9 +82,9 @@ class Attribute:
 
         Examples
         --------
-        >>> Attribute(2, "sex", levels=("F", "M")).described()
+        >>> Axis(2, "sex", levels=("F", "M")).described()
         'F, M'
-        >>> Attribute(2, "age", cuts=(0.0, 18.0, 120.0)).described()
+        >>> Axis(2, "age", cuts=(0.0, 18.0, 120.0)).described()
         '0 to 120, cut at 18'
         """
         if self.levels is not None:
@@ -118,7 +118,7 @@ class Attribute:
         return plain
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Attribute:
+    def from_dict(cls, data: Mapping[str, Any]) -> Axis:
         """Rebuild an attribute from `to_dict`; refuse what does not fit together."""
         found = cls(
             int(data["size"]),
@@ -151,7 +151,7 @@ def _few(words: list[str]) -> str:
     return ", ".join(words[:6]) + (", ..." if len(words) > 6 else "")
 
 
-def from_cuts(edges: Iterable[Any], name: str | None) -> Attribute:
+def from_cuts(edges: Iterable[Any], name: str | None) -> Axis:
     """Read edges of numbers or dates."""
     listed = edges if isinstance(edges, np.ndarray) else list(edges)
     array = np.asarray(listed)
@@ -165,10 +165,10 @@ def from_cuts(edges: Iterable[Any], name: str | None) -> Attribute:
             "are dates go to Domain.from_dates, categories to Domain.from_levels"
         ) from None
     _check_cuts(cuts)
-    return Attribute(cuts.size - 1, name, cuts=tuple(cuts.tolist()))
+    return Axis(cuts.size - 1, name, cuts=tuple(cuts.tolist()))
 
 
-def from_date_cuts(edges: Iterable[Any], name: str | None) -> Attribute:
+def from_date_cuts(edges: Iterable[Any], name: str | None) -> Axis:
     """Read edges that are dates, in the coarsest unit that holds them all."""
     moments = as_moments(np.asarray(edges if hasattr(edges, "dtype") else list(edges)))
     if np.isnat(moments).any():
@@ -184,7 +184,7 @@ def from_date_cuts(edges: Iterable[Any], name: str | None) -> Attribute:
         )
     _check_cuts(cuts.astype(np.float64))
     floats = tuple(cuts.astype(np.float64).tolist())
-    return Attribute(cuts.size - 1, name, cuts=floats, unit=unit)
+    return Axis(cuts.size - 1, name, cuts=floats, unit=unit)
 
 
 def _check_cuts(cuts: FloatArray) -> None:
@@ -288,7 +288,7 @@ def is_blank(value: Any) -> bool:
     )
 
 
-def from_level_list(levels: Iterable[Any], name: str | None) -> Attribute:
+def from_level_list(levels: Iterable[Any], name: str | None) -> Axis:
     """Read the public values of a categorical attribute."""
     values = tuple(one.item() if isinstance(one, np.generic) else one for one in levels)
     if not values:
@@ -302,10 +302,10 @@ def from_level_list(levels: Iterable[Any], name: str | None) -> Attribute:
             )
     if len(set(values)) != len(values):
         raise DomainError("levels must differ; a value stands in the list twice")
-    return Attribute(len(values), name, levels=values)
+    return Axis(len(values), name, levels=values)
 
 
-def extended(attribute: Attribute, kinds: Iterable[str]) -> Attribute:
+def extended(attribute: Axis, kinds: Iterable[str]) -> Axis:
     """Add the cells of `kinds` that are not there yet."""
     wanted = {*attribute.extras, *kinds}
     extras = tuple(kind for kind in (OUTSIDE, MISSING) if kind in wanted)
@@ -326,12 +326,12 @@ def extended(attribute: Attribute, kinds: Iterable[str]) -> Attribute:
     )
 
 
-def coarser(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
+def coarser(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     """Merge cells; return the attribute and the new cell of each old one.
 
     Parameters
     ----------
-    attribute : Attribute
+    attribute : Axis
         With edges, levels or neither; its extra cells stay as they are.
     groups : sequence or mapping
         Some of the edges, the first and the last among them; or, for levels, a
@@ -346,7 +346,7 @@ def coarser(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
     return merged, np.concatenate([labels, tail]).astype(np.int64)
 
 
-def _coarser_cuts(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
+def _coarser_cuts(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     cuts = (
         np.arange(attribute.regular + 1.0)
         if attribute.cuts is None
@@ -365,13 +365,13 @@ def _coarser_cuts(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArra
             "edges must be some of its edges, with the first and the last"
         )
     labels = np.repeat(np.arange(places.size - 1), np.diff(places))
-    merged = Attribute(places.size - 1, attribute.name)
+    merged = Axis(places.size - 1, attribute.name)
     if attribute.cuts is not None:
         merged = replace(merged, cuts=tuple(new.tolist()), unit=attribute.unit)
     return merged, labels
 
 
-def _coarser_levels(attribute: Attribute, groups: Any) -> tuple[Attribute, IntArray]:
+def _coarser_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     assert attribute.levels is not None
     old = attribute.levels[: attribute.regular]
     if not isinstance(groups, Mapping):

@@ -13,7 +13,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
 
-from .axes import Attribute, as_dates
+from .axes import Axis, as_dates
 from .domain import Attributes
 
 
@@ -51,7 +51,7 @@ def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArr
     return columns
 
 
-def cut_values(attribute: Attribute) -> AnyArray:
+def cut_values(attribute: Axis) -> AnyArray:
     """Return edges as numbers or dates."""
     assert attribute.cuts is not None
     if attribute.unit is not None:
@@ -74,7 +74,7 @@ def as_array(levels: tuple[Any, ...]) -> AnyArray:
     return array
 
 
-def representatives(attribute: Attribute) -> FloatArray:
+def representatives(attribute: Axis) -> FloatArray:
     """Return a public number for each regular cell, or refuse.
 
     The middle of a cell between edges, the cell number where there are none, the

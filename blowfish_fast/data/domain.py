@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from blowfish_fast.errors import DomainError, InputError
 from .axes import (
     MISSING,
     OUTSIDE,
-    Attribute,
+    Axis,
     coarser,
     extended,
     from_cuts,
@@ -32,7 +33,7 @@ from .axes import (
     from_level_list,
 )
 
-__all__ = ["MISSING", "OUTSIDE", "Attribute", "Domain", "WideDomain"]
+__all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "WideDomain"]
 
 LARGEST_DOMAIN = 2**28
 WIDEST_DOMAIN = 2**62
@@ -45,12 +46,12 @@ class Attributes:
 
     __slots__ = ("attributes",)
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[Axis, ...]
 
     _most: ClassVar[int]
     _way_out: ClassVar[str]
 
-    def _set(self, attributes: tuple[Attribute, ...]) -> None:
+    def _set(self, attributes: tuple[Axis, ...]) -> None:
         names = [one.name for one in attributes if one.name is not None]
         if len(set(names)) != len(names):
             raise DomainError(
@@ -72,7 +73,7 @@ class Attributes:
         return type(self).from_dict, (self.to_dict(),)
 
     @classmethod
-    def _of(cls, attributes: Iterable[Attribute]) -> Self:
+    def _of(cls, attributes: Iterable[Axis]) -> Self:
         domain = object.__new__(cls)
         domain._set(tuple(attributes))
         return domain
@@ -162,6 +163,25 @@ class Attributes:
             for one, wanted in zip(self.attributes, kinds, strict=True)
         )
 
+    def without_extra_cells(self) -> Self:
+        """Leave out the cells for missing values and values outside.
+
+        Examples
+        --------
+        >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+        >>> ages.with_extra_cells(missing=True).without_extra_cells() == ages
+        True
+        """
+        return self._of(
+            replace(
+                one,
+                size=one.regular,
+                levels=None if one.levels is None else one.levels[: one.regular],
+                extras=(),
+            )
+            for one in self.attributes
+        )
+
     def coarsened(
         self, groups: Mapping[Any, Any]
     ) -> tuple[Self, list[IntArray | None]]:
@@ -199,7 +219,7 @@ class Attributes:
         >>> Domain.from_dict(ages.to_dict()) == ages
         True
         """
-        return cls._of(Attribute.from_dict(one) for one in data["attributes"])
+        return cls._of(Axis.from_dict(one) for one in data["attributes"])
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -266,9 +286,7 @@ class Domain(Attributes):
         sizes = _sizes(shape)
         labels = _labels(names, len(sizes))
         self._set(
-            tuple(
-                Attribute(size, name) for size, name in zip(sizes, labels, strict=True)
-            )
+            tuple(Axis(size, name) for size, name in zip(sizes, labels, strict=True))
         )
 
     @classmethod

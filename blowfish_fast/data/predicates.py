@@ -24,7 +24,7 @@ import numpy as np
 
 from blowfish_fast.errors import DomainError, InputError
 
-from .axes import MICROSECONDS, Attribute, as_dates
+from .axes import MICROSECONDS, Axis, as_dates
 from .domain import Attributes
 
 ZONE = re.compile(r"[T ].*(Z|[+-][0-9:]+)$")
@@ -53,12 +53,12 @@ def covers(domain: Attributes, conditions: Mapping[Any, Any]) -> dict[int, Cover
     return found
 
 
-def everything(attribute: Attribute) -> Cover:
+def everything(attribute: Axis) -> Cover:
     """Cover every cell, extras included."""
     return ((0.0, float(attribute.size)),)
 
 
-def attribute_cover(attribute: Attribute, condition: Any) -> Cover:
+def attribute_cover(attribute: Axis, condition: Any) -> Cover:
     """Return the cells that one condition selects; empty if none.
 
     Lists of conditions may come in any container: a column of a data frame, too.
@@ -96,7 +96,7 @@ def is_within(inner: Cover, outer: Cover) -> bool:
     )
 
 
-def extent(attribute: Attribute) -> str:
+def extent(attribute: Axis) -> str:
     """Say in words which values an attribute has."""
     called = attribute.name or "this attribute"
     extras = "".join(f", and the cell {one!r}" for one in attribute.extras)
@@ -114,7 +114,7 @@ def extent(attribute: Attribute) -> str:
     return f"{called} goes from {dates[0]} to {dates[1]}{extras}"
 
 
-def _intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
+def _intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
     if isinstance(one, str) and one in attribute.extras:
         cell = attribute.extra_cell(one)
         assert cell is not None
@@ -144,7 +144,7 @@ def _intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
     return _single(attribute, one)
 
 
-def _level_intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
+def _level_intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
     assert attribute.levels is not None
     if isinstance(one, slice):
         if one == slice(None):
@@ -160,7 +160,7 @@ def _level_intervals(attribute: Attribute, one: Any) -> list[tuple[float, float]
     return [(float(cell), cell + 1.0)]
 
 
-def _single(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
+def _single(attribute: Axis, one: Any) -> list[tuple[float, float]]:
     """Read a single value: a date is its day or month, a whole number its cell.
 
     A moment finer than the unit of the axis, such as a time stamp at midnight on an
@@ -189,14 +189,14 @@ def _single(attribute: Attribute, one: Any) -> list[tuple[float, float]]:
     )
 
 
-def _coordinate(attribute: Attribute, value: Any) -> float:
+def _coordinate(attribute: Axis, value: Any) -> float:
     """Return where a value lies along the cells, clipped to the axis."""
     if attribute.unit is not None:
         return _date_place(attribute, _date_span(value)[0])
     return _place(attribute, _number(attribute, value))
 
 
-def _place(attribute: Attribute, value: float) -> float:
+def _place(attribute: Axis, value: float) -> float:
     if attribute.cuts is None:
         return min(max(value, 0.0), float(attribute.regular))
     cuts = np.array(attribute.cuts)
@@ -208,7 +208,7 @@ def _place(attribute: Attribute, value: float) -> float:
     return cell + float((value - cuts[cell]) / (cuts[cell + 1] - cuts[cell]))
 
 
-def _date_place(attribute: Attribute, moment: Any) -> float:
+def _date_place(attribute: Axis, moment: Any) -> float:
     assert attribute.unit is not None
     ticks = int(moment.astype("datetime64[us]").astype(np.int64))
     return _place(attribute, ticks / MICROSECONDS[attribute.unit])
@@ -248,7 +248,7 @@ def _plain_date(value: Any) -> Any:
     return np.datetime64(value)
 
 
-def _number(attribute: Attribute, value: Any) -> float:
+def _number(attribute: Axis, value: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real | np.number):
         raise InputError(
             f"{value!r} is no number; {extent(attribute)}. Ask for a range of values: "
@@ -261,13 +261,13 @@ def _number(attribute: Attribute, value: Any) -> float:
 
 
 def groups_of(
-    attribute: Attribute, cover: Cover, bins: Any = None
+    attribute: Axis, cover: Cover, bins: Any = None
 ) -> list[tuple[Any, Cover]]:
     """Return the parts of a cover by cell, or by `bins`, each with a name.
 
     Parameters
     ----------
-    attribute : Attribute
+    attribute : Axis
     cover : Cover
         What is selected of it; parts of which nothing is selected are left out.
     bins : sequence or mapping, optional
@@ -318,7 +318,7 @@ def groups_of(
     return [(name, part) for name, part in parts if part]
 
 
-def cell_name(attribute: Attribute, cell: int) -> Any:
+def cell_name(attribute: Axis, cell: int) -> Any:
     """Return what a cell stands for: a level, a pair of edges, or its number."""
     if attribute.levels is not None:
         return attribute.levels[cell]

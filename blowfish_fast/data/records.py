@@ -22,7 +22,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
-from .axes import MICROSECONDS, MISSING, OUTSIDE, Attribute, as_moments, is_blank
+from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis, as_moments, is_blank
 from .columns import Column, record_blocks
 from .domain import Attributes
 
@@ -115,7 +115,7 @@ def cell_blocks(
         yield cells
 
 
-def _placer(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+def _placer(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     """Return the function from a column to cells, with its tables built once."""
     if attribute.levels is not None:
         return _by_level(attribute, rule)
@@ -124,7 +124,7 @@ def _placer(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
     return _by_number(attribute, rule)
 
 
-def _targets(attribute: Attribute, rule: Rule) -> tuple[int, int, int]:
+def _targets(attribute: Axis, rule: Rule) -> tuple[int, int, int]:
     """Return the cells of values below, above and missing; -1 where refused."""
     if rule.outside == "cell":
         below = above = attribute.extra_cell(OUTSIDE)
@@ -139,7 +139,7 @@ def _targets(attribute: Attribute, rule: Rule) -> tuple[int, int, int]:
     return below, above, missing
 
 
-def _by_edges(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+def _by_edges(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     guide = kernels.edge_guide(np.array(attribute.cuts, dtype=np.float64))
     targets = kernels.Targets(*_targets(attribute, rule))
 
@@ -156,7 +156,7 @@ def _by_edges(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
     return place
 
 
-def _by_number(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+def _by_number(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     below, above, missing = _targets(attribute, rule)
 
     def place(column: Column) -> IntArray:
@@ -183,7 +183,7 @@ def _by_number(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]
     return place
 
 
-def _by_level(attribute: Attribute, rule: Rule) -> Callable[[Column], IntArray]:
+def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
     assert attribute.levels is not None
     _, unknown, missing = _targets(attribute, rule)
     plain = attribute.levels[: attribute.regular]
@@ -260,7 +260,7 @@ def _object_codes(number: dict[Any, int], column: AnyArray) -> IntArray:
     return codes
 
 
-def _numbers(attribute: Attribute, column: Column) -> AnyArray:
+def _numbers(attribute: Axis, column: Column) -> AnyArray:
     array = column if isinstance(column, np.ndarray) else column.to_numpy()
     if array.dtype.kind == "O":
         array = _from_objects(array)
@@ -286,7 +286,7 @@ def _from_objects(array: AnyArray) -> AnyArray:
     return np.array(numbers, dtype=np.float64)
 
 
-def _dates(attribute: Attribute, column: Column) -> AnyArray:
+def _dates(attribute: Axis, column: Column) -> AnyArray:
     """Return whole units since 1970, rounded down: edges are whole units too."""
     array = column if isinstance(column, np.ndarray) else column.to_numpy()
     if array.size == 0:
@@ -317,9 +317,7 @@ def refuse_weights(name: str | None) -> NoReturn:
     )
 
 
-def refuse_strays(
-    attribute: Attribute, rule: Rule, *, outside: bool, missing: bool
-) -> None:
+def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) -> None:
     """Refuse stray values where that was asked, without saying how many there are."""
     if missing and rule.missing == "refuse":
         raise CountsError(
@@ -345,5 +343,5 @@ def refuse_strays(
     )
 
 
-def _called(attribute: Attribute) -> str:
+def _called(attribute: Axis) -> str:
     return attribute.name or "the domain"

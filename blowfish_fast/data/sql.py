@@ -26,7 +26,7 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import BlowfishError, EngineError, InputError
 
-from .axes import Attribute
+from .axes import Axis
 from .domain import Attributes
 from .records import Rule, refuse_fractions, refuse_strays, refuse_weights
 from .sql_cells import Bins, cell_of, ibis_module, is_missing, type_problem
@@ -58,7 +58,7 @@ class CellColumn(NamedTuple):
     ----------
     name : str
         The column.
-    attribute : Attribute
+    attribute : Axis
         Its cells, extra cells included.
     rule : Rule
         What happens to stray values.
@@ -67,7 +67,7 @@ class CellColumn(NamedTuple):
     """
 
     name: str
-    attribute: Attribute
+    attribute: Axis
     rule: Rule
     bins: Bins | None = None
 

@@ -23,7 +23,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError, SizeError
 
-from .axes import MICROSECONDS, MISSING, OUTSIDE, Attribute
+from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis
 from .records import Rule
 
 WITHOUT_NAN = ("sqlite", "mysql")
@@ -84,16 +84,14 @@ class Cell(NamedTuple):
     refused: dict[str, Any]
 
 
-def cell_of(
-    column: Any, attribute: Attribute, rule: Rule, bins: Bins | None = None
-) -> Cell:
+def cell_of(column: Any, attribute: Axis, rule: Rule, bins: Bins | None = None) -> Cell:
     """Return the cell of each value of a column, strays treated by `rule`."""
     if attribute.levels is not None:
         return _cell_of_level(column, attribute, rule, bins)
     return _cell_between_edges(column, attribute, rule, bins)
 
 
-def type_problem(attribute: Attribute, kind: Any) -> str | None:
+def type_problem(attribute: Axis, kind: Any) -> str | None:
     """Say why a column of ibis type `kind` cannot hold the attribute; None if it can.
 
     Reads types only; values are never looked at.
@@ -136,7 +134,7 @@ def is_missing(column: Any) -> Any:
     return absent
 
 
-def as_number(column: Any, attribute: Attribute) -> Any:
+def as_number(column: Any, attribute: Axis) -> Any:
     """Return each value as a double; dates in whole seconds since 1970, in UTC."""
     kind = column.type()
     if attribute.unit is None:
@@ -154,7 +152,7 @@ def as_number(column: Any, attribute: Attribute) -> Any:
     return moment.truncate("s").epoch_seconds().cast("float64")
 
 
-def comparable_edges(attribute: Attribute) -> FloatArray:
+def comparable_edges(attribute: Axis) -> FloatArray:
     """Return the edges in the unit of `as_number`."""
     cuts: FloatArray = np.asarray(attribute.cuts, dtype=np.float64)
     if attribute.unit is None:
@@ -184,7 +182,7 @@ def _long_decimal(column: Any) -> Any:
     )
 
 
-def _within_reach(column: Any, attribute: Attribute) -> Any:
+def _within_reach(column: Any, attribute: Axis) -> Any:
     """Return dates, those far beyond the edges moved to a place just beyond them.
 
     Databases hold dates that have no number of seconds: infinity, and years that dates
@@ -241,7 +239,7 @@ def clamped_cell(value: Any, cuts: FloatArray, name: str | None) -> Any:
     return _bisected(value, cuts, 0, cells)
 
 
-def compared_levels(attribute: Attribute) -> tuple[Any, ...]:
+def compared_levels(attribute: Axis) -> tuple[Any, ...]:
     """Return the levels that are no extra cells, truth values as 0 and 1."""
     assert attribute.levels is not None
     levels = attribute.levels[: attribute.regular]
@@ -274,9 +272,7 @@ def _bisected(value: Any, cuts: FloatArray, low: int, high: int) -> Any:
     )
 
 
-def _cell_of_level(
-    column: Any, attribute: Attribute, rule: Rule, bins: Bins | None
-) -> Cell:
+def _cell_of_level(column: Any, attribute: Axis, rule: Rule, bins: Bins | None) -> Cell:
     value, absent = as_level(column), is_missing(column)
     levels = compared_levels(attribute)
     # Levels of one bin share a branch.
@@ -296,7 +292,7 @@ def _cell_of_level(
 
 
 def _cell_between_edges(
-    column: Any, attribute: Attribute, rule: Rule, bins: Bins | None
+    column: Any, attribute: Axis, rule: Rule, bins: Bins | None
 ) -> Cell:
     ibis = ibis_module()
     absent, value = is_missing(column), as_number(column, attribute)
@@ -367,5 +363,5 @@ def _instant_in_seconds() -> Any:
     return ibis.udf.scalar.builtin(epoch, signature=signature)
 
 
-def _called(attribute: Attribute) -> str:
+def _called(attribute: Axis) -> str:
     return attribute.name or "the domain"

@@ -13,7 +13,7 @@ import numpy as np
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.cell_values import cut_values
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
@@ -91,7 +91,7 @@ class Places(NamedTuple):
     extras: tuple[tuple[float, str], ...]
 
 
-def places_of(attribute: Attribute) -> Places:
+def places_of(attribute: Axis) -> Places:
     """Return where cells lie: at their values, on their dates, or one after another."""
     if attribute.levels is not None:
         return Places(np.arange(attribute.size + 1.0) - 0.5, "level", ())
@@ -112,7 +112,7 @@ def places_of(attribute: Attribute) -> Places:
 def label_axis(
     axes: Axes,
     which: str,
-    attribute: Attribute,
+    attribute: Axis,
     fallback: str,
     inches: float | None = None,
 ) -> Places:

@@ -17,7 +17,7 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.policies import Policy
 from blowfish_fast.policies.drawing import (
@@ -202,7 +202,7 @@ def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     axes.set_aspect("equal")
 
 
-def _axis_name(attribute: Attribute, fallback: str) -> str:
+def _axis_name(attribute: Axis, fallback: str) -> str:
     name = attribute.name or fallback
     return name if attribute.cuts is None else f"{name} (where cells begin)"
 
@@ -258,7 +258,7 @@ def _matrix(policy: Policy, axes: Axes | None) -> Axes:
     drawn = axes_for(axes, (6.4, 6.4), "Drawing a policy")
     _distances(drawn, distances, "edges between two cells")
     one = policy.domain.ndim == 1
-    attribute = policy.domain.attributes[0] if one else Attribute(policy.domain.size)
+    attribute = policy.domain.attributes[0] if one else Axis(policy.domain.size)
     for which, person in (("x", "one person"), ("y", "another")):
         _sampled_axis(drawn, which, attribute, cells)
         name = attribute.name or "cell"
@@ -308,9 +308,7 @@ def _distances(axes: Axes, distances: FloatArray, words: str) -> None:
         axes.legend(loc="upper left", framealpha=0.9, fontsize="small")
 
 
-def _sampled_axis(
-    axes: Axes, which: str, attribute: Attribute, cells: IntArray
-) -> None:
+def _sampled_axis(axes: Axes, which: str, attribute: Axis, cells: IntArray) -> None:
     """Mark round values between sampled cells, or some of the cells by name."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     if attribute.levels is None and attribute.unit is None and not attribute.extras:

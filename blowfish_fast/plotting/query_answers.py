@@ -15,7 +15,7 @@ import numpy as np
 
 from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
-from blowfish_fast.data.axes import Attribute, as_dates
+from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels, shorten
 from blowfish_fast.release.release import Release
@@ -161,7 +161,7 @@ def _names(workload: Workload) -> list[str]:
     return [f"query {one}" for one in range(workload.queries)]
 
 
-def _span(attribute: Attribute, start: float, end: float) -> str:
+def _span(attribute: Axis, start: float, end: float) -> str:
     """Say which cells a range covers, in values where there are any."""
     name = f"{attribute.name} " if attribute.name else ""
     first, last = math.floor(start), math.ceil(end) - 1

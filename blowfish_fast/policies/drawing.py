@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.axes import Attribute, as_dates
+from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.data.domain import Domain
 
 from .protocol import PolicyGraph
@@ -86,12 +86,12 @@ def draw_graph(policy: PolicyGraph) -> GraphDrawing:
     return GraphDrawing(form, nodes, labels, curves, absent, spokes)
 
 
-def cell_labels(attribute: Attribute, cells: IntArray | None = None) -> list[str]:
+def cell_labels(attribute: Axis, cells: IntArray | None = None) -> list[str]:
     """Return a short text per cell: its level, where it begins, or its number.
 
     Parameters
     ----------
-    attribute : Attribute
+    attribute : Axis
         Whose cells.
     cells : (n,) int64, optional
         Which of them; all by default.
@@ -100,7 +100,7 @@ def cell_labels(attribute: Attribute, cells: IntArray | None = None) -> list[str
     return [_cell_label(attribute, one) for one in wanted]
 
 
-def _cell_label(attribute: Attribute, cell: int) -> str:
+def _cell_label(attribute: Axis, cell: int) -> str:
     if attribute.levels is not None:
         return shorten(str(attribute.levels[cell]))
     if cell >= attribute.regular:

@@ -28,7 +28,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.predicates import (
     Cover,
@@ -40,7 +40,7 @@ from blowfish_fast.data.predicates import (
 )
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
-from .group_answers import Answer, Bounds, GroupedAnswers, Quotient
+from .group_answers import Bounds, Estimate, GroupedAnswers, Quotient
 from .query_grid import Answering, Grid, value_rows
 from .selected_quantiles import SelectedQuantiles
 
@@ -78,11 +78,11 @@ class Selection:
                 )
         return Selection(self._release, refined)
 
-    def count(self) -> Answer:
+    def count(self) -> Estimate:
         """Return the number of records."""
         return _Measures(self._release, self._single()).count()[()]
 
-    def relative_count(self, of: Selection | None = None) -> Answer:
+    def relative_count(self, of: Selection | None = None) -> Estimate:
         """Return the part of all records, or of another selection, that is selected.
 
         Its interval lets the two counts miss theirs with half the probability each;
@@ -90,7 +90,7 @@ class Selection:
         """
         return _Measures(self._release, self._single()).relative_count(of)[()]
 
-    def sum(self, name: str | int, values: Any = None) -> Answer:
+    def sum(self, name: str | int, values: Any = None) -> Estimate:
         """Return the sum of an attribute over the records.
 
         Parameters
@@ -105,7 +105,7 @@ class Selection:
         """
         return _Measures(self._release, self._single()).sum(name, values)[()]
 
-    def mean(self, name: str | int, values: Any = None) -> Answer:
+    def mean(self, name: str | int, values: Any = None) -> Estimate:
         """Return the mean of an attribute; see `sum` for what records count with.
 
         The estimate divides by at least one record. How the interval is proved stands
@@ -113,7 +113,7 @@ class Selection:
         """
         return _Measures(self._release, self._single()).mean(name, values)[()]
 
-    def quantile(self, name: str | int, q: float = 0.5) -> Answer:
+    def quantile(self, name: str | int, q: float = 0.5) -> Estimate:
         """Return the value below which a part `q` of the records lies: the median.
 
         Parameters
@@ -360,7 +360,7 @@ def _in_order(bounds: Bounds, order: IntArray, confidence: float) -> FloatArray:
     return bounds(as_confidence(confidence))[order]
 
 
-def _given_values(attribute: Attribute, values: Any) -> FloatArray:
+def _given_values(attribute: Axis, values: Any) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.cell_values import representatives
 from blowfish_fast.data.domain import Domain
@@ -174,7 +174,7 @@ def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
 
 
 def value_rows(
-    attribute: Attribute, groups: Sequence[Cover], given: FloatArray | None
+    attribute: Axis, groups: Sequence[Cover], given: FloatArray | None
 ) -> tuple[Any, FloatArray, FloatArray]:
     """Return the covered part of each cell times its value, and the least and largest.
 

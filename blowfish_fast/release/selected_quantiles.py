@@ -27,7 +27,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import quoted
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.predicates import Cover, intersection
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
@@ -149,7 +149,7 @@ def _first_reaching(totals: FloatArray, rank: FloatArray) -> IntArray:
     return found
 
 
-def _check_order(attribute: Attribute, groups: Sequence[Cover]) -> None:
+def _check_order(attribute: Axis, groups: Sequence[Cover]) -> None:
     """Refuse attributes whose cells are in no order, or are no numbers."""
     called = attribute.name or "this attribute"
     if attribute.levels is not None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole, malformed_as
-from blowfish_fast.data.axes import MISSING, OUTSIDE, Attribute
+from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis
 from blowfish_fast.data.cell_values import as_array, column_name, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
@@ -143,7 +143,7 @@ def rounded_counts(
 
 
 def _values(
-    attribute: Attribute, place: IntArray, generator: np.random.Generator
+    attribute: Axis, place: IntArray, generator: np.random.Generator
 ) -> AnyArray:
     if attribute.levels is not None:
         levels = as_array(attribute.levels)
@@ -168,7 +168,7 @@ def _values(
     return dates
 
 
-def _numbers(attribute: Attribute, place: IntArray, drawn: FloatArray) -> AnyArray:
+def _numbers(attribute: Axis, place: IntArray, drawn: FloatArray) -> AnyArray:
     if not attribute.extras:
         return drawn if attribute.cuts is not None else place
     drawn[place == attribute.extra_cell(OUTSIDE)] = np.inf

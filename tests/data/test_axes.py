@@ -10,7 +10,7 @@ import pytest
 from blowfish_fast import Domain, Histogram
 from blowfish_fast.data.axes import (
     MISSING,
-    Attribute,
+    Axis,
     as_dates,
     as_moments,
     coarser,
@@ -32,7 +32,7 @@ def test_cells_are_merged_along_edges_that_stay():
 
 
 def test_cells_without_edges_are_merged_by_number():
-    merged, labels = coarser(Attribute(5, "x"), [0, 2, 5])
+    merged, labels = coarser(Axis(5, "x"), [0, 2, 5])
     assert (merged.size, merged.cuts) == (2, None)
     assert labels.tolist() == [0, 0, 1, 1, 1]
 
@@ -125,9 +125,9 @@ def test_blanks_are_none_and_nan():
 )
 def test_plain_data_that_does_not_fit_together_is_refused(change):
     plain = from_cuts([0, 1, 2], "x").to_dict()
-    assert Attribute.from_dict(plain) == from_cuts([0, 1, 2], "x")
+    assert Axis.from_dict(plain) == from_cuts([0, 1, 2], "x")
     with pytest.raises(DomainError):
-        Attribute.from_dict(plain | change)
+        Axis.from_dict(plain | change)
 
 
 @pytest.mark.parametrize("text", ["20240105", "1704412800", "5"])

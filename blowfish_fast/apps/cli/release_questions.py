@@ -5,7 +5,7 @@
     --quantile                  places along one attribute
     --workload                  queries in words
 
-A table holds what was asked and the estimates; `with_bounds` adds intervals, and says
+A table holds what was asked and the estimates; `add_intervals` adds intervals, and says
 what they cover or why there are none.
 """
 
@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.apps.cli.options import Question
 from blowfish_fast.apps.cli.parsing.where import (
     attribute_named,
     queries_of_file,
@@ -26,14 +26,14 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_condition,
     read_edges,
 )
-from blowfish_fast.apps.cli.parsing.words import parsed_workload
+from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.apps.cli.wording import reword
-from blowfish_fast.data.axes import Attribute, as_dates
+from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.data.cell_values import cell_columns, column_name
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
-from blowfish_fast.measure.strategies.answers import Answers as AnswerNoise
+from blowfish_fast.measure.strategies.answers import AnswerTable as AnswerNoise
 from blowfish_fast.release.olap import Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
@@ -52,34 +52,7 @@ UNMEASURED = (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the words ask for, not yet read."""
-
-    ranges: list[str]
-    file: Path | None
-    where: list[str]
-    count: bool
-    sum_of: str | None
-    mean_of: str | None
-    by: list[str]
-    quantiles: list[float]
-    workload: str | None
-
-    @property
-    def anything(self) -> bool:
-        """Whether there is a question at all."""
-        listed = self.ranges or self.file or self.quantiles or self.workload
-        return bool(listed) or self.selects
-
-    @property
-    def selects(self) -> bool:
-        """Whether records are selected and measured."""
-        measured = self.sum_of is not None or self.mean_of is not None
-        return bool(self.where or self.by or self.count or measured)
-
-
-@dataclass(frozen=True)
-class Answers:
+class AnswerTable:
     """A table, whether its intervals hold together, and whether cells are cut."""
 
     columns: dict[str, AnyArray]
@@ -88,7 +61,7 @@ class Answers:
     cuts_cells: bool = False
 
 
-def answered(release: Release, asked: Asked) -> Answers:
+def answer_question(release: Release, asked: Question) -> AnswerTable:
     """Answer what is asked; without any words, count all records."""
     kinds = {
         "--range or --ranges": bool(asked.ranges or asked.file),
@@ -106,7 +79,7 @@ def answered(release: Release, asked: Asked) -> Answers:
     if asked.quantiles:
         return _quantiles(release, asked.quantiles)
     if asked.workload is not None:
-        return _workload(release, parsed_workload(asked.workload, release.domain))
+        return _workload(release, parse_workload(asked.workload, release.domain))
     return _selected(release, asked)
 
 
@@ -116,8 +89,8 @@ def measures_answers(release: Release) -> bool:
     return release.interval_scope == "noise" and AnswerNoise.kind in kinds
 
 
-def with_bounds(
-    release: Release, found: Answers, confidence: float
+def add_intervals(
+    release: Release, found: AnswerTable, confidence: float
 ) -> tuple[dict[str, AnyArray], str]:
     """Add the columns low and high; say what they cover, or why there are none."""
     columns = dict(found.columns)
@@ -147,7 +120,7 @@ def with_bounds(
     return columns, " ".join(sentences)
 
 
-def _in_ranges(release: Release, asked: Asked) -> Answers:
+def _in_ranges(release: Release, asked: Question) -> AnswerTable:
     if asked.ranges and asked.file:
         raise InputError("give ranges as words, --range, or in a file, --ranges")
     domain = release.domain
@@ -157,7 +130,7 @@ def _in_ranges(release: Release, asked: Asked) -> Answers:
         boxes = queries_of_words(asked.ranges, domain)
         names = [column_name(domain, axis) for axis in range(domain.ndim)]
         columns = {",".join(names): np.array(asked.ranges, dtype=object)}
-    return Answers(
+    return AnswerTable(
         {**_beside_answers(columns), "count": release.answer(boxes)},
         lambda confidence: release.intervals(boxes, confidence),
         cuts_cells=not boxes.whole_cells,
@@ -172,13 +145,13 @@ def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
     }
 
 
-def _quantiles(release: Release, parts: list[float]) -> Answers:
+def _quantiles(release: Release, parts: list[float]) -> AnswerTable:
     places = release.quantiles(parts)
     attribute = release.domain.attributes[0]
     edged = attribute.cuts is not None
     name = column_name(release.domain, 0) if edged else "cell"
     name = "value" if name in (*ANSWERED, "quantile") else name
-    return Answers(
+    return AnswerTable(
         {"quantile": np.array(parts), name: _in_values(places, attribute)},
         lambda confidence: _in_values(
             release.quantile_intervals(parts, confidence), attribute
@@ -187,7 +160,7 @@ def _quantiles(release: Release, parts: list[float]) -> Answers:
     )
 
 
-def _in_values(places: AnyArray, attribute: Attribute) -> AnyArray:
+def _in_values(places: AnyArray, attribute: Axis) -> AnyArray:
     """Turn places along an axis of time into dates."""
     if attribute.unit is None:
         return places
@@ -195,8 +168,8 @@ def _in_values(places: AnyArray, attribute: Attribute) -> AnyArray:
     return as_dates(tuple(flat.tolist()), attribute.unit).reshape(places.shape)
 
 
-def _workload(release: Release, workload: Workload) -> Answers:
-    return Answers(
+def _workload(release: Release, workload: Workload) -> AnswerTable:
+    return AnswerTable(
         {**_beside_answers(_described(workload)), "count": release.answer(workload)},
         lambda confidence: release.intervals(workload, confidence),
         cuts_cells=isinstance(workload, Rectangles) and not workload.whole_cells,
@@ -223,7 +196,7 @@ def _described(workload: Workload) -> dict[str, AnyArray]:
     return {"query": np.arange(workload.queries)}
 
 
-def _selected(release: Release, asked: Asked) -> Answers:
+def _selected(release: Release, asked: Question) -> AnswerTable:
     domain = release.domain
     measures = _measures(asked, domain)
     selection = release.where()
@@ -255,10 +228,10 @@ def _selected(release: Release, asked: Asked) -> Answers:
     columns = {
         one: _in_words(values) for one, values in answers.to_table(None).columns.items()
     }
-    return Answers(columns, answers.intervals, cuts_cells=cut)
+    return AnswerTable(columns, answers.intervals, cuts_cells=cut)
 
 
-def _measures(asked: Asked, domain: Domain) -> list[tuple[str, int | None]]:
+def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
     """Return the names of what is measured, each with its attribute."""
     named = (("sum", asked.sum_of), ("mean", asked.mean_of))
     found: list[tuple[str, int | None]] = [
@@ -275,13 +248,13 @@ def _measured(
     measures: list[tuple[str, int | None]],
     *,
     cuts_cells: bool,
-) -> Answers:
+) -> AnswerTable:
     """Measure one selection: a line for each of count, sum and mean."""
     answers = [
         selection.count() if axis is None else getattr(selection, name)(axis)
         for name, axis in measures
     ]
-    return Answers(
+    return AnswerTable(
         {
             "where": np.array([words] * len(answers), dtype=object),
             "measure": np.array([name for name, _ in measures], dtype=object),

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.data.axes import MICROSECONDS, Attribute, as_moments
+from blowfish_fast.data.axes import MICROSECONDS, Axis, as_moments
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.sql_cells import Stretch
 from blowfish_fast.errors import DomainError, QuestionError, SizeError
@@ -321,9 +321,7 @@ def _filter_axis(spec: AttributeSpec, chosen: Filter) -> AxisBins:
     return AxisBins(spec, labels, bins, 1, np.arange(bins) == 1, (), stretch)
 
 
-def _passing(
-    spec: AttributeSpec, attribute: Attribute, chosen: Filter | None
-) -> AnyArray:
+def _passing(spec: AttributeSpec, attribute: Axis, chosen: Filter | None) -> AnyArray:
     """Mark the cells that pass; cells of missing values and outside never do."""
     passing = np.ones(attribute.size, dtype=np.bool_)
     if chosen is None:
@@ -350,7 +348,7 @@ def _passing(
     return passing
 
 
-def cell_of(attribute: Attribute, value: Any) -> int:
+def cell_of(attribute: Axis, value: Any) -> int:
     """Return the cell that begins at a value; the value must be an edge."""
     cuts = np.asarray(attribute.cuts)
     try:
@@ -383,7 +381,7 @@ def _starts(axis: AxisBins) -> IntArray:
     return starts
 
 
-def _edges(attribute: Attribute, starts: IntArray, kept: IntArray) -> tuple[Any, ...]:
+def _edges(attribute: Axis, starts: IntArray, kept: IntArray) -> tuple[Any, ...]:
     if attribute.levels is not None:
         return tuple(attribute.levels[at] for at in kept)
     cuts = attribute.cuts

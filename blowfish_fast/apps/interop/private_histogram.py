@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
@@ -189,7 +189,7 @@ class PrivateHistogram(Estimator):
         return np.column_stack(list(table.columns.values()))
 
 
-def _widths(attribute: Attribute) -> FloatArray:
+def _widths(attribute: Axis) -> FloatArray:
     widths = np.ones(attribute.size)
     if attribute.cuts is not None:
         widths[: attribute.regular] = np.diff(np.asarray(attribute.cuts, dtype=float))

@@ -27,7 +27,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts, as_share
-from blowfish_fast.data.domain import Attribute, Domain
+from blowfish_fast.data.domain import Axis, Domain
 from blowfish_fast.errors import DomainError, IntervalError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.policies import ABSENT, Policy
@@ -374,7 +374,7 @@ class ClusterSums(LinearStrategy):
         )
 
 
-def _side(attribute: Attribute) -> FloatArray:
+def _side(attribute: Axis) -> FloatArray:
     """Return the edges of one attribute."""
     edges, size = attribute.edges, attribute.size
     if attribute.extras:

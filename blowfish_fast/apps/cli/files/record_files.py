@@ -2,35 +2,52 @@
 
 header, schema  ->  are the columns there?       all that a dry run reads
 chunk by chunk  ->  cells  ->  counts            files may be larger than memory
+
+DuckDB reads both, and turns texts into numbers and dates as the person states. Spaces
+around a value of a CSV file, or around a name of its first line, are no part of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast.apps.cli.parsing.text_forms import TextForm
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
+from blowfish_fast.data.csv_files import (
+    CsvTable,
+    duckdb_module,
+    lacking_column,
+    read_head,
+)
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.records import Rule, cell_blocks
-from blowfish_fast.errors import CountsError, InputError
-
-from .csv_chunks import Column, Part, lines_in_chunks
-from .csv_head import csv_layout
-from .parquet_chunks import check_schema, opened_parquet, rows_in_chunks
+from blowfish_fast.data.records import Rule, cell_blocks, refuse_weights
+from blowfish_fast.data.text_form import TextForm, literal, trimmed
+from blowfish_fast.errors import InputError
 
 CSV = (".csv", ".tsv", ".txt")
 PARQUET = (".parquet", ".pq")
-
+ROWS = 2**18
+"""Rows of a chunk."""
 
 PLAIN = TextForm()
+
+Part = Callable[[float], None]
+"""Takes the part of the file that has been read, from 0 to 1."""
+
+
+class Needed(NamedTuple):
+    """A column that is needed: its name, and what its values are."""
+
+    name: str
+    kind: str
 
 
 class RecordsFile:
@@ -63,66 +80,224 @@ class RecordsFile:
 
     def check(self, domain: Domain) -> None:
         """Refuse a file that lacks columns; reads its first line or schema only."""
-        wanted = self._wanted(domain)
+        needed = self._needed(domain)
         if self.path.suffix.lower() in PARQUET:
-            check_schema(opened_parquet(self.path), wanted, domain, self.path)
+            _ParquetTable(self.path).check(needed, domain)
         else:
-            csv_layout(self.path, [one.name for one in wanted], self.form)
+            read_head(self.path, [one.name for one in needed], self.form)
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the records of every cell of `domain`, extra cells included."""
-        self.check(domain)
-        wanted = self._wanted(domain)
+        needed = self._needed(domain)
         if self.path.suffix.lower() in PARQUET:
-            chunks = rows_in_chunks(opened_parquet(self.path), wanted, domain, done)
+            table = _ParquetTable(self.path)
+            stored = table.check(needed, domain)
+            chunks = self._parquet_chunks(table, needed, done)
         else:
-            layout = csv_layout(self.path, [one.name for one in wanted], self.form)
-            chunks = lines_in_chunks(self.path, layout, wanted, self.form, done)
-        return counted(chunks, domain, rules, self.count_column)
+            texts = [one.name for one in needed]
+            stored = domain_as_stored(domain, texts=texts, truths=[])
+            chunks = self._csv_chunks(needed, done)
+        counts = count_chunks(chunks, stored, rules, self.count_column)
+        return Histogram(domain, counts.reshape(domain.shape))
 
-    def _wanted(self, domain: Domain) -> list[Column]:
-        wanted = [_needed(one) for one in domain.attributes]
+    def _needed(self, domain: Domain) -> list[Needed]:
+        needed = [_needed_column(one) for one in domain.attributes]
         if self.count_column is not None:
-            wanted.append(Column(self.count_column, "number"))
-        return wanted
+            needed.append(Needed(self.count_column, "number"))
+        return needed
+
+    def _csv_chunks(
+        self, needed: list[Needed], done: Part
+    ) -> Iterator[dict[str, AnyArray]]:
+        """Yield the needed columns of a CSV file, chunk by chunk."""
+        head = read_head(self.path, [one.name for one in needed], self.form)
+        values = [
+            _read_text(trimmed(f"c{head.names.index(one.name)}"), one.kind, self.form)
+            for one in needed
+        ]
+        with CsvTable(self.path, head).opened() as table:
+            for batch in _batches(values, table.source(texts=True)):
+                yield self._columns(batch, needed)
+                done(table.part)
+
+    def _parquet_chunks(
+        self, table: _ParquetTable, needed: list[Needed], done: Part
+    ) -> Iterator[dict[str, AnyArray]]:
+        """Yield the needed columns of a Parquet file, chunk by chunk."""
+        read = 0
+        try:
+            for batch in _batches([table.value(one) for one in needed], table.source):
+                yield self._columns(batch, needed)
+                read += batch.num_rows
+                done(min(1.0, read / table.rows))
+        except duckdb_module().Error as problem:
+            raise InputError(
+                f"{self.path} cannot be read to its end ({type(problem).__name__}). "
+                "Nothing was charged"
+            ) from None
+
+    def _columns(self, batch: Any, needed: list[Needed]) -> dict[str, AnyArray]:
+        """Return the columns of a batch; refuse what is neither value nor missing."""
+        columns = {}
+        for at, one in enumerate(needed):
+            if np.asarray(batch.column(f"bad{at}")).any():
+                raise self._no_value(one)
+            values = batch.column(f"value{at}")
+            if one.kind != "category":
+                values = values.to_numpy(zero_copy_only=False)
+            columns[one.name] = values
+        return columns
+
+    def _no_value(self, needed: Needed) -> InputError:
+        """Say that a value cannot be read, and how others would be."""
+        form = self.form
+        blanks = (
+            'where another word stands for missing, state blanks = ["-"] under [data], '
+            "or --blank=-"
+        )
+        if needed.kind == "date" and form.dates is None:
+            return InputError(
+                f"values of {needed.name}: dates must read like 2024-05-31 or "
+                "2024-05-31T12:00; some read otherwise. State how they are written, "
+                'as in dates = "DD.MM.YYYY" under [data], or --dates DD.MM.YYYY; '
+                f"{blanks}. Nothing was charged"
+            )
+        if needed.kind == "date":
+            return InputError(
+                f"every value of {needed.name} must be a date as stated, {form.dates}, "
+                f"a time after it or not, or missing; some are not; {blanks}. Nothing "
+                "was charged"
+            )
+        marks = (
+            'Where 1.234,5 is meant, state decimal = "," under [data], or --decimal '
+            '","; where 1,234.5 is, decimal = "."'
+            if form.decimal is None
+            else f"The decimal mark was stated to be {form.decimal!r}"
+        )
+        return InputError(
+            f"{self.path}: every value of {needed.name} must be a number, or missing "
+            f"(empty, NA, NaN, null); some are not. {marks}; {blanks}. Nothing was "
+            "charged"
+        )
 
 
-def counted(
+class _ParquetTable:
+    """The rows of a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.source = f"read_parquet({literal(str(path))})"
+        name = literal(str(path))
+        try:
+            with duckdb_module().connect() as connection:
+                described = connection.execute(f"DESCRIBE SELECT * FROM {self.source}")
+                self.types = {row[0]: str(row[1]) for row in described.fetchall()}
+                held = f"SELECT sum(num_rows) FROM parquet_file_metadata({name})"
+                self.rows = int(connection.execute(held).fetchone()[0])
+        except duckdb_module().Error as problem:
+            raise InputError(
+                f"{path} is no Parquet file that can be read ({type(problem).__name__})"
+            ) from None
+
+    def check(self, needed: list[Needed], domain: Domain) -> Domain:
+        """Refuse columns that are not there, or not of the kind that is stated.
+
+        Returns
+        -------
+        Domain
+            With categories as the columns spell them.
+        """
+        if self.rows == 0:
+            raise InputError(
+                f"{self.path} names its columns and holds no record; is it the right "
+                "file? Nothing was charged"
+            )
+        names = list(self.types)
+        if not all(one.name in names for one in needed):
+            raise lacking_column(self.path, [one.name for one in needed], names)
+        stored = domain_as_stored(
+            domain,
+            texts=[one for one, kind in self.types.items() if _is_text(kind)],
+            truths=[one for one, kind in self.types.items() if kind == "BOOLEAN"],
+        )
+        levels = {
+            one.name: None if one.levels is None else one.levels[: one.regular]
+            for one in stored.attributes
+        }
+        for one in needed:
+            kind = self.types[one.name]
+            if not _fits(kind, one.kind, levels.get(one.name)):
+                raise InputError(
+                    f"the domain says that {one.name!r} is a {one.kind}, and its "
+                    f"column in {self.path} is of type {kind}; state cells of that "
+                    "kind, or convert the column"
+                )
+        return stored
+
+    def value(self, needed: Needed) -> _Value:
+        """Return the value of a column."""
+        name = needed.name.replace('"', '""')
+        column, kind = f'"{name}"', self.types[needed.name]
+        if needed.kind == "number":
+            return _Value(f"CAST({column} AS DOUBLE)")
+        if needed.kind == "category":
+            return _Value(column)
+        if _is_text(kind):
+            return _read_text(trimmed(column), "date", PLAIN)
+        if "TIME ZONE" in kind:
+            return _Value(f"make_timestamp(epoch_us({column}))")
+        return _Value(f"CAST({column} AS TIMESTAMP)")
+
+
+class _Value(NamedTuple):
+    """SQL of a value, and of whether it is neither a value nor missing."""
+
+    value: str
+    bad: str = "false"
+
+
+def _read_text(text: str, kind: str, form: TextForm) -> _Value:
+    value = form.value(text, kind)
+    if kind == "category":
+        return _Value(value)
+    return _Value(value, f"NOT {form.is_blank(text, kind)} AND ({value}) IS NULL")
+
+
+def _batches(values: list[_Value], source: str) -> Iterator[Any]:
+    """Yield record batches of the values, in any order of the rows."""
+    require("pyarrow", extra="files", purpose="reading files of records")
+    asked = ", ".join(
+        f"{one.value} AS value{at}, {one.bad} AS bad{at}"
+        for at, one in enumerate(values)
+    )
+    with duckdb_module().connect() as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        found = connection.execute(f"SELECT {asked} FROM {source}")
+        # Called otherwise before DuckDB 1.5.
+        fetch = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+        yield from fetch(ROWS)
+
+
+def count_chunks(
     chunks: Iterator[dict[str, Any]],
     domain: Domain,
     rules: list[Rule],
     count_column: str | None,
-) -> Histogram:
+) -> IntArray:
     """Count chunks of columns by cell; `domain` has its extra cells already."""
     counts = np.zeros(domain.size, dtype=np.int64)
-    reading: Domain | None = None
     for chunk in chunks:
-        if reading is None:
-            texts = [name for name, column in chunk.items() if _is_text(column)]
-            reading = domain_as_stored(domain, texts=texts, truths=[])
         weights = None
         if count_column is not None:
             weights = _whole(chunk[count_column], count_column)
         start = 0
-        for cells in cell_blocks(reading, rules, chunk):
+        for cells in cell_blocks(domain, rules, chunk):
             if weights is None:
                 kernels.count_into(counts, cells)
             else:
                 np.add.at(counts, cells, weights[start : start + cells.size])
             start += cells.size
-    return Histogram(domain, counts.reshape(domain.shape))
-
-
-def _needed(attribute: Attribute) -> Column:
-    if attribute.name is None:
-        raise InputError(
-            "records have columns with names, and the domain names none; state it as "
-            "age=0:101:1, for instance. Cells without names are for files of counts "
-            "(.npy)"
-        )
-    if attribute.levels is not None:
-        return Column(attribute.name, "category")
-    return Column(attribute.name, "number" if attribute.unit is None else "date")
+    return counts
 
 
 def domain_as_stored(
@@ -150,19 +325,39 @@ def domain_as_stored(
     return Domain._of(attributes)
 
 
-def _is_text(column: Any) -> bool:
-    if isinstance(column, np.ndarray):
-        return column.dtype.kind in "OU"
-    return "string" in str(column.type)
+def _needed_column(attribute: Axis) -> Needed:
+    if attribute.name is None:
+        raise InputError(
+            "records have columns with names, and the domain names none; state it as "
+            "age=0:101:1, for instance. Cells without names are for files of counts "
+            "(.npy)"
+        )
+    if attribute.levels is not None:
+        return Needed(attribute.name, "category")
+    return Needed(attribute.name, "number" if attribute.unit is None else "date")
+
+
+def _is_text(kind: str) -> bool:
+    return kind == "VARCHAR" or kind.startswith("ENUM")
+
+
+def _fits(kind: str, stated: str, levels: tuple[Any, ...] | None) -> bool:
+    """Return whether a type of DuckDB holds values of the stated kind."""
+    if "[" in kind or kind.startswith(("STRUCT", "MAP", "INTERVAL")):
+        return False
+    whole = "INT" in kind or kind == "BOOLEAN"
+    if stated == "number":
+        return whole or kind.startswith(("FLOAT", "DOUBLE", "DECIMAL"))
+    if stated == "date":
+        return _is_text(kind) or kind.startswith(("DATE", "TIMESTAMP"))
+    return _is_text(kind) or (
+        whole and all(isinstance(one, int) for one in levels or ())
+    )
 
 
 def _whole(column: AnyArray, name: str) -> IntArray:
-    numbers = np.asarray(column, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        fits = (numbers >= 0) & (numbers == np.floor(numbers)) & (numbers < 2**53)
+        fits = (column >= 0) & (column == np.floor(column)) & (column < 2**53)
     if not fits.all():
-        raise CountsError(
-            f"the column {name!r} must say how many records a line stands for, a "
-            "whole number from 0; it holds something else"
-        )
-    return numbers.astype(np.int64)
+        refuse_weights(name)
+    return column.astype(np.int64)

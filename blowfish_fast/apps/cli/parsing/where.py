@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.apps.cli.files.array_files import lines_of
-from blowfish_fast.data.axes import Attribute
+from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, attribute_cover, everything, extent
 from blowfish_fast.errors import InputError
 from blowfish_fast.workloads import Rectangles
 
-from .words import nearest
+from .array_files import lines_of
+from .spelling import nearest
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
 """What the two columns may be called where there is one attribute."""
@@ -63,7 +63,7 @@ def read_condition(words: str, domain: Domain) -> tuple[int, Any]:
     return axis, condition(text.strip(), domain.attributes[axis])
 
 
-def condition(text: str, attribute: Attribute) -> Any:
+def condition(text: str, attribute: Axis) -> Any:
     """Return what ``release.where`` takes for one attribute."""
     level = _level(text, attribute)
     if level is not None:
@@ -73,7 +73,7 @@ def condition(text: str, attribute: Attribute) -> Any:
     return _single(text, attribute)
 
 
-def read_edges(text: str, attribute: Attribute) -> list[Any]:
+def read_edges(text: str, attribute: Axis) -> list[Any]:
     """Return edges of groups, ``0,18,65``, in the values of an attribute."""
     return [_value(one.strip(), attribute) for one in text.split(",")]
 
@@ -186,7 +186,7 @@ def _column(texts: list[str]) -> AnyArray:
         return np.array(texts, dtype=object)
 
 
-def _single(text: str, attribute: Attribute) -> Any:
+def _single(text: str, attribute: Axis) -> Any:
     level = _level(text, attribute)
     if level is not None:
         return level
@@ -206,7 +206,7 @@ def _single(text: str, attribute: Attribute) -> Any:
     return slice(start, stop)
 
 
-def _level(text: str, attribute: Attribute) -> Any:
+def _level(text: str, attribute: Axis) -> Any:
     """Return the level or extra cell that is written so; None if none is."""
     for one in (*(attribute.levels or ()), *attribute.extras):
         if str(one) == text:
@@ -214,7 +214,7 @@ def _level(text: str, attribute: Attribute) -> Any:
     return None
 
 
-def _value(text: str, attribute: Attribute) -> Any:
+def _value(text: str, attribute: Axis) -> Any:
     """Return a date as it is written, and a number as a number."""
     if attribute.unit is not None:
         return text
