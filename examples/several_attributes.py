@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.release.group_answers import Answer
+from blowfish_fast.release.group_answers import Estimate
 
 VISITS = 200_000
 WARDS = ("surgery", "children", "heart", "other")
@@ -50,7 +50,7 @@ def records(rng: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
         yield {"age": age, "ward": np.array(WARDS)[ward], "day": day, "cost": cost}
 
 
-def shown(answer: Answer, digits: int = 0) -> str:
+def shown(answer: Estimate, digits: int = 0) -> str:
     """Write an answer with its interval."""
     low, high = answer.interval(0.95)
     return f"{answer:,.{digits}f}  (95 %: {low:,.{digits}f} to {high:,.{digits}f})"

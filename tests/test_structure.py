@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -47,6 +48,16 @@ def test_a_file_is_one_idea():
             if lines > (700 if longest > 0.6 * lines else 500):
                 long.append(f"{path.relative_to(ROOT)}: {lines}")
     assert long == []
+
+
+def test_no_class_name_is_used_twice():
+    # An editor that is asked for a name offers one place.
+    places = {}
+    for path in SOURCES:
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.stem)
+    assert {name: at for name, at in places.items() if len(at) > 1} == {}
 
 
 def test_no_function_takes_more_than_ten_parameters():
@@ -320,5 +331,5 @@ def test_completion_offers_public_names_only():
 
     for name in bf.__all__:
         module = getattr(bf, name)
-        if hasattr(module, "__path__"):
+        if isinstance(module, ModuleType):
             assert dir(module) == sorted(module.__all__), name

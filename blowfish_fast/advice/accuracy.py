@@ -240,7 +240,7 @@ def translate(
     return Translation(wanted, miss, scope, found, free=False)
 
 
-class _Law(NamedTuple):
+class _ErrorLaw(NamedTuple):
     """The noise of a mechanism as a function of epsilon."""
 
     scales: Callable[[Fraction], Scales]
@@ -316,7 +316,7 @@ class _Promise:
             tried *= STEP_UP * largest / self.alpha
         return one
 
-    def _law(self, mechanism: Mechanism) -> _Law:
+    def _law(self, mechanism: Mechanism) -> _ErrorLaw:
         measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
@@ -339,7 +339,7 @@ class _Promise:
         def half_widths(scales: Scales, miss: float) -> FloatArray:
             return strategy.half_widths(form, scales, miss)
 
-        return _Law(
+        return _ErrorLaw(
             lambda epsilon: strategy.scales(over, epsilon / self.policy.group_size),
             lambda scales: strategy.spread(form, scales),
             half_widths if knows_law else None,
@@ -347,7 +347,7 @@ class _Promise:
             None if isinstance(strategy, Answers) else largest_error,
         )
 
-    def _least(self, law: _Law) -> Fraction:
+    def _least(self, law: _ErrorLaw) -> Fraction:
         """Return the least epsilon of the two bounds, checked at that very epsilon."""
         spread = law.spread(law.scales(Fraction(1)))
         by_tails = self._by_tails(spread)
@@ -363,7 +363,7 @@ class _Promise:
             f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
         )
 
-    def _holds(self, law: _Law, scales: Scales) -> bool:
+    def _holds(self, law: _ErrorLaw, scales: Scales) -> bool:
         if self._summed(law.spread(scales)) <= self.beta:
             return True
         if law.half_widths is None:
@@ -397,7 +397,7 @@ class _Promise:
                 low = middle
         return high
 
-    def _by_widths(self, law: _Law, start: float) -> float:
+    def _by_widths(self, law: _ErrorLaw, start: float) -> float:
         """Follow the widest query's exact law, whose width is nearly 1 / epsilon."""
         if law.half_widths is None:
             return start
@@ -433,7 +433,7 @@ def _rank(samples: int, beta: float, tries: int) -> int | None:
     return rank if rank <= samples else None
 
 
-def _largest_errors(law: _Law, epsilon: Fraction, samples: int) -> FloatArray:
+def _largest_errors(law: _ErrorLaw, epsilon: Fraction, samples: int) -> FloatArray:
     """Draw the noise `samples` times and return the largest errors, sorted.
 
     Exact discrete noise from a fixed seed: the plan is the same whoever asks.

@@ -24,7 +24,7 @@ from blowfish_fast.audit.sampling.selections import (
 
 from .invariants import Breach, audit_disclosure, audit_invariants
 from .measurements import Price, audit_measurements, edge_cost
-from .plan import LONG, QUICK, Plan
+from .plan import LONG, QUICK, AuditPlan
 from .progress_file import ProgressFile
 from .report import Report, note_figures
 from .verdicts import Verdict
@@ -33,11 +33,11 @@ from .walk import audit_everything
 __all__ = [
     "LONG",
     "QUICK",
+    "AuditPlan",
     "Breach",
     "Evidence",
     "Finding",
     "Observed",
-    "Plan",
     "Price",
     "ProgressFile",
     "Report",

@@ -22,7 +22,7 @@ MOST_AUDITS = 4000
 """Sampled audits among which the confidence of the whole walk is shared."""
 
 
-class Plan(NamedTuple):
+class AuditPlan(NamedTuple):
     """How thoroughly to walk.
 
     Examples
@@ -76,10 +76,10 @@ class Plan(NamedTuple):
         return 1.0 - (1.0 - self.confidence) / MOST_AUDITS
 
 
-LONG = Plan()
+LONG = AuditPlan()
 """The plan of ``blowfish audit``: every subject and family, up to an hour."""
 
-QUICK = Plan(
+QUICK = AuditPlan(
     families=("add_remove", "full", "line"),
     seeds=1,
     pairs=96,
@@ -95,7 +95,7 @@ QUICK = Plan(
 """The plan of ``blowfish audit --quick``: about a minute."""
 
 
-class Task(NamedTuple):
+class AuditTask(NamedTuple):
     """One stop of the walk."""
 
     kind: str
@@ -107,7 +107,7 @@ class Task(NamedTuple):
         return f"{self.name} under {self.family} on {Domain(self.shape)!r}"
 
 
-def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
+def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[AuditTask]:
     """List every stop; `mechanisms` names those to visit, None for everything."""
     chosen = sorted(MECHANISMS) if mechanisms is None else list(mechanisms)
     unknown = [name for name in chosen if name not in MECHANISMS]
@@ -115,26 +115,26 @@ def tasks(plan: Plan, mechanisms: Iterable[str] | None = None) -> list[Task]:
         raise InputError(
             f"there is no mechanism {unknown[0]!r}; registered are {sorted(MECHANISMS)}"
         )
-    listed: list[Task] = []
+    listed: list[AuditTask] = []
     if mechanisms is None:
         # First, since they take longest.
         listed += [
-            Task("partition", name, shape, family)
+            AuditTask("partition", name, shape, family)
             for name in sorted(all_partitions())
             for shape in plan.sampled
             for family, policy in policy_families(Domain(shape)).items()
             if plan.samples(family) and not policy.has_constraints
         ]
     listed += [
-        Task("mechanism", name, shape, family)
+        AuditTask("mechanism", name, shape, family)
         for name in chosen
         for shape in dict.fromkeys((*plan.sampled, *plan.priced))
         for family in policy_families(Domain(shape))
     ]
     if plan.trials:
-        listed += [Task("power", name, 4, "add_remove") for name in chosen]
+        listed += [AuditTask("power", name, 4, "add_remove") for name in chosen]
     if plan.timing and mechanisms is None:
-        listed.append(Task("timing", "discrete noise", 1, "any"))
+        listed.append(AuditTask("timing", "discrete noise", 1, "any"))
     return listed
 
 

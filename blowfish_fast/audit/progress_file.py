@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .plan import Plan, Task
+from .plan import AuditPlan, AuditTask
 from .verdicts import Verdict
 
 NAME = "progress.jsonl"
@@ -27,7 +27,7 @@ class ProgressFile:
     ----------
     folder : Path
         Made if it does not exist.
-    plan : Plan
+    plan : AuditPlan
         What is walked: verdicts of another plan do not count.
     version : str
         Of the package: verdicts of another version do not count.
@@ -42,17 +42,17 @@ class ProgressFile:
     progress.jsonl 0
     """
 
-    def __init__(self, folder: Path, plan: Plan, version: str) -> None:
+    def __init__(self, folder: Path, plan: AuditPlan, version: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / NAME
-        self.found: dict[Task, list[Verdict]] = {}
+        self.found: dict[AuditTask, list[Verdict]] = {}
         self.seconds = 0.0
         self._last = time.perf_counter()
         head = {"version": version, "plan": str(plan)}
         if not self._load(head):
             self.path.write_text(json.dumps(head) + "\n", encoding="utf-8")
 
-    def add(self, task: Task, verdicts: list[Verdict]) -> None:
+    def add(self, task: AuditTask, verdicts: list[Verdict]) -> None:
         """Append what was found at one stop, and the time since the last one."""
         self.found[task] = verdicts
         now = time.perf_counter()
@@ -76,7 +76,7 @@ class ProgressFile:
         for one in known[1:]:
             self.seconds += one.get("seconds", 0.0)
             kind, name, shape, family = one["task"]
-            task = Task(
+            task = AuditTask(
                 kind, name, tuple(shape) if isinstance(shape, list) else shape, family
             )
             self.found[task] = [Verdict(*verdict) for verdict in one["verdicts"]]

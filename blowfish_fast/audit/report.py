@@ -15,7 +15,7 @@ from typing import Any
 
 from blowfish_fast.errors import InputError
 
-from .plan import Plan
+from .plan import AuditPlan
 from .verdicts import PROMISED_POWER, Verdict
 
 STYLE = """
@@ -69,7 +69,7 @@ class Report:
     """
 
     verdicts: tuple[Verdict, ...]
-    plan: Plan
+    plan: AuditPlan
     form: str
     seconds: float
     version: str

@@ -54,7 +54,7 @@ from .invariants import (
     audit_testimony,
 )
 from .measurements import Price, _price, _rows_of
-from .plan import Plan, Task, all_partitions
+from .plan import AuditPlan, AuditTask, all_partitions
 from .witness import Step, Testimony, watch
 
 PROMISED_POWER = 0.9
@@ -98,7 +98,7 @@ class Verdict(NamedTuple):
 
 def _verdict(
     check: str,
-    task: Task,
+    task: AuditTask,
     epsilon: Fraction | float,
     found: Fraction | float,
     passed: bool,
@@ -122,7 +122,7 @@ def _verdict(
     )
 
 
-def _found(check: str, task: Task, finding: Finding) -> Verdict:
+def _found(check: str, task: AuditTask, finding: Finding) -> Verdict:
     return _verdict(
         check,
         task,
@@ -136,8 +136,8 @@ def _found(check: str, task: Task, finding: Finding) -> Verdict:
 
 
 def mechanism_verdicts(
-    task: Task,
-    plan: Plan,
+    task: AuditTask,
+    plan: AuditPlan,
     testimonies: list[Testimony],
     open_ledger: Callable[..., Any] | None,
 ) -> Iterator[Verdict]:
@@ -174,7 +174,9 @@ def mechanism_verdicts(
         yield from _sampled_verdicts(task, plan, testimonies, priced)
 
 
-def _is_sampled(task: Task, plan: Plan, offers: Callable[[Task], bool]) -> bool:
+def _is_sampled(
+    task: AuditTask, plan: AuditPlan, offers: Callable[[AuditTask], bool]
+) -> bool:
     """Whether black boxes are sampled here: each family once, on its first domain."""
     if not plan.samples(task.family):
         return False
@@ -186,7 +188,7 @@ def _is_sampled(task: Task, plan: Plan, offers: Callable[[Task], bool]) -> bool:
     return False
 
 
-def _runs(task: Task) -> bool:
+def _runs(task: AuditTask) -> bool:
     policy = policy_families(Domain(task.shape))[task.family]
     try:
         watch(*MECHANISMS[task.name].example(policy.domain, policy, ORDINARY))
@@ -195,7 +197,7 @@ def _runs(task: Task) -> bool:
     return True
 
 
-def _selects(task: Task) -> bool:
+def _selects(task: AuditTask) -> bool:
     policy = policy_families(Domain(task.shape))[task.family]
     counts = np.arange(policy.domain.size)
     try:
@@ -206,7 +208,7 @@ def _selects(task: Task) -> bool:
     return True
 
 
-def _edge_price(task: Task, step: Step, policy: Policy) -> Price | str:
+def _edge_price(task: AuditTask, step: Step, policy: Policy) -> Price | str:
     try:
         return _price(task.name, step.result, step.charged, policy)
     except AssertionError as refusal:
@@ -215,7 +217,7 @@ def _edge_price(task: Task, step: Step, policy: Policy) -> Price | str:
 
 
 def _price_verdict(
-    task: Task, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
+    task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
     edges = mechanism.policy.edge_count
     worst = Price(task.name, mechanism.epsilon, Fraction(0), None)
@@ -233,7 +235,7 @@ def _price_verdict(
 
 
 def _pair_verdicts(
-    task: Task, plan: Plan, testimonies: list[Testimony]
+    task: AuditTask, plan: AuditPlan, testimonies: list[Testimony]
 ) -> Iterator[Verdict]:
     """Price random neighbours in every measurement, and in the choices met first."""
     generator = np.random.default_rng(plan.pairs)
@@ -264,7 +266,7 @@ def _pair_verdicts(
 
 
 def _observed_verdict(
-    task: Task, observed: list[Observed], name: str = "measurements"
+    task: AuditTask, observed: list[Observed], name: str = "measurements"
 ) -> Verdict:
     worst = max(observed, key=lambda one: one.share)
     pairs = sum(one.pairs for one in observed)
@@ -292,7 +294,7 @@ def _first_choices(testimonies: list[Testimony]) -> Iterator[Step]:
 
 
 def _together_verdict(
-    task: Task, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
+    task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
     """Under constraints: neighbours from the definition, not from the group size."""
     policy = mechanism.policy
@@ -310,8 +312,8 @@ def _together_verdict(
 
 
 def _sampled_verdicts(
-    task: Task,
-    plan: Plan,
+    task: AuditTask,
+    plan: AuditPlan,
     testimonies: list[Testimony],
     priced: list[tuple[Step, Price | str]],
 ) -> Iterator[Verdict]:
@@ -370,7 +372,7 @@ def _some_edge(policy: Policy) -> tuple[int, int] | None:
 
 
 def _release_finding(
-    mechanism: Mechanism, edge: tuple[int, int], plan: Plan
+    mechanism: Mechanism, edge: tuple[int, int], plan: AuditPlan
 ) -> Finding:
     """Compare whole releases by what they say about the two cells of an edge."""
     cells = mechanism.domain.size
@@ -404,7 +406,7 @@ def _release_finding(
     )
 
 
-def partition_verdicts(task: Task, plan: Plan) -> Iterator[Verdict]:
+def partition_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     """Audit a partition with several prices, at several epsilons."""
     if not _is_sampled(task, plan, _selects):
         return
@@ -445,7 +447,7 @@ def _instances(kind: type[Partition]) -> list[Partition]:
 
 
 def power_verdicts(
-    task: Task, plan: Plan, testimonies: list[Testimony]
+    task: AuditTask, plan: AuditPlan, testimonies: list[Testimony]
 ) -> Iterator[Verdict]:
     """Plant an excess in a mechanism's first measurement that costs anything."""
     steps = [step for testimony in testimonies for step in testimony.measured]
@@ -477,14 +479,14 @@ def power_verdicts(
         return
 
 
-def timing_verdict(task: Task, plan: Plan) -> Verdict:
+def timing_verdict(task: AuditTask, plan: AuditPlan) -> Verdict:
     """Say whether the time of drawing follows the noise drawn."""
     timing = timing_correlation(plan.timing)
     found = timing.standard_errors
     return _verdict("timing", task, STANDARD_ERRORS, found, timing.passed, str(timing))
 
 
-def unfinished_verdict(task: Task, problem: Exception) -> Verdict:
+def unfinished_verdict(task: AuditTask, problem: Exception) -> Verdict:
     """Say that a check could not be carried out."""
     note = f"{task.name}: {type(problem).__name__}: {problem}"
     return _verdict("run", task, 0, np.inf, False, note)

@@ -16,7 +16,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-from .plan import Plan, Task, tasks
+from .plan import AuditPlan, AuditTask, tasks
 from .progress_file import ProgressFile
 from .verdicts import (
     GENEROUS,
@@ -34,7 +34,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def examine(
-    task: Task, plan: Plan, open_ledger: Callable[..., Any] | None = None
+    task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None = None
 ) -> list[Verdict]:
     """Run every check of one task; a refusal on public grounds has no verdicts.
 
@@ -47,7 +47,7 @@ def examine(
 
 
 def _examined(
-    task: Task, plan: Plan, open_ledger: Callable[..., Any] | None
+    task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None
 ) -> list[Verdict]:
     if task.kind == "timing":
         return [timing_verdict(task, plan)]
@@ -68,7 +68,7 @@ def _examined(
 
 
 def audit_everything(
-    plan: Plan,
+    plan: AuditPlan,
     *,
     mechanisms: Iterable[str] | None = None,
     open_ledger: Callable[..., Any] | None = None,
@@ -80,7 +80,7 @@ def audit_everything(
 
     Parameters
     ----------
-    plan : Plan
+    plan : AuditPlan
         `QUICK`, `LONG` or one's own.
     mechanisms : iterable of str, optional
         Names to visit; None visits all mechanisms and all partitions.
@@ -104,7 +104,7 @@ def audit_everything(
     found = {} if kept is None else dict(kept.found)
     waiting = [task for task in listed if task not in found]
 
-    def add(task: Task, verdicts: list[Verdict]) -> None:
+    def add(task: AuditTask, verdicts: list[Verdict]) -> None:
         found[task] = verdicts
         if kept is not None:
             kept.add(task, verdicts)

@@ -45,7 +45,7 @@ MOST_DOUBLINGS = 7
 """Doublings of theta that are drawn each; of more, every other one."""
 
 
-class Candidate(NamedTuple):
+class CurveCandidate(NamedTuple):
     """A mechanism to be drawn, and whether its error is known from releases only."""
 
     mechanism: Mechanism
@@ -161,16 +161,16 @@ def _chosen(
     mechanisms: Sequence[str | Mechanism] | None,
     records: int | None,
     rng: int | None,
-) -> dict[str, Candidate]:
+) -> dict[str, CurveCandidate]:
     if mechanisms is None:
         return _best(policy, workload, epsilon, records, rng)
     known: dict[str, Mechanism | None] | None = None
-    found: dict[str, Candidate] = {}
+    found: dict[str, CurveCandidate] = {}
     for one in mechanisms:
         if isinstance(one, Mechanism):
             if one.domain != policy.domain or one.workload.domain != policy.domain:
                 raise InputError(f"{one!r} lies over another domain than the policy")
-            found[one.name] = Candidate(one)
+            found[one.name] = CurveCandidate(one)
             continue
         if known is None:
             table = compare(policy, workload, epsilon=epsilon)
@@ -181,7 +181,7 @@ def _chosen(
                 f"{one!r} cannot be used here; there are "
                 f"{sorted(name for name, ready in known.items() if ready is not None)}"
             )
-        found[one] = Candidate(ready)
+        found[one] = CurveCandidate(ready)
     if not found:
         raise InputError("name at least one mechanism; received none")
     return found
@@ -193,12 +193,12 @@ def _best(
     epsilon: Fraction,
     records: int | None,
     rng: int | None,
-) -> dict[str, Candidate]:
-    found: dict[str, Candidate] = {}
+) -> dict[str, CurveCandidate]:
+    found: dict[str, CurveCandidate] = {}
     if records is None:
         for line in compare(policy, workload, epsilon=epsilon, hurried=True):
             if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
-                found[line.name] = Candidate(line.mechanism)
+                found[line.name] = CurveCandidate(line.mechanism)
         return found
     advice = recommend(
         policy, workload, epsilon=epsilon, records=records, trials=1, rng=rng
@@ -207,13 +207,13 @@ def _best(
     for one in advice:
         if one.mechanism is not None and room.get(one.kind, 0) > 0:
             room[one.kind] -= 1
-            found[one.name] = Candidate(one.mechanism, one.kind == "typical")
+            found[one.name] = CurveCandidate(one.mechanism, one.kind == "typical")
     return found
 
 
 def _curve(
     name: str,
-    candidate: Candidate,
+    candidate: CurveCandidate,
     epsilons: list[Fraction],
     records: int | None,
     trials: int,

@@ -24,7 +24,7 @@ Bounds = Callable[[float], FloatArray]
 """From a confidence to intervals, (groups, 2)."""
 
 
-class Answer(float):
+class Estimate(float):
     """An estimate, usable as a number, that knows its noise interval.
 
     Examples
@@ -44,7 +44,7 @@ class Answer(float):
 
     def __new__(
         cls, value: float, bounds: Callable[[float], tuple[float, float]]
-    ) -> Answer:
+    ) -> Estimate:
         """Take a number and the function that gives its interval."""
         answer = super().__new__(cls, value)
         answer._bounds = bounds
@@ -62,7 +62,7 @@ class Answer(float):
         return float, (float(self),)
 
     def __repr__(self) -> str:
-        return f"Answer({float(self):.12g})"
+        return f"Estimate({float(self):.12g})"
 
     __str__ = float.__repr__
 
@@ -117,7 +117,7 @@ def _divided(over: FloatArray, under: FloatArray, otherwise: float) -> FloatArra
     return quotient
 
 
-class GroupedAnswers(Mapping[Any, Answer]):
+class GroupedAnswers(Mapping[Any, Estimate]):
     """One answer per group, by the group's name.
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
@@ -159,13 +159,13 @@ class GroupedAnswers(Mapping[Any, Answer]):
             (name[0] if single else name): place for place, name in enumerate(combined)
         }
 
-    def __getitem__(self, name: Any) -> Answer:
+    def __getitem__(self, name: Any) -> Estimate:
         if name not in self._places:
             raise InputError(
                 f"there is no group {name!r}; the first are {list(self._places)[:5]}"
             )
         place = self._places[name]
-        return Answer(
+        return Estimate(
             float(self.values_array[place]),
             lambda confidence: self._interval(place, confidence),
         )

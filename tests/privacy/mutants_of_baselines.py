@@ -20,7 +20,7 @@ import numpy as np
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.bisection as bisection
 import blowfish_fast.measure.selectors.partitions.k_buckets as k_buckets
-from blowfish_fast.audit.plan import Task
+from blowfish_fast.audit.plan import AuditTask
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.kernels.sampling import cost_choice
 from blowfish_fast.measure.handle import Handle
@@ -54,7 +54,7 @@ def caught_at(subject, family, check, *, shape=4):
 
 def verdicts(mutant):
     """Return what the walk finds at the stop of a bug."""
-    task = Task("mechanism", mutant.subject, mutant.shape, mutant.family)
+    task = AuditTask("mechanism", mutant.subject, mutant.shape, mutant.family)
     plan = PLAN._replace(
         batch=mutant.batch, noise=4000, runs=300, seeds=1, sampled=(mutant.shape,)
     )

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import blowfish_fast as bf
 import blowfish_fast.apps.cli.commands.audit as audit_command
 import tests.privacy.mutants_beyond_noise as beyond_noise
-from blowfish_fast.apps.cli.application import application
+from blowfish_fast.apps.cli.main import application
 from blowfish_fast.audit import LONG, QUICK, Report, Verdict, audit_everything, walk
-from blowfish_fast.audit.plan import Task, all_partitions, tasks
+from blowfish_fast.audit.plan import AuditTask, all_partitions, tasks
 from blowfish_fast.audit.sampling.power import EXCESS, detection_power
 from blowfish_fast.audit.verdicts import PROMISED_POWER
 from blowfish_fast.audit.walk import examine, usable_workers
@@ -94,7 +94,7 @@ def test_a_check_that_cannot_run_is_a_violation(monkeypatch):
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setattr(walk, "mechanism_verdicts", broken)
-    (found,) = examine(Task("mechanism", "laplace", 4, "full"), TINY)
+    (found,) = examine(AuditTask("mechanism", "laplace", 4, "full"), TINY)
     assert not found.passed
     assert (found.check, found.subject) == ("run", "laplace")
     assert "ZeroDivisionError: by nothing" in found.note
@@ -150,7 +150,7 @@ def test_an_unknown_mechanism_is_refused():
 
 
 def test_a_refusal_on_public_grounds_has_no_verdicts():
-    assert examine(Task("mechanism", "ordered", (3, 4), "full"), QUICK) == []
+    assert examine(AuditTask("mechanism", "ordered", (3, 4), "full"), QUICK) == []
 
 
 class _Page(html.parser.HTMLParser):
@@ -217,8 +217,8 @@ def test_unpayable_prices_survive_json():
 
 @pytest.fixture
 def one_process(monkeypatch):
-    monkeypatch.setattr(audit_command, "usable_workers", lambda: 1)
-    monkeypatch.setattr(audit_command, "QUICK", TINY)
+    monkeypatch.setattr("blowfish_fast.audit.walk.usable_workers", lambda: 1)
+    monkeypatch.setattr("blowfish_fast.audit.plan.QUICK", TINY)
 
 
 def test_the_command_writes_its_report(one_process, tmp_path):
@@ -257,7 +257,7 @@ def test_a_violation_ends_with_code_1_and_a_name(one_process, table, name):
 
 def test_too_few_samples_are_refused():
     with pytest.raises(bf.BlowfishError, match="at least 1000"):
-        audit_command.chosen_plan(True, 10)
-    scaled = audit_command.chosen_plan(False, 1_000_000)
+        audit_command.choose_plan(True, 10)
+    scaled = audit_command.choose_plan(False, 1_000_000)
     assert (scaled.batch, scaled.noise, scaled.runs) == (1_000_000, 40_000, 1000)
-    assert audit_command.chosen_plan(False, None) is LONG
+    assert audit_command.choose_plan(False, None) is LONG

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blowfish_fast.errors import InputError, IntervalError
-from blowfish_fast.release.group_answers import Answer, GroupedAnswers, Quotient
+from blowfish_fast.release.group_answers import Estimate, GroupedAnswers, Quotient
 
 
 def grouped(asked):
@@ -24,11 +24,11 @@ def grouped(asked):
 
 
 def test_an_answer_is_a_number():
-    answer = Answer(2.5, lambda confidence: (confidence, 9.0))
+    answer = Estimate(2.5, lambda confidence: (confidence, 9.0))
     assert answer + 1 == 3.5
     assert f"{answer:.1f}" == str(answer) == "2.5"
     assert answer.interval(0.5) == (0.5, 9.0)
-    assert repr(answer) == "Answer(2.5)"
+    assert repr(answer) == "Estimate(2.5)"
     assert type(pickle.loads(pickle.dumps(answer))) is float
 
 

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from blowfish_fast.audit import LONG, Report
-from blowfish_fast.audit.plan import Task
+from blowfish_fast.audit.plan import AuditTask
 from blowfish_fast.audit.report import note_figures
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -175,7 +175,7 @@ def measure_power():
     found = [
         verdict
         for name in sorted(MECHANISMS)
-        for verdict in examine(Task("power", name, 4, "add_remove"), LONG)
+        for verdict in examine(AuditTask("power", name, 4, "add_remove"), LONG)
     ]
     report = Report(tuple(found), LONG, "long", 0.0, "")
     return report.figures()["power"]

@@ -8,7 +8,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import QUICK, Report
-from blowfish_fast.audit.plan import Task
+from blowfish_fast.audit.plan import AuditTask
 from blowfish_fast.audit.progress_file import ProgressFile
 from blowfish_fast.audit.report import note_figures, read_figures
 from blowfish_fast.audit.verdicts import Verdict
@@ -79,7 +79,7 @@ def test_the_tool_prints_writes_and_judges(tmp_path, capsys):
         with_table("nothing", "")
 
 
-STOP = Task("mechanism", "laplace", (2, 2), "full")
+STOP = AuditTask("mechanism", "laplace", (2, 2), "full")
 FOUND = Verdict("prices", "laplace", "full", "d", 1.0, 1.0, 0, 3, True, "")
 
 

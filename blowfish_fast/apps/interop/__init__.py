@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from .benchmark_engine import Engine
 from .estimator import NotFittedError, RepeatedFitWarning
-from .opendp_style import Measurement, as_measurement, as_opendp
+from .opendp_style import OpenDPMeasurement, as_measurement, as_opendp
 from .private_histogram import PrivateHistogram
 from .private_kmeans import PrivateKMeans
 
 __all__ = [
     "Engine",
-    "Measurement",
     "NotFittedError",
+    "OpenDPMeasurement",
     "PrivateHistogram",
     "PrivateKMeans",
     "RepeatedFitWarning",

@@ -1,7 +1,7 @@
 """A mechanism as an OpenDP measurement: function, metric, measure and privacy map.
 
 Serves programs that compose measurements. `as_measurement` speaks OpenDP's words for
-any policy and needs no OpenDP; `as_opendp` builds a real OpenDP Measurement, which
+any policy and needs no OpenDP; `as_opendp` builds a real OpenDP measurement, which
 chains with its transformations and goes into its compositors and odometers.
 
     policy          distance between databases             privacy map
@@ -39,7 +39,7 @@ def _at_least(value: Fraction) -> float:
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
-class Measurement:
+class OpenDPMeasurement:
     """A mechanism with the interface of an OpenDP measurement.
 
     Attributes
@@ -120,16 +120,17 @@ class Measurement:
 
     def __repr__(self) -> str:
         return (
-            f"Measurement({self.mechanism!r}, input_metric={self.input_metric!r}, "
+            f"OpenDPMeasurement({self.mechanism!r}, "
+            f"input_metric={self.input_metric!r}, "
             f"output_measure={self.output_measure!r})"
         )
 
 
-def as_measurement(mechanism: Mechanism) -> Measurement:
+def as_measurement(mechanism: Mechanism) -> OpenDPMeasurement:
     """Return a mechanism with the interface of an OpenDP measurement.
 
-    Works under any policy, and without OpenDP; see `Measurement` for the proof of its
-    privacy map, `as_opendp` for an object that OpenDP itself accepts.
+    Works under any policy, and without OpenDP; see `OpenDPMeasurement` for the proof of
+    its privacy map, `as_opendp` for an object that OpenDP itself accepts.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def as_measurement(mechanism: Mechanism) -> Measurement:
     >>> measurement([3, 0, 2, 5]).estimate.shape
     (4,)
     """
-    return Measurement(mechanism)
+    return OpenDPMeasurement(mechanism)
 
 
 def as_opendp(
@@ -155,7 +156,7 @@ def as_opendp(
     size: int | None = None,
     input_domain: Any = None,
 ) -> Any:
-    """Return a real OpenDP Measurement that releases with `mechanism`.
+    """Return a real OpenDP measurement that releases with `mechanism`.
 
     It takes a list of whole numbers and returns a `Release`. OpenDP asks that you
     enable its features "contrib" and "honest-but-curious" first, for it cannot check
@@ -193,7 +194,8 @@ def as_opendp(
     at L1 distance d, d steps of one count by one, removals first, so none is negative.
     Records, `Full`: OpenDP's distance is over lists of the one length `size`; at
     distance d one becomes the other, up to order, by d changes of a record, each a
-    step of the policy. A step costs epsilon, d steps at most d epsilon (`Measurement`).
+    step of the policy. A step costs epsilon, d steps at most d epsilon
+    (`OpenDPMeasurement`).
 
     Examples
     --------
@@ -208,7 +210,7 @@ def as_opendp(
     1.0
     """
     dp: Any = require("opendp.prelude", extra="interop", purpose="as_opendp")
-    own = Measurement(mechanism)
+    own = OpenDPMeasurement(mechanism)
     policy, domain = mechanism.policy, mechanism.domain
     adds = not policy.has_constraints and policy.implies(AddRemove(domain))
     moves = not policy.has_constraints and policy.implies(Full(domain))

@@ -13,9 +13,9 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
-from .keys import Identity
+from .keys import Caller
 from .rate_limits import RateLimit
-from .sessions import Sessions
+from .sessions import Logins
 from .workspace import Workspace
 
 COOKIE = "blowfish_session"
@@ -40,11 +40,11 @@ class Gate:
         logins: RateLimit | None = None,
     ) -> None:
         self.workspace = workspace
-        self.sessions = Sessions()
+        self.sessions = Logins()
         self.requests = requests or RateLimit(capacity=120, per_second=40)
         self.logins = logins or RateLimit(capacity=10, per_second=0.5)
 
-    def identify(self, request: Request) -> Identity:
+    def identify(self, request: Request) -> Caller:
         """Return who is asking, or refuse."""
         identity = self._bearer(request) or self._cookie(request)
         if identity is None:
@@ -72,7 +72,7 @@ class Gate:
                 headers={"Retry-After": str(max(1, round(waits)))},
             )
 
-    def _bearer(self, request: Request) -> Identity | None:
+    def _bearer(self, request: Request) -> Caller | None:
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
             return None
@@ -81,7 +81,7 @@ class Gate:
             self.limit(self.logins, _host(request))
         return found
 
-    def _cookie(self, request: Request) -> Identity | None:
+    def _cookie(self, request: Request) -> Caller | None:
         session = self.sessions.find(request.cookies.get(COOKIE))
         if session is None:
             return None
@@ -97,12 +97,12 @@ def gate(request: Request) -> Gate:
     return found
 
 
-def anyone(request: Request) -> Identity:
+def anyone(request: Request) -> Caller:
     """Require somebody who is known."""
     return gate(request).identify(request)
 
 
-def curator(who: Annotated[Identity, Depends(anyone)]) -> Identity:
+def curator(who: Annotated[Caller, Depends(anyone)]) -> Caller:
     """Require the curator."""
     if who.role != "curator":
         raise HTTPException(403, "this is for the curator alone")
@@ -124,7 +124,7 @@ def log_in_limit(request: Request) -> None:
     known.limit(known.logins, _host(request))
 
 
-Anyone = Annotated[Identity, Depends(anyone)]
-Curator = Annotated[Identity, Depends(curator)]
+Anyone = Annotated[Caller, Depends(anyone)]
+Curator = Annotated[Caller, Depends(curator)]
 Work = Annotated[Workspace, Depends(the_workspace)]
 TheGate = Annotated[Gate, Depends(gate)]

@@ -12,7 +12,7 @@ from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Question
 
 from .access import Anyone, Work
-from .keys import Identity
+from .keys import Caller
 from .policy_pictures import policy_picture
 
 router = APIRouter(prefix="/api", tags=["analyst"])
@@ -25,12 +25,12 @@ class Asking(Model):
     request: Annotated[str, Field(min_length=1, max_length=100)] | None = None
 
 
-def payer(who: Identity) -> str | None:
+def payer(who: Caller) -> str | None:
     """Return whose allotment pays: the curator spends from the budget itself."""
     return who.name if who.role == "analyst" else None
 
 
-def described(explorer: Explorer, who: Identity) -> dict[str, Any]:
+def described(explorer: Explorer, who: Caller) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table = explorer.table
     ledger = explorer.ledger

@@ -24,7 +24,7 @@ CURATOR = "curator"
 LONGEST_NAME = 64
 
 
-class Identity(NamedTuple):
+class Caller(NamedTuple):
     """Who is asking."""
 
     role: Role
@@ -67,14 +67,14 @@ class Keys:
         """Return the names of all analysts."""
         return sorted(self._hashes["analyst"])
 
-    def identify(self, secret: str) -> Identity | None:
+    def identify(self, secret: str) -> Caller | None:
         """Return whose secret it is; None if nobody's. All are compared."""
-        found: Identity | None = None
+        found: Caller | None = None
         for role in ("curator", "analyst"):
             for name, kept in list(self._hashes[role].items()):
                 salt, expected = kept.split("$", 1)
                 if hmac.compare_digest(_hash(salt, secret), expected):
-                    found = Identity(role, name)
+                    found = Caller(role, name)
         return found
 
     def _write(self) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from .keys import Identity
+from .keys import Caller
 
 LASTS = 8 * 3600.0
 """Seconds until a session ends."""
@@ -23,10 +23,10 @@ MOST_SESSIONS = 10_000
 
 
 @dataclass(frozen=True)
-class Session:
+class Login:
     """A logged-in browser."""
 
-    identity: Identity
+    identity: Caller
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     ends: float = field(default_factory=lambda: time.monotonic() + LASTS)
 
@@ -37,17 +37,17 @@ class Session:
         )
 
 
-class Sessions:
+class Logins:
     """All sessions of one server, in memory: a restart ends them."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, Login] = {}
         self._lock = threading.Lock()
 
-    def open(self, identity: Identity) -> tuple[str, Session]:
+    def open(self, identity: Caller) -> tuple[str, Login]:
         """Start a session; return the value of its cookie."""
         cookie = secrets.token_urlsafe(32)
-        session = Session(identity)
+        session = Login(identity)
         with self._lock:
             self._forget_ended()
             if len(self._sessions) >= MOST_SESSIONS:
@@ -56,7 +56,7 @@ class Sessions:
             self._sessions[_digest(cookie)] = session
         return cookie, session
 
-    def find(self, cookie: str | None) -> Session | None:
+    def find(self, cookie: str | None) -> Login | None:
         """Return the session of a cookie, unless it has ended."""
         if cookie is None:
             return None

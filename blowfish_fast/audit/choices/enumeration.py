@@ -124,7 +124,7 @@ def least_cost_choices(
     return chosen
 
 
-class Candidates(NamedTuple):
+class PartitionCandidates(NamedTuple):
     """Cost, price without cells, and noise scale of every candidate, in steps."""
 
     costs: list[int]
@@ -134,12 +134,12 @@ class Candidates(NamedTuple):
 
 def least_cost_candidates(
     partition: LeastCost, counts: IntArray, *, policy: Policy, epsilon: Fraction
-) -> Candidates:
+) -> PartitionCandidates:
     """Write out every candidate bucket, with its cost from exact fractions."""
     cells = counts.size
     noise = partition.noise(cells, epsilon / record_distance(policy))
     step = Fraction(noise.step)
-    offered = Candidates([], [], [])
+    offered = PartitionCandidates([], [], [])
     for start, end in _windows(partition, cells):
         length = end - start
         index = length if partition.lengths == "all" else length.bit_length() - 1

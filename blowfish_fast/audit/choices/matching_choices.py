@@ -36,7 +36,7 @@ CHUNK = 2**16
 Pairing = tuple[tuple[int, ...], ...]
 
 
-class Groups(NamedTuple):
+class MatchingGroups(NamedTuple):
     """Every group that a pairing may use, with cost and noise scale, in steps."""
 
     groups: list[tuple[int, ...]]
@@ -44,7 +44,7 @@ class Groups(NamedTuple):
     scales: list[Fraction]
 
 
-class Candidates(NamedTuple):
+class MatchingCandidates(NamedTuple):
     """Groups that a pairing may use, and the pairings made of them.
 
     `member` has a row per pairing: 1 for each of its groups.
@@ -77,7 +77,7 @@ def all_pairings(cells: tuple[int, ...]) -> Iterator[Pairing]:
 
 def all_groups(
     partition: MatchingPairs, counts: IntArray, policy: Policy, epsilon: Fraction
-) -> Groups:
+) -> MatchingGroups:
     """Write out every group of the first round."""
     cells = counts.size
     alone = np.ones(cells, dtype=np.int64)
@@ -94,7 +94,7 @@ def all_groups(
     groups: list[tuple[int, ...]] = [(cell,) for cell in range(cells)]
     groups += list(zip(first.tolist(), second.tolist(), strict=True))
     pairs = [int(one) + noise.pair_price for one in deviations]
-    return Groups(
+    return MatchingGroups(
         groups,
         np.array([noise.price] * cells + pairs, dtype=np.int64),
         [noise.single] * cells + [noise.pair] * first.size,
@@ -103,7 +103,7 @@ def all_groups(
 
 def candidates(
     partition: MatchingPairs, counts: IntArray, policy: Policy, epsilon: Fraction
-) -> Candidates:
+) -> MatchingCandidates:
     """Write out every group and every pairing of one round."""
     cells = counts.size
     if cells > MOST_CELLS or partition.rounds != 1:
@@ -119,7 +119,7 @@ def candidates(
     member = np.zeros((len(offered), len(groups)), dtype=np.int64)
     for row, pairing in enumerate(offered):
         member[row, [place[group] for group in pairing]] = 1
-    return Candidates(costs, scales, offered, member)
+    return MatchingCandidates(costs, scales, offered, member)
 
 
 def chosen_matchings(

@@ -102,7 +102,7 @@ def write_shared_library(
 __all__ = [
     "ENTRIES",
     "KINDS",
-    "Entry",
+    "CEntry",
     "Prototype",
     "c_type",
     "compiled",

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from blowfish_fast.apps.server.http_guard import HEADERS, MOST_BYTES
-from blowfish_fast.apps.server.keys import CURATOR, Identity, Keys
+from blowfish_fast.apps.server.keys import CURATOR, Caller, Keys
 from blowfish_fast.apps.server.rate_limits import RateLimit
-from blowfish_fast.apps.server.sessions import Sessions
+from blowfish_fast.apps.server.sessions import Logins
 from blowfish_fast.errors import InputError
 
 from .serving import AGES, serving
@@ -242,7 +242,7 @@ def test_keys_are_kept_as_hashes_that_only_the_owner_reads(tmp_path):
     assert secret not in (tmp_path / "keys.json").read_text()
     assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
     again = Keys(tmp_path / "keys.json")
-    assert again.identify(secret) == Identity("analyst", "ann")
+    assert again.identify(secret) == Caller("analyst", "ann")
     again.revoke("ann")
     assert Keys(tmp_path / "keys.json").identify(secret) is None
     assert json.loads((tmp_path / "keys.json").read_text())["analyst"] == {}
@@ -257,11 +257,11 @@ def test_odd_names_get_no_secret(tmp_path, name):
 def test_sessions_end_by_themselves(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    sessions = Sessions()
-    cookie, session = sessions.open(Identity("analyst", "ann"))
+    sessions = Logins()
+    cookie, session = sessions.open(Caller("analyst", "ann"))
     assert sessions.find(cookie) is session
     assert sessions.find("forged") is None
     now[0] = 9 * 3600.0
     assert sessions.find(cookie) is None
-    sessions.open(Identity("analyst", "bob"))
+    sessions.open(Caller("analyst", "bob"))
     assert len(sessions._sessions) == 1

@@ -10,7 +10,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements
 from blowfish_fast.audit.invariants import audit_invariants
-from blowfish_fast.audit.plan import QUICK, Task
+from blowfish_fast.audit.plan import QUICK, AuditTask
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.measure.selectors.selections import Medians
@@ -76,7 +76,7 @@ def test_medians_and_counts_share_epsilon():
 
 def test_nearly_exact_medians_are_caught(monkeypatch):
     """Planted: a rate a hundred times too high, which the walk sees in the choice."""
-    task = Task("mechanism", "hybrid_tree", 4, "add_remove")
+    task = AuditTask("mechanism", "hybrid_tree", 4, "add_remove")
     plan = QUICK._replace(batch=20_000, noise=2_000, runs=0, releases=0)
 
     def failed():

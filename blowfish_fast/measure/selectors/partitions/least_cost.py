@@ -151,7 +151,7 @@ class LeastCost(Partition):
             )
         return Buckets(edges)
 
-    def noise(self, cells: int, epsilon: Fraction) -> Noise:
+    def noise(self, cells: int, epsilon: Fraction) -> CandidateNoise:
         """Return the public grid and the noise scale of every candidate length.
 
         `epsilon` is the budget when one record is added or removed. On a grid of
@@ -171,7 +171,7 @@ class LeastCost(Partition):
             _float_above((math.ceil(one / grid) + largest) * grid / epsilon)
             for one in own
         ]
-        return Noise(np.array(scales), step, cap)
+        return CandidateNoise(np.array(scales), step, cap)
 
     def _sensitivities(self, sizes: list[int]) -> tuple[list[Fraction], Fraction]:
         """Return how far a record moves the cost of each length, and of a competitor.
@@ -200,7 +200,7 @@ class LeastCost(Partition):
         return Buckets(edges)
 
 
-class Noise(NamedTuple):
+class CandidateNoise(NamedTuple):
     """Noise of the candidates: scale by length, public grid, largest count."""
 
     scales: FloatArray

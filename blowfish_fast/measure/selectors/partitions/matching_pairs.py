@@ -156,7 +156,7 @@ class MatchingPairs(Partition):
     def _by_blossoms(self) -> bool:
         return self.window is None or self.window > WIDEST_PROGRAMME
 
-    def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> Noise:
+    def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> PairNoise:
         """Return the public grid and the noise of both kinds of candidates.
 
         `epsilon` is the budget of one round when one record is added or removed,
@@ -182,7 +182,7 @@ class MatchingPairs(Partition):
         steps = math.ceil(change / step)
         price = min(round(Fraction(self.bucket_cost) / step), dearest)
         dearer = round(Fraction(self.offset) * 2 * steps / epsilon)
-        return Noise(
+        return PairNoise(
             single=steps / epsilon,
             pair=2 * steps / epsilon,
             price=price,
@@ -196,7 +196,7 @@ class MatchingPairs(Partition):
         totals: IntArray,
         sizes: IntArray,
         parts: IntArray,
-        noise: Noise,
+        noise: PairNoise,
         rng: Randomness,
     ) -> IntArray:
         if not self._by_blossoms and self.window is not None:
@@ -224,7 +224,7 @@ class MatchingPairs(Partition):
         return cheapest_mates(alone, first, second, paired)
 
 
-class Noise(NamedTuple):
+class PairNoise(NamedTuple):
     """Noise scales and prices of the candidates in steps, the grid, the largest count.
 
     The step of the grid is 2^grid counts.

@@ -41,7 +41,7 @@ WIDER = (1.0, 1.2, 1.5)
 TRIED_KINDS = 16
 
 
-class Plan(NamedTuple):
+class HierarchyPlan(NamedTuple):
     """How one stretch of the line is measured.
 
     Attributes
@@ -86,7 +86,7 @@ def tree_depth(length: int, fan_out: int) -> int:
 
 def block_plan(
     cells: int, length: int, fan_out: int, *, crossed: int = 1, ways: int = 2
-) -> Plan:
+) -> HierarchyPlan:
     """Split epsilon between borders and nodes for the least predicted error.
 
     Parameters
@@ -113,10 +113,12 @@ def block_plan(
     nodes = 2.0 * ways**2 * (fan_out - 1) * levels**3 * cells / (cells + 1)
     share = _border_share(borders, nodes)
     node_rate = (1.0 - share) / (ways * levels) if levels else 0.0
-    return Plan(length, fan_out, levels, borders, nodes, share / crossed, node_rate)
+    return HierarchyPlan(
+        length, fan_out, levels, borders, nodes, share / crossed, node_rate
+    )
 
 
-def whole_line_plan(cells: int, fan_out: int, *, moves: bool) -> Plan:
+def whole_line_plan(cells: int, fan_out: int, *, moves: bool) -> HierarchyPlan:
     """Measure one tree over the whole line, its total like every other node.
 
     For policies with "absent", whose edges change every border after a cell.
@@ -124,7 +126,9 @@ def whole_line_plan(cells: int, fan_out: int, *, moves: bool) -> Plan:
     levels = tree_depth(cells, fan_out)
     changed = max(levels + 1, 2 * levels * moves)
     nodes = 2.0 * changed**2 * (fan_out - 1) * levels * cells / (cells + 1)
-    return Plan(cells, fan_out, levels, 0.0, nodes, 1.0 / changed, 1.0 / changed)
+    return HierarchyPlan(
+        cells, fan_out, levels, 0.0, nodes, 1.0 / changed, 1.0 / changed
+    )
 
 
 def _border_share(borders: float, nodes: float) -> float:
@@ -170,9 +174,11 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
 
 
 @lru_cache(maxsize=256)
-def _plan_for(cells: int, longest: int, fan_out: int | None, tried: bool) -> Plan:
+def _plan_for(
+    cells: int, longest: int, fan_out: int | None, tried: bool
+) -> HierarchyPlan:
     lengths = {max(longest, 1)} | ({cells} if longest >= cells - 1 else set())
-    best: dict[tuple[int, int], Plan] = {}
+    best: dict[tuple[int, int], HierarchyPlan] = {}
     for length in sorted(lengths):
         for branching in _offered(length, fan_out):
             one = block_plan(cells, length, branching)
@@ -191,7 +197,7 @@ def _plan_for(cells: int, longest: int, fan_out: int | None, tried: bool) -> Pla
     return min(offered, key=lambda one: _exact_error(one, cells))
 
 
-def _exact_error(one: Plan, cells: int) -> float:
+def _exact_error(one: HierarchyPlan, cells: int) -> float:
     """Return the error of all ranges over a few blocks, after least squares.
 
     At a small epsilon, so that the law of the noise is the continuous one; the total
@@ -209,7 +215,7 @@ def _exact_error(one: Plan, cells: int) -> float:
     return strategy.total_variance(form, scales) / ranges
 
 
-def _plan_with_bottom(reach: LineReach, fan_out: int | None) -> Plan:
+def _plan_with_bottom(reach: LineReach, fan_out: int | None) -> HierarchyPlan:
     cells, longest = reach.far.size, int(reach.lengths.max())
     moves = longest > 0
     length = max(longest, 1)
@@ -233,7 +239,7 @@ def _offered(length: int, fan_out: int | None) -> list[int]:
 
 
 def _laid_out(
-    starts: IntArray, cells: int, plans: list[Plan], number: IntArray
+    starts: IntArray, cells: int, plans: list[HierarchyPlan], number: IntArray
 ) -> OrderedHierarchy:
     """Cut each stretch into the blocks of its plan."""
     lengths = np.array([one.length for one in plans])[number]

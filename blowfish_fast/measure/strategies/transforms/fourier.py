@@ -156,7 +156,7 @@ class Fourier(LinearStrategy):
             (pieces.values, np.arange(pieces.values.size), pieces.pointers),
             shape=(queries, pieces.values.size),
         )
-        law = _Law.of(scales, self._factors())
+        law = _RowLaw.of(scales, self._factors())
         spread = Spread(*np.zeros((3, queries)))
         lengths = (pieces.ends - pieces.starts).astype(np.float64)
         total: FloatArray = np.asarray(adding @ lengths, dtype=np.float64)
@@ -176,7 +176,7 @@ class Fourier(LinearStrategy):
             return float(self.spread(form, scales).variance.sum())
         if form.edges.size - 1 != self.cells:
             raise SizeError("frequencies are measured over single cells")
-        law = _Law.of(scales, self._factors())
+        law = _RowLaw.of(scales, self._factors())
         if form.kind == "total":
             return float(self.cells**2 * law.variances[0])
         if form.kind == "identity":
@@ -288,7 +288,7 @@ def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
     return steps + 2 * frequencies + 1
 
 
-class _Law(NamedTuple):
+class _RowLaw(NamedTuple):
     """Variance and scale of each row's part of the estimate."""
 
     variances: FloatArray
@@ -303,7 +303,7 @@ class _Law(NamedTuple):
         return cls(variances * factors**2, widths * factors)
 
 
-def _add_row(spread: Spread, parts: FloatArray, law: _Law, row: int) -> None:
+def _add_row(spread: Spread, parts: FloatArray, law: _RowLaw, row: int) -> None:
     """Add what one row contributes to each query."""
     reach = np.abs(parts) * law.widths[row]
     np.add(spread.variance, parts**2 * law.variances[row], out=spread.variance)
