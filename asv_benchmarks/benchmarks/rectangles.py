@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from blowfish_fast import Dawa, policies
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.kernels.partition.rectangle_lattice import lattice_totals
 from blowfish_fast.kernels.partition.rectangle_partition import sample_rectangles
 from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
@@ -52,7 +52,7 @@ class Sample(Timed):
 
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)
-        walk = curve(domain).order
+        walk = cell_order(domain).order
         return lambda: sample_rectangles(
             data.counts, words(), rate=RATE, penalty=PENALTY, walk=walk
         )
@@ -64,7 +64,7 @@ class Pieces(Timed):
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)
         edges, order = sample_rectangles(
-            data.counts, words(), rate=RATE, penalty=PENALTY, walk=curve(domain).order
+            data.counts, words(), rate=RATE, penalty=PENALTY, walk=cell_order(domain).order
         )
         asked = rectangles(domain)
 

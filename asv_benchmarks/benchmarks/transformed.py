@@ -15,7 +15,7 @@ import numpy as np
 
 from blowfish_fast import Domain, Transformed
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,
@@ -71,7 +71,7 @@ class QuotientOfBuckets(Timed):
             chosen = Buckets.from_labels(np.arange(stated.domain.size) % count)
         else:
             runs = Buckets(np.arange(0, stated.domain.size + 1, WIDTH))
-            chosen = curve(stated.domain).then(runs)
+            chosen = cell_order(stated.domain).then(runs)
         return lambda: sum(len(part) for part in stated.project(chosen).edges())
 
 

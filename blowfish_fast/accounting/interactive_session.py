@@ -28,10 +28,10 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.predicates import (
     Cover,
-    covers,
     everything,
     groups_of,
     intersection,
+    read_conditions,
 )
 from blowfish_fast.errors import DomainError, InputError, LedgerError
 from blowfish_fast.mechanisms import Mechanism
@@ -207,7 +207,7 @@ class Session:
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> list[Cover]:
         selected = [everything(one) for one in self.domain.attributes]
-        for axis, cover in covers(self.domain, {**(conditions or {}), **named}).items():
+        for axis, cover in read_conditions(self.domain, {**(conditions or {}), **named}).items():
             selected[axis] = cover
         return selected
 

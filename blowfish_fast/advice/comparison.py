@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import BlowfishError, DataDependentError, SizeError
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, Name, all_choices
 from blowfish_fast.mechanisms.base import Mechanism
@@ -217,7 +217,7 @@ def _strategies(
         free, workload.form(cells), drawn_at, names=names, hurried=hurried
     )
     if not lined:
-        along = curve(policy.domain)
+        along = cell_order(policy.domain)
         choices += all_choices(
             free.project(along), workload.form(along), drawn_at, names=ALONG_A_LINE
         )

@@ -77,14 +77,14 @@ class Axis:
         """Return the cell of `OUTSIDE` or `MISSING`; None if there is none."""
         return self.regular + self.extras.index(kind) if kind in self.extras else None
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Say in a few words what the cells stand for; as long for any number of them.
 
         Examples
         --------
-        >>> Axis(2, "sex", levels=("F", "M")).described()
+        >>> Axis(2, "sex", levels=("F", "M")).describe()
         'F, M'
-        >>> Axis(2, "age", cuts=(0.0, 18.0, 120.0)).described()
+        >>> Axis(2, "age", cuts=(0.0, 18.0, 120.0)).describe()
         '0 to 120, cut at 18'
         """
         if self.levels is not None:
@@ -305,7 +305,7 @@ def from_level_list(levels: Iterable[Any], name: str | None) -> Axis:
     return Axis(len(values), name, levels=values)
 
 
-def extended(attribute: Axis, kinds: Iterable[str]) -> Axis:
+def extend_axis(attribute: Axis, kinds: Iterable[str]) -> Axis:
     """Add the cells of `kinds` that are not there yet."""
     wanted = {*attribute.extras, *kinds}
     extras = tuple(kind for kind in (OUTSIDE, MISSING) if kind in wanted)
@@ -326,7 +326,7 @@ def extended(attribute: Axis, kinds: Iterable[str]) -> Axis:
     )
 
 
-def coarser(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
+def merge_cells(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     """Merge cells; return the attribute and the new cell of each old one.
 
     Parameters
@@ -338,15 +338,15 @@ def coarser(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
         mapping from each new level to a list of old ones, every old one in one list.
     """
     if attribute.levels is not None:
-        merged, labels = _coarser_levels(attribute, groups)
+        merged, labels = _merge_levels(attribute, groups)
     else:
-        merged, labels = _coarser_cuts(attribute, groups)
-    merged = extended(merged, attribute.extras)
+        merged, labels = _merge_cuts(attribute, groups)
+    merged = extend_axis(merged, attribute.extras)
     tail = merged.regular + np.arange(len(attribute.extras))
     return merged, np.concatenate([labels, tail]).astype(np.int64)
 
 
-def _coarser_cuts(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
+def _merge_cuts(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     cuts = (
         np.arange(attribute.regular + 1.0)
         if attribute.cuts is None
@@ -371,7 +371,7 @@ def _coarser_cuts(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     return merged, labels
 
 
-def _coarser_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
+def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     assert attribute.levels is not None
     old = attribute.levels[: attribute.regular]
     if not isinstance(groups, Mapping):

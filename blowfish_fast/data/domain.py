@@ -26,11 +26,11 @@ from .axes import (
     MISSING,
     OUTSIDE,
     Axis,
-    coarser,
-    extended,
+    extend_axis,
     from_cuts,
     from_date_cuts,
     from_level_list,
+    merge_cells,
 )
 
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "WideDomain"]
@@ -159,7 +159,7 @@ class Attributes:
             for axis in range(self.ndim) if asked is True else self.axes(asked):
                 kinds[axis].append(kind)
         return self._of(
-            extended(one, wanted)
+            extend_axis(one, wanted)
             for one, wanted in zip(self.attributes, kinds, strict=True)
         )
 
@@ -201,7 +201,7 @@ class Attributes:
         labels: list[IntArray | None] = [None] * self.ndim
         for name, wanted in groups.items():
             axis = self.axis(name)
-            merged[axis], labels[axis] = coarser(self.attributes[axis], wanted)
+            merged[axis], labels[axis] = merge_cells(self.attributes[axis], wanted)
         return self._of(merged), labels
 
     def to_dict(self) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Attributes:
         from blowfish_fast._support.html import panel, table
 
         rows = [
-            (one.name or f"attribute {axis}", f"{one.size:,}", one.described())
+            (one.name or f"attribute {axis}", f"{one.size:,}", one.describe())
             for axis, one in enumerate(self.attributes[:MOST_SHOWN])
         ]
         if self.ndim > MOST_SHOWN:
@@ -350,10 +350,10 @@ class WideDomain(Attributes):
     def marginal(self, names: Any) -> Domain | WideDomain:
         """Return the domain of some attributes: a `Domain` where it fits."""
         kept = [self.attributes[axis] for axis in sorted(self.axes(names))]
-        return narrowed(WideDomain._of(kept))
+        return narrow(WideDomain._of(kept))
 
 
-def narrowed(domain: Attributes) -> Domain | WideDomain:
+def narrow(domain: Attributes) -> Domain | WideDomain:
     """Return a `Domain` if its cells fit in memory, else a `WideDomain`."""
     fits = domain.size <= LARGEST_DOMAIN
     return (Domain if fits else WideDomain)._of(domain.attributes)

@@ -19,16 +19,16 @@ from .buckets import Buckets
 from .domain import Domain
 
 
-def curve(domain: Domain) -> Buckets:
+def cell_order(domain: Domain) -> Buckets:
     """Return the cells of a domain in the order in which stretches are compact.
 
     The result is kept for the last few shapes. O(cells).
     """
-    return _curve(domain.shape)
+    return _cell_order(domain.shape)
 
 
 @lru_cache(maxsize=4)
-def _curve(shape: tuple[int, ...]) -> Buckets:
+def _cell_order(shape: tuple[int, ...]) -> Buckets:
     cells = int(np.prod(shape))
     if len(shape) == 1:
         return Buckets.single_cells(cells)

@@ -34,7 +34,9 @@ Cover = tuple[tuple[float, float], ...]
 """Disjoint half-open intervals along the cells of one axis, in order."""
 
 
-def covers(domain: Attributes, conditions: Mapping[Any, Any]) -> dict[int, Cover]:
+def read_conditions(
+    domain: Attributes, conditions: Mapping[Any, Any]
+) -> dict[int, Cover]:
     """Read conditions by attribute name or number; return an interval list by axis."""
     found: dict[int, Cover] = {}
     for name, condition in conditions.items():
@@ -68,10 +70,10 @@ def attribute_cover(attribute: Axis, condition: Any) -> Cover:
     )
     several = isinstance(condition, Iterable) and not single
     listed: Iterable[Any] = condition if several else [condition]
-    return united(interval for one in listed for interval in _intervals(attribute, one))
+    return union(interval for one in listed for interval in _intervals(attribute, one))
 
 
-def united(intervals: Iterable[tuple[float, float]]) -> Cover:
+def union(intervals: Iterable[tuple[float, float]]) -> Cover:
     """Sort intervals and merge those that touch or overlap."""
     merged: list[tuple[float, float]] = []
     for low, high in sorted(one for one in intervals if one[0] < one[1]):
@@ -84,7 +86,7 @@ def united(intervals: Iterable[tuple[float, float]]) -> Cover:
 
 def intersection(first: Cover, second: Cover) -> Cover:
     """Return what lies in both."""
-    return united(
+    return union(
         (max(one[0], two[0]), min(one[1], two[1])) for one in first for two in second
     )
 

@@ -20,7 +20,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
-from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrowed
+from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
 from .histogram import Histogram
 from .records import Treatments, cell_blocks, domain_with_rules
 from .sql import CellQuery
@@ -221,7 +221,7 @@ class SparseHistogram:
         for size, place in zip(domain.shape, places, strict=True):
             keys = keys * size + place
         listed = _merged([_Listed(keys, self.counts)])
-        fitting = narrowed(domain)
+        fitting = narrow(domain)
         sparse = SparseHistogram._own(fitting, listed)
         return sparse.dense() if isinstance(fitting, Domain) else sparse
 

@@ -20,7 +20,7 @@ from blowfish_fast._support.validation import as_choice, as_share
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions import (
@@ -28,7 +28,7 @@ from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     Partition,
 )
-from blowfish_fast.measure.strategies import Cells, LinearStrategy, WeightedTree
+from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
 from blowfish_fast.measure.strategies.counted_buckets import mean_noise
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
 from blowfish_fast.policies import Policy
@@ -153,7 +153,7 @@ class Dawa(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         # Rectangles are chosen on the grid itself, everything else along its curve.
         on_grid = isinstance(self.partition, DyadicRectangles)
-        along = private if on_grid else private.coarsened(curve(self.domain))
+        along = private if on_grid else private.coarsened(cell_order(self.domain))
         buckets = self._buckets(along)
         bucketed = along.coarsened(buckets)
         details: dict[str, Any] = {"edges": buckets.edges, "buckets": buckets.count}
@@ -162,8 +162,8 @@ class Dawa(Mechanism):
             details["boxes"] = boxes
         strategy = self._strategy(bucketed)
         measurement = bucketed.measure(strategy, epsilon=private.remaining)
-        if isinstance(strategy, WeightedTree):
-            details["branching"] = strategy.branching
+        if isinstance(strategy, TreeStrategy):
+            details["fan_out"] = strategy.fan_out
         return Outcome.of(measurement, details, fit=self._fit(measurement))
 
     def _buckets(self, along: Handle) -> Buckets:
@@ -188,7 +188,9 @@ class Dawa(Mechanism):
             geometric = self.strategy == "geometric"
             return level_tree(leaves, 2, root_exact=root_exact, geometric=geometric)
         form = self.workload.form(bucketed.buckets)
-        return tuned_tree(form, leaves, root_exact=root_exact, sweeps=self.sweeps)
+        return tuned_tree(
+            form, bucketed.policy, epsilon=bucketed.remaining, sweeps=self.sweeps
+        )
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":

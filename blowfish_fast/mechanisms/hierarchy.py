@@ -11,10 +11,10 @@ from typing import Any, Literal, Self
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.strategies import WeightedTree
+from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
 from blowfish_fast.policies import Policy
@@ -104,18 +104,20 @@ class Hierarchy(Mechanism):
         )
 
     def _run(self, private: Handle) -> Outcome:
-        along = private.coarsened(curve(self.domain))
+        along = private.coarsened(cell_order(self.domain))
         strategy = self._tree(along)
         measurement = along.measure(strategy, epsilon=private.remaining)
-        details = {"fan_out": strategy.branching}
+        details = {"fan_out": strategy.fan_out}
         return Outcome.of(measurement, details)
 
-    def _tree(self, along: Handle) -> WeightedTree:
+    def _tree(self, along: Handle) -> TreeStrategy:
         leaves = self.domain.size
         root_exact = not along.policy.has_bottom
         if self.weights == "greedy":
             form = self.workload.form(along.buckets)
-            return tuned_tree(form, leaves, root_exact=root_exact, fan_out=self.fan_out)
+            return tuned_tree(
+                form, along.policy, epsilon=along.remaining, fan_out=self.fan_out
+            )
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"
         return level_tree(leaves, fan_out, root_exact=root_exact, geometric=geometric)

@@ -20,7 +20,7 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
@@ -231,7 +231,7 @@ class Transformed(Mechanism):
             return self._best(private, form, epsilon, NAMES)
         if self.strategy in ON_GRIDS:
             return Chosen(private, built(self.strategy, private.policy, form))
-        along = private.coarsened(curve(self.domain))
+        along = private.coarsened(cell_order(self.domain))
         if self.strategy != "best":
             line_form = self.workload.form(along.buckets)
             return Chosen(along, built(self.strategy, along.policy, line_form))
@@ -270,7 +270,7 @@ class Transformed(Mechanism):
         partition = self.partition
         assert partition is not None
         assert self.share is not None
-        along = private.coarsened(curve(self.domain))
+        along = private.coarsened(cell_order(self.domain))
         share = self.share * self.epsilon
         priced = partition.priced(self._bucket_price(self.epsilon - share))
         bucketed = along.coarsened(along.select(priced, epsilon=share))

@@ -13,7 +13,7 @@ from blowfish_fast.data.domain import Domain
 from .base import Policy, one_component
 from .full import Full
 from .grid_steps import step_edges
-from .projection import Projection, clique_bins, depends_on_one
+from .projection import Projection, clique_bins, only_axis
 from .protocol import Bandwidth, Change, Components, PolicyGraph
 
 
@@ -108,7 +108,7 @@ class Attribute(Policy):
         return None
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        if depends_on_one(buckets.labels, self.domain.shape) is not None:
+        if only_axis(buckets.labels, self.domain.shape) is not None:
             return Full(domain)
         return Projection(self, buckets)
 

@@ -19,7 +19,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError
 
 from .base import Policy, one_component, values_name
-from .projection import Band, Projection, bins_reached, clique_bins
+from .projection import Band, Projection, bins_of_cells, clique_bins
 from .protocol import Bandwidth, Change, Components, PolicyGraph
 
 
@@ -176,7 +176,7 @@ class Blocks(Policy):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if buckets.order is None and self.are_contiguous:
             reached = self._ends[buckets.edges[1:] - 1]
-            return Band(domain, bins_reached(reached, buckets))
+            return Band(domain, bins_of_cells(reached, buckets))
         return Projection(self, buckets)
 
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:

@@ -86,7 +86,7 @@ class Constrained(Policy):
         self._bins: Buckets | None = None
 
     @classmethod
-    def _seen_through(cls, whole: Constrained, buckets: Buckets) -> Constrained:
+    def _on_bins(cls, whole: Constrained, buckets: Buckets) -> Constrained:
         """Return `whole` on bins: its moves between bins, its chains."""
         seen = cls.__new__(cls)
         seen.base = whole.base.project(buckets)
@@ -166,7 +166,7 @@ class Constrained(Policy):
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         inner = buckets if self._bins is None else self._bins.then(buckets)
-        return Constrained._seen_through(self._whole, inner)
+        return Constrained._on_bins(self._whole, inner)
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""

@@ -211,7 +211,7 @@ class CountConstraints(Constraints):
     def cell_kinds(self) -> CellKinds:
         """Cells grouped by the masks that mark them. O(marked cells)."""
         flat = np.zeros(self.domain.size, dtype=np.int64)
-        return _refined(flat, iter(self.masks))
+        return _refine(flat, iter(self.masks))
 
     def describe(self) -> str:
         """Say in plain words what everybody knows."""
@@ -253,7 +253,7 @@ class MarginalConstraints(Constraints):
 
     def __init__(self, domain: Domain, axes: Any) -> None:
         super().__init__(domain)
-        self.marginals = tuple(_axes(domain, one) for one in _listed(axes))
+        self.marginals = tuple(_axes(domain, one) for one in _split_marginals(axes))
         if not self.marginals or not all(self.marginals):
             raise PolicyError(
                 f"a marginal needs at least one attribute; received {axes!r}"
@@ -377,7 +377,7 @@ class RectangleConstraints(Constraints):
             tuple(slice(*side) for side in zip(low, high, strict=True))
             for low, high in zip(self.lows.tolist(), self.highs.tolist(), strict=True)
         )
-        return _refined(grid, boxes)
+        return _refine(grid, boxes)
 
     def describe(self) -> str:
         """Say in plain words what everybody knows."""
@@ -398,7 +398,7 @@ CONSTRAINTS: dict[str, type[Constraints]] = {
 }
 
 
-def _refined(labels: IntArray, regions: Iterator[Any]) -> CellKinds:
+def _refine(labels: IntArray, regions: Iterator[Any]) -> CellKinds:
     """Split kinds region by region: the cells inside become kinds of their own.
 
     Each region costs its own cells, so many small ones on a large grid are cheap.
@@ -425,7 +425,7 @@ def _runs(mask: BoolArray) -> list[list[int]]:
     return [list(run) for run in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def _listed(axes: Any) -> list[Any]:
+def _split_marginals(axes: Any) -> list[Any]:
     """Return several marginals as given, a single one as a list of one."""
     if _is_single(axes):
         return [(axes,)]

@@ -62,10 +62,10 @@ class Graph(Policy):
 
     def __init__(self, domain: Domain, edges: Any) -> None:
         super().__init__(domain)
-        ends = _checked(edges, domain.size)
+        ends = _read_edges(edges, domain.size)
         # "absent" becomes the node after the last cell.
         nodes = np.where(ends == ABSENT, domain.size, ends)
-        self._rows = _fixed(
+        self._rows = _freeze(
             *kernels.adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1)
         )
 
@@ -181,7 +181,7 @@ class Graph(Policy):
         bins = np.append(buckets.labels, buckets.count)
         low, high = (bins[ends] for ends in self._ends())
         cross = low != high
-        rows = _fixed(*kernels.adjacency(low[cross], high[cross], buckets.count + 1))
+        rows = _freeze(*kernels.adjacency(low[cross], high[cross], buckets.count + 1))
         return Graph._of_rows(domain, rows)
 
     def describe(self) -> str:
@@ -254,13 +254,13 @@ class Graph(Policy):
         return f"{type(self).__name__}({self.domain!r}, {self.edge_count:,} edges)"
 
 
-def _fixed(pointers: IntArray, neighbours: IntArray) -> Rows:
+def _freeze(pointers: IntArray, neighbours: IntArray) -> Rows:
     pointers.flags.writeable = False
     neighbours.flags.writeable = False
     return Rows(pointers, neighbours)
 
 
-def _checked(edges: Any, cells: int) -> IntArray:
+def _read_edges(edges: Any, cells: int) -> IntArray:
     try:
         ends = as_integers(edges, "edges")
     except (InputError, ValueError) as problem:

@@ -271,11 +271,11 @@ def ball_distances(offsets: IntArray, ball: Ball) -> FloatArray:
     elif offsets.shape[-1] == 2:
         steps = hull_distances(offsets, ball.limit)
     else:
-        steps = _searched(np.abs(offsets), ball)
+        steps = _search_distances(np.abs(offsets), ball)
     return steps.astype(np.float64, copy=False)
 
 
-def _searched(points: IntArray, ball: Ball) -> IntArray:
+def _search_distances(points: IntArray, ball: Ball) -> IntArray:
     box = tuple(int(side) + 1 for side in points.max(axis=0, initial=0))
     steps = half_ball(box, ball, MOST_SHIFTED // math.prod(box))
     if steps is None:

@@ -21,7 +21,7 @@ from blowfish_fast.errors import PolicyError, SizeError
 from .attribute import Attribute
 from .base import Policy, from_dict, one_component
 from .full import Full
-from .projection import Projection, clique_bins, depends_on_one, labels_along
+from .projection import Projection, clique_bins, labels_along, only_axis
 from .protocol import MOST_LISTED, Bandwidth, Change, Components, PolicyGraph, bin_keys
 
 
@@ -189,7 +189,7 @@ class Product(Policy):
         return True if along_axes else None
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        axis = depends_on_one(buckets.labels, self._shape)
+        axis = only_axis(buckets.labels, self._shape)
         if axis is None:
             return Projection(self, buckets)
         labels = labels_along(buckets.labels, self._shape, axis)

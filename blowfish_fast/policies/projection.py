@@ -148,7 +148,7 @@ class Band(Policy):
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if buckets.order is not None:
             return Projection(self, buckets)
-        return Band(domain, bins_reached(self.far[buckets.edges[1:] - 1], buckets))
+        return Band(domain, bins_of_cells(self.far[buckets.edges[1:] - 1], buckets))
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
@@ -220,7 +220,7 @@ class Projection(Graph):
     @cached_property
     def rows(self) -> Rows:
         """The quotient graph in compressed rows; its last node is "absent"."""
-        pairs = joined_bins(self.source, self.bins)
+        pairs = list_bin_pairs(self.source, self.bins)
         return Rows(*kernels.adjacency(*pairs, self.bins.count + 1))
 
     @property
@@ -245,7 +245,9 @@ class Projection(Graph):
             return super().edges_up_to(most)
         if most not in self._bounded:
             try:
-                self._bounded[most] = joined_bins(self.source, self.bins, most)[0].size
+                self._bounded[most] = list_bin_pairs(self.source, self.bins, most)[
+                    0
+                ].size
             except SizeError:
                 self._bounded[most] = None
         return self._bounded[most]
@@ -325,12 +327,12 @@ class Projection(Graph):
         return f"Projection({self.source!r}, {self.bins!r})"
 
 
-def bins_reached(cells: IntArray, buckets: Buckets) -> IntArray:
+def bins_of_cells(cells: IntArray, buckets: Buckets) -> IntArray:
     """Return the bin of each cell, for contiguous bins."""
     return np.searchsorted(buckets.edges, cells, side="right") - 1
 
 
-def joined_bins(
+def list_bin_pairs(
     source: Policy, buckets: Buckets, most: int | None = None
 ) -> tuple[IntArray, IntArray]:
     """Return every pair of bins that an edge of `source` joins, once.
@@ -345,7 +347,7 @@ def joined_bins(
         table = np.zeros(bins * bins, dtype=np.bool_)
         for keys in source._bin_pairs(buckets.labels, bins):
             table[keys] = True
-        known = _held(np.flatnonzero(table), bins, most)
+        known = _check_held(np.flatnonzero(table), bins, most)
     else:
         known, waiting = np.zeros(0, dtype=np.int64), 0
         for keys in source._bin_pairs(buckets.labels, bins):
@@ -353,18 +355,18 @@ def joined_bins(
             fresh.append(keys[np.diff(keys, prepend=-1) != 0])
             waiting += fresh[-1].size
             if waiting > WAITING:
-                known = _held(_merged(known, fresh), bins, most)
+                known = _check_held(_merge_keys(known, fresh), bins, most)
                 fresh, waiting = [], 0
-        known = _held(_merged(known, fresh), bins, most)
+        known = _check_held(_merge_keys(known, fresh), bins, most)
     return known // bins, known % bins
 
 
-def _merged(known: IntArray, fresh: list[IntArray]) -> IntArray:
+def _merge_keys(known: IntArray, fresh: list[IntArray]) -> IntArray:
     merged: IntArray = np.unique(np.concatenate([known, *fresh]))
     return merged
 
 
-def _held(pairs: IntArray, bins: int, most: int) -> IntArray:
+def _check_held(pairs: IntArray, bins: int, most: int) -> IntArray:
     if pairs.size > most:
         raise SizeError(
             f"the quotient joins more than {most:,} pairs of its {bins:,} bins, the "
@@ -390,7 +392,7 @@ def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntAr
         ) from None
 
 
-def depends_on_one(labels: IntArray, shape: tuple[int, ...]) -> int | None:
+def only_axis(labels: IntArray, shape: tuple[int, ...]) -> int | None:
     """Return the only axis of `shape` along which the bins change, if there is one."""
     grid = labels.reshape(shape)
     bins = int(labels.max()) + 1

@@ -101,7 +101,7 @@ def chains(constraints: Constraints, policy: Policy) -> Chains:
             sizes = constraints.marginal_sizes()
             return Chains(max(n if n > 1 else 0 for n in sizes), 1, True)
     try:
-        return longest_chains(joined_queries(constraints, policy))
+        return longest_chains(build_query_graph(constraints, policy))
     except SizeError as problem:
         if constraints.are_disjoint:
             return _ceiling(constraints, policy)
@@ -121,7 +121,7 @@ def _ceiling(constraints: Constraints, policy: Policy) -> Chains:
     return Chains(queries if queries > 1 else 0, queries + 1 if may_open else 1, False)
 
 
-def joined_queries(constraints: Constraints, policy: Policy) -> QueryGraph:
+def build_query_graph(constraints: Constraints, policy: Policy) -> QueryGraph:
     """Return the graph on queries, from the quotient of the policy by kinds of cell.
 
     Cells of one kind lie in the same queries, so the edges between kinds say it all.
@@ -142,10 +142,12 @@ def joined_queries(constraints: Constraints, policy: Policy) -> QueryGraph:
             f"the policy has {quotient.edge_count:,} edges between kinds of cells, and "
             f"at most 2^24 = {MOST_WALKED:,} are walked"
         )
-    return _walked(constraints, policy, quotient)
+    return _walk_edges(constraints, policy, quotient)
 
 
-def _walked(constraints: Constraints, policy: Policy, quotient: Policy) -> QueryGraph:
+def _walk_edges(
+    constraints: Constraints, policy: Policy, quotient: Policy
+) -> QueryGraph:
     kinds = constraints.cell_kinds
     is_open = np.zeros(constraints.queries, dtype=np.bool_)
     keys: list[IntArray] = [np.zeros(0, dtype=np.int64)]
@@ -236,7 +238,7 @@ def longest_chains(graph: QueryGraph) -> Chains:
     Connected sets of at most 20 queries are searched exactly, O(2^q q); larger ones
     are bounded by their size, O(edges).
     """
-    labels = _connected(graph)
+    labels = _component_labels(graph)
     sizes = np.bincount(labels)
     is_open = np.bincount(labels, weights=graph.open) > 0
     cycle, path, exact, subsets = 0, 1, graph.exact, 0
@@ -257,7 +259,7 @@ def longest_chains(graph: QueryGraph) -> Chains:
     return Chains(cycle, path, exact)
 
 
-def _connected(graph: QueryGraph) -> IntArray:
+def _component_labels(graph: QueryGraph) -> IntArray:
     one, two = np.ascontiguousarray(graph.pairs.T)
     rows = kernels.adjacency(one, two, graph.open.size)
     labels, _ = kernels.component_labels(*rows)

@@ -202,7 +202,7 @@ class TablePolicy(Policy):
         stated = "whole records" if self.by_attribute is None else self.by_attribute
         return f"TablePolicy({self.domain!r}, {stated})"
 
-    def _unlisted(self, what: str) -> NoReturn:
+    def _refuse_listing(self, what: str) -> NoReturn:
         raise PolicyError(
             f"{what} of a whole table would list its {self.domain.size:,} cells; ask "
             "through(names) for the policy of the attributes that a question touches"
@@ -210,28 +210,28 @@ class TablePolicy(Policy):
 
     def components(self) -> Components:
         """Refuse: see `through`."""
-        self._unlisted("the components")
+        self._refuse_listing("the components")
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Refuse: see `through`."""
-        self._unlisted("the edges")
+        self._refuse_listing("the edges")
 
     @property
     def edge_count(self) -> int:
         """Refuse: see `through`."""
-        self._unlisted("the number of edges")
+        self._refuse_listing("the number of edges")
 
     @property
     def max_degree(self) -> int:
         """Refuse: see `through`."""
-        self._unlisted("the degree")
+        self._refuse_listing("the degree")
 
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        self._unlisted("distances")
+        self._refuse_listing("distances")
 
     def largest_change(self, lines: FloatArray) -> Change:
         """Refuse: see `through`."""
-        self._unlisted("sensitivities")
+        self._refuse_listing("sensitivities")
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        self._unlisted("a quotient")
+        self._refuse_listing("a quotient")

@@ -34,7 +34,7 @@ from .grid_steps import (
     step_bins,
     step_edges,
 )
-from .projection import Band, Projection, bins_reached, depends_on_one, labels_along
+from .projection import Band, Projection, bins_of_cells, labels_along, only_axis
 from .protocol import MOST_LISTED, Bandwidth, Change, Components, PolicyGraph, bin_keys
 
 MOST_STEPS = 2**22
@@ -112,7 +112,7 @@ class Threshold(Policy):
         # With one axis to move along, all three metrics are the same.
         self.metric: Metric = "l1" if self._on_line else metric
         self.unit = unit
-        self.theta = _checked(theta, unit, whole=self.metric != "l2")
+        self.theta = _read_theta(theta, unit, whole=self.metric != "l2")
 
     @property
     def _on_line(self) -> bool:
@@ -289,7 +289,7 @@ class Threshold(Policy):
             reached = np.minimum(last + self._ball.limit, self.domain.size - 1)
         else:
             reached = self._far[last]
-        far = bins_reached(reached, buckets)
+        far = bins_of_cells(reached, buckets)
         bins = np.arange(buckets.count)
         longest = max(1, int((far - bins).max()))
         if (far == np.minimum(bins + longest, buckets.count - 1)).all():
@@ -298,7 +298,7 @@ class Threshold(Policy):
 
     def _grid_quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         shape = self.domain.shape
-        axis = depends_on_one(buckets.labels, shape)
+        axis = only_axis(buckets.labels, shape)
         if axis is None:
             return Projection(self, buckets)
         along = Threshold(Domain(shape[axis]), self._ball.radius())
@@ -321,10 +321,10 @@ class Threshold(Policy):
         """Say in plain words what stays indistinguishable."""
         name, width = values_name(self.domain), self._cell_width()
         if width is not None:
-            size = _words(float(self.theta) * width)
+            size = _format(float(self.theta) * width)
             close, step = f"differ by at most {size}", f"steps of at most {size}"
         else:
-            cells = "1 cell" if self.theta == 1 else f"{_words(self.theta)} cells"
+            cells = "1 cell" if self.theta == 1 else f"{_format(self.theta)} cells"
             how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
             close, step = f"lie at most {cells} apart{how}", "such steps"
         return (
@@ -347,12 +347,12 @@ class Threshold(Policy):
     def neighbours(self) -> str:
         """Say how two neighbouring databases differ."""
         if self.unit == "value":
-            size = _words(self.theta)
+            size = _format(self.theta)
             return f"one record moves to a cell with values at most {size} away"
         if self.theta == 1 and self.metric == "l1":
             return "one record moves to an adjacent cell"
         how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
-        return f"one record moves to a cell at most {_words(self.theta)} away{how}"
+        return f"one record moves to a cell at most {_format(self.theta)} away{how}"
 
     def _parameters(self) -> dict[str, Any]:
         return {"theta": self.theta, "unit": self.unit, "metric": self.metric}
@@ -371,11 +371,11 @@ class Threshold(Policy):
         return f"Threshold({self.domain!r}, theta={self.theta!r}{options})"
 
 
-def _words(number: float) -> str:
+def _format(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.12g}"
 
 
-def _checked(theta: Any, unit: str, *, whole: bool) -> int | float:
+def _read_theta(theta: Any, unit: str, *, whole: bool) -> int | float:
     try:
         number = as_fraction(theta, "theta")
     except InputError as problem:

@@ -32,11 +32,11 @@ from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.predicates import (
     Cover,
-    covers,
     everything,
     groups_of,
     intersection,
     is_within,
+    read_conditions,
 )
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
@@ -69,7 +69,7 @@ class Selection:
         """Select further: everything must hold together."""
         domain = self._release.domain
         refined = list(self._covers)
-        for axis, cover in covers(domain, merged(conditions, named)).items():
+        for axis, cover in read_conditions(domain, merged(conditions, named)).items():
             refined[axis] = intersection(refined[axis], cover)
             if not refined[axis]:
                 raise InputError(

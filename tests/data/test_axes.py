@@ -13,40 +13,42 @@ from blowfish_fast.data.axes import (
     Axis,
     as_dates,
     as_moments,
-    coarser,
-    extended,
+    extend_axis,
     from_cuts,
     from_date_cuts,
     from_level_list,
     is_blank,
+    merge_cells,
 )
 from blowfish_fast.errors import DomainError, InputError
 
 
 def test_cells_are_merged_along_edges_that_stay():
-    ages = extended(from_cuts([0, 10, 20, 30, 40], "age"), [MISSING])
-    merged, labels = coarser(ages, [0, 20, 40])
+    ages = extend_axis(from_cuts([0, 10, 20, 30, 40], "age"), [MISSING])
+    merged, labels = merge_cells(ages, [0, 20, 40])
     assert merged.cuts == (0.0, 20.0, 40.0)
     assert merged.extras == (MISSING,)
     assert labels.tolist() == [0, 0, 1, 1, 2]
 
 
 def test_cells_without_edges_are_merged_by_number():
-    merged, labels = coarser(Axis(5, "x"), [0, 2, 5])
+    merged, labels = merge_cells(Axis(5, "x"), [0, 2, 5])
     assert (merged.size, merged.cuts) == (2, None)
     assert labels.tolist() == [0, 0, 1, 1, 1]
 
 
 def test_dates_are_merged_whatever_their_unit():
     days = from_date_cuts(np.arange("2024-01-01", "2024-03-02", dtype="M8[D]"), "day")
-    merged, labels = coarser(days, ["2024-01", "2024-02", "2024-03"])
+    merged, labels = merge_cells(days, ["2024-01", "2024-02", "2024-03"])
     assert np.bincount(labels).tolist() == [31, 29]
     assert merged.unit == "D"
 
 
 def test_levels_are_merged_by_name():
     towns = from_level_list(["Bern", "Basel", "Chur"], "town")
-    merged, labels = coarser(towns, {"plain": ["Bern", "Basel"], "mountains": "Chur"})
+    merged, labels = merge_cells(
+        towns, {"plain": ["Bern", "Basel"], "mountains": "Chur"}
+    )
     assert merged.levels == ("plain", "mountains")
     assert labels.tolist() == [0, 0, 1]
 
@@ -62,7 +64,7 @@ def test_levels_are_merged_by_name():
 )
 def test_cells_are_never_split(groups, words):
     with pytest.raises(DomainError, match=words):
-        coarser(from_cuts([0, 10, 20], "age"), groups)
+        merge_cells(from_cuts([0, 10, 20], "age"), groups)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +72,9 @@ def test_cells_are_never_split(groups, words):
 )
 def test_every_level_goes_to_one_group(groups):
     with pytest.raises(DomainError, match="exactly one"):
-        coarser(from_level_list(["x", "y"], None), groups)
+        merge_cells(from_level_list(["x", "y"], None), groups)
     with pytest.raises(DomainError, match="by a mapping"):
-        coarser(from_level_list(["x", "y"], None), ["x", "y"])
+        merge_cells(from_level_list(["x", "y"], None), ["x", "y"])
 
 
 def test_moments_of_every_kind_agree():

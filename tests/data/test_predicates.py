@@ -11,12 +11,12 @@ from blowfish_fast import Domain
 from blowfish_fast.data.predicates import (
     attribute_cover,
     cell_name,
-    covers,
     extent,
     groups_of,
     intersection,
     is_within,
-    united,
+    read_conditions,
+    union,
 )
 from blowfish_fast.errors import DomainError, InputError
 
@@ -100,20 +100,20 @@ def test_conditions_that_make_no_sense_are_refused(attribute, condition, words):
 def test_conditions_name_attributes_that_exist():
     domain = Domain.from_levels(["a"], name="kind")
     with pytest.raises(DomainError, match=r"no attribute 'age'; .*\['kind'\]"):
-        covers(domain, {"age": 3})
-    assert covers(domain, {"kind": "a"}) == {0: ((0.0, 1.0),)}
+        read_conditions(domain, {"age": 3})
+    assert read_conditions(domain, {"kind": "a"}) == {0: ((0.0, 1.0),)}
 
 
 def test_conditions_on_one_attribute_meet_and_must_leave_something():
     domain = Domain.from_edges(range(0, 101, 10), name="age")
     both = {"age": slice(0, 30), 0: slice(20, 50)}
-    assert covers(domain, both) == {0: ((2.0, 3.0),)}
+    assert read_conditions(domain, both) == {0: ((2.0, 3.0),)}
     with pytest.raises(InputError, match="selects no part of any cell; age goes"):
-        covers(domain, {"age": slice(0, 20), 0: slice(30, 50)})
+        read_conditions(domain, {"age": slice(0, 20), 0: slice(30, 50)})
 
 
 def test_intervals_are_united_intersected_and_compared():
-    assert united([(3, 4), (0, 1), (1, 2), (5, 5)]) == ((0, 2), (3, 4))
+    assert union([(3, 4), (0, 1), (1, 2), (5, 5)]) == ((0, 2), (3, 4))
     assert intersection(((0, 2), (3, 6)), ((1, 4),)) == ((1, 2), (3, 4))
     assert is_within(((1, 2), (4, 5)), ((0, 3), (4, 6)))
     assert not is_within(((2, 5),), ((0, 3), (4, 6)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure import memory
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -111,7 +111,7 @@ def test_an_unused_compiler_needs_room_too(monkeypatch):
 def test_pieces_of_rectangles_are_bounded(shape):
     domain = bf.Domain(shape)
     asked = bf.workloads.Rectangles.random(domain, 100, rng=3)
-    form = asked.explicit_form(curve(domain))
+    form = asked.explicit_form(cell_order(domain))
     assert form.pointers[-1] <= memory.query_pieces(asked)
 
 

@@ -78,7 +78,7 @@ def test_pairs_are_merged_alike_with_and_without_a_table(seed, table):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(projection, "TABLE_BINS", table)
         patch.setattr(projection, "WAITING", 20)
-        low, high = projection.joined_bins(grid, Buckets.from_labels(labels))
+        low, high = projection.list_bin_pairs(grid, Buckets.from_labels(labels))
     edges = reference.quotient(reference.edges_of(grid), labels)
     assert set(zip(low.tolist(), high.tolist(), strict=True)) == edges
     assert low.size == len(edges)
@@ -115,9 +115,11 @@ def test_edges_are_counted_up_to_a_limit(seed, table, single):
 
 def test_what_was_walked_in_vain_is_not_walked_again(monkeypatch):
     walks = []
-    walked = projection.joined_bins
+    walked = projection.list_bin_pairs
     monkeypatch.setattr(
-        projection, "joined_bins", lambda *given: walks.append(given) or walked(*given)
+        projection,
+        "list_bin_pairs",
+        lambda *given: walks.append(given) or walked(*given),
     )
     grid = policies.Threshold(Domain((6, 6)), 2)
     quotient = grid.project(Buckets.from_labels(np.arange(36) % 18))
@@ -159,9 +161,9 @@ def test_a_million_cells_are_projected_without_listing_edges():
 
 def test_only_one_axis_is_told_apart_from_several():
     labels = np.array([[0, 0], [1, 1]]).reshape(-1)
-    assert projection.depends_on_one(labels, (2, 2)) == 0
-    assert projection.depends_on_one(np.array([0, 1, 0, 1]), (2, 2)) == 1
-    assert projection.depends_on_one(np.array([0, 1, 1, 0]), (2, 2)) is None
+    assert projection.only_axis(labels, (2, 2)) == 0
+    assert projection.only_axis(np.array([0, 1, 0, 1]), (2, 2)) == 1
+    assert projection.only_axis(np.array([0, 1, 1, 0]), (2, 2)) is None
 
 
 def test_what_a_projection_would_drop_is_refused():

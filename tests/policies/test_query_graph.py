@@ -39,7 +39,7 @@ def checked(policy, known, sets, records):
     found = chains(known, policy)
     assert found.exact
     assert (found.cycle, found.path) == reference.longest_chains(arcs)
-    assert query_graph.joined_queries(known, policy).arcs() == sorted(arcs)
+    assert query_graph.build_query_graph(known, policy).arcs() == sorted(arcs)
     brute = reference.sensitivity(policy.domain.size, records, edges_of(policy), sets)
     bound = histogram_sensitivity(policy.with_constraints(known))
     assert brute <= bound
@@ -64,7 +64,7 @@ def test_c1_the_example_of_section_8_has_cycles_of_four():
     arcs, sparse = reference.query_arcs(edges_of(Full(grid)), sets)
     assert sparse
     assert reference.longest_chains(arcs) == (4, 1)
-    assert query_graph.joined_queries(by_masks, Full(grid)).arcs() == sorted(arcs)
+    assert query_graph.build_query_graph(by_masks, Full(grid)).arcs() == sorted(arcs)
 
 
 def test_c2_the_databases_of_example_8_3_reach_the_bound():
@@ -199,7 +199,7 @@ def test_c12_random_sparse_policies_obey_the_theorem_and_the_bounds():
         per_record = bound // found.group_size
         printed_fails += brute > per_record * max(known.queries, 1)
         assert brute <= per_record * (known.queries + 1)
-        linear = bounded(query_graph.joined_queries(known, policy))
+        linear = bounded(query_graph.build_query_graph(known, policy))
         assert found.cycle <= linear.cycle
         assert found.path <= linear.path <= known.queries + 1
     assert sparse > 40
@@ -247,7 +247,7 @@ def test_the_sweep_over_rectangles_finds_the_pairs_of_the_definition(metric):
         policy = Threshold(grid, theta=theta, metric=metric)
         swept = query_graph._near_rectangles(known, policy)
         quotient = policy.project(known.cell_kinds.labels)
-        walked = query_graph._walked(known, policy, quotient)
+        walked = query_graph._walk_edges(known, policy, quotient)
         assert {tuple(sorted(one)) for one in swept.tolist()} == {
             tuple(one) for one in walked.pairs.tolist()
         }
@@ -260,7 +260,9 @@ def test_value_thresholds_and_bands_are_swept_too():
     known = bf.policies.RectangleConstraints(line, [0, 2, 4, 6], [1, 3, 5, 8])
     policy = Threshold(line, theta=9, unit="value")
     swept = {tuple(one) for one in query_graph._near_rectangles(known, policy).tolist()}
-    walked = query_graph._walked(known, policy, policy.project(known.cell_kinds.labels))
+    walked = query_graph._walk_edges(
+        known, policy, policy.project(known.cell_kinds.labels)
+    )
     assert swept == {tuple(one) for one in walked.pairs.tolist()}
 
 
@@ -274,7 +276,7 @@ def test_what_is_too_large_to_walk_is_bounded_or_refused():
         mask[start, 0] = False
     known = bf.policies.CountConstraints(grid, masks)
     with pytest.raises(SizeError):
-        query_graph.joined_queries(known, far)
+        query_graph.build_query_graph(known, far)
     assert chains(known, far) == Chains(3, 4, False)
     masks.append(np.ones(grid.shape, dtype=bool))
     masks[-1][0] = False

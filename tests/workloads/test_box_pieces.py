@@ -6,14 +6,14 @@ import numpy as np
 
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.workloads.box_pieces import rectangle_pieces
 from tests.reference.forms import dense_form
 
 
 def test_a_box_covers_its_share_of_every_bucket():
     grid = Domain((4, 4))
-    along = curve(grid)
+    along = cell_order(grid)
     pairs = along.then(Buckets(np.arange(0, 17, 2)))
     low, high = np.array([[1.0, 0.5]]), np.array([[3.0, 4.0]])
     weights = np.zeros((4, 4))

@@ -7,7 +7,7 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.workloads import Rectangles, random_boxes
 from tests.reference.forms import dense_form, dense_projection
@@ -36,7 +36,7 @@ def test_fractions_of_a_cell_count_in_proportion():
 @pytest.mark.parametrize("shape", [(4, 4), (3, 5), (1, 6), (2, 3, 2)])
 def test_forms_along_the_curve_equal_the_projection(shape, generator):
     grid = Domain(shape)
-    along = curve(grid)
+    along = cell_order(grid)
     cuts = np.sort(generator.choice(np.arange(1, grid.size), 3, replace=False))
     grouped = along.then(Buckets(np.concatenate([[0], cuts, [grid.size]])))
     scattered = Buckets.from_labels(

@@ -65,7 +65,7 @@ class Columns(NamedTuple):
         """Return the sum of absolute values of each column."""
         return kernels.column_lengths(self.pointers, self.values)
 
-    def rounded_up(self, value: float) -> float:
+    def round_up(self, value: float) -> float:
         """Return a number that is not below the exact sum behind `value`."""
         # Sums of multiples of 2^-20 are exact as long as they are not too large.
         steps = self.values * 2.0**20
@@ -131,7 +131,7 @@ def longest_column(columns: Columns, cells: IntArray) -> Change:
     """Return the largest change when a record of some of the cells vanishes."""
     classes = cells if columns.labels is None else columns.labels[cells]
     longest = float(columns.lengths()[classes].max())
-    return Change(columns.rounded_up(longest), True, "the longest column")
+    return Change(columns.round_up(longest), True, "the longest column")
 
 
 def column_moves(policy: Policy, columns: Columns) -> Change:
@@ -143,7 +143,7 @@ def column_moves(policy: Policy, columns: Columns) -> Change:
         lengths = merged.lengths()
         ceiling = float(np.partition(lengths, -2)[-2:].sum())
         part = Change(ceiling, False, "the two longest columns together")
-    return part._replace(value=merged.rounded_up(part.value))
+    return part._replace(value=merged.round_up(part.value))
 
 
 def _on_classes(policy: Policy, columns: Columns) -> tuple[Policy, Columns]:
@@ -166,10 +166,10 @@ def _on_classes(policy: Policy, columns: Columns) -> tuple[Policy, Columns]:
     if columns.labels is None and fresh.all():
         return policy, columns
     labels = number if columns.labels is None else number[columns.labels]
-    return policy.project(labels), _chosen(columns, order[fresh])
+    return policy.project(labels), _pick_columns(columns, order[fresh])
 
 
-def _chosen(columns: Columns, chosen: IntArray) -> Columns:
+def _pick_columns(columns: Columns, chosen: IntArray) -> Columns:
     """Return some of the columns, in the given order."""
     sizes = np.diff(columns.pointers)[chosen]
     pointers = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -183,18 +183,20 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
     lengths = columns.lengths()
     if isinstance(policy, Full):
         order = np.argsort(-lengths, kind="stable")
-        longest_first = _chosen(columns, order)
+        longest_first = _pick_columns(columns, order)
         far = np.full(lengths.size, lengths.size - 1, dtype=np.int64)
         seen = kernels.furthest_in_windows(
             *longest_first[1:], lengths[order], far, descending=True, budget=MOST_WORK
         )
-        return _compared(seen.found, seen.ceiling, "all pairs of columns")
+        return _as_change(seen.found, seen.ceiling, "all pairs of columns")
     band = policy.bandwidth()
     if band is not None and band.all_between:
         seen = kernels.furthest_in_windows(
             *columns[1:], lengths, band.far, budget=MOST_WORK
         )
-        return _compared(seen.found, seen.ceiling, "columns within reach of each other")
+        return _as_change(
+            seen.found, seen.ceiling, "columns within reach of each other"
+        )
     if policy.edge_count > MOST_EDGES:
         raise SizeError(f"{policy.edge_count:,} edges are too many to compare")
     found, left = 0.0, MOST_WORK
@@ -210,11 +212,11 @@ def _furthest(policy: Policy, columns: Columns) -> Change:
         )
         found, left = seen.found, left - seen.work
         if seen.ceiling > found:
-            return _compared(found, seen.ceiling, "edge by edge")
+            return _as_change(found, seen.ceiling, "edge by edge")
     return Change(found, True, "edge by edge")
 
 
-def _compared(found: float, ceiling: float, how: str) -> Change:
+def _as_change(found: float, ceiling: float, how: str) -> Change:
     if ceiling > found:
         return Change(ceiling, False, f"{how}, as far as they were compared")
     return Change(found, True, how)
@@ -287,11 +289,11 @@ def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:
         if cells.all():
             coverage = kernels.box_coverage(slabs.shape, slabs.first, slabs.last + 1)
             return Change(int(coverage.max()), True, how)
-        coverage = kernels.box_coverage(workload.domain.shape, *_rounded_out(workload))
+        coverage = kernels.box_coverage(workload.domain.shape, *_round_out(workload))
         return Change(int(coverage.reshape(-1)[cells].max()), True, how)
     if slabs.entries <= MOST_ENTRIES:
         return longest_column(slabs.columns(), np.flatnonzero(cells))
-    coverage = kernels.box_coverage(workload.domain.shape, *_rounded_out(workload))
+    coverage = kernels.box_coverage(workload.domain.shape, *_round_out(workload))
     most = int(coverage.reshape(-1)[cells].max())
     return Change(most, False, f"{how}, parts of a cell counted whole")
 
@@ -318,7 +320,7 @@ def _by_steps(policy: Policy, workload: Rectangles) -> Change | None:
     slabs, domain = cut_grid(workload), workload.domain
     grids = (
         (slabs.shape, slabs.first, slabs.last + 1),
-        (domain.shape, *_rounded_out(workload)),
+        (domain.shape, *_round_out(workload)),
     )
     for shape, lows, highs in grids:
         visited = math.prod(shape) * domain.ndim + workload.queries * 2**domain.ndim
@@ -351,7 +353,7 @@ def _two_most_covered(policy: Policy, workload: Rectangles, slabs: Slabs) -> Cha
     return Change(bound, best == bound, how)
 
 
-def _rounded_out(workload: Rectangles) -> tuple[IntArray, IntArray]:
+def _round_out(workload: Rectangles) -> tuple[IntArray, IntArray]:
     """Return corners in whole cells, outside those given."""
     return (
         np.floor(workload.lows).astype(np.int64),

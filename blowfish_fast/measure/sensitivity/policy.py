@@ -286,13 +286,13 @@ def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
         return Change(most, True, "the most range ends between two adjacent cells")
     band = policy.bandwidth()
     if band is not None and band.all_between:
-        return _swept(policy, starts, ends)
+        return _sweep_ranges(policy, starts, ends)
     if isinstance(policy, Blocks) and starts.size * policy.sizes.size <= MOST_ENTRIES:
-        return _swept_by_block(policy, starts, ends)
-    return _by_edges(policy, starts, ends)
+        return _sweep_blocks(policy, starts, ends)
+    return _walk_edges(policy, starts, ends)
 
 
-def _swept(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
+def _sweep_ranges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
     cells = policy.domain.size
     bound = np.zeros(cells + 1, dtype=np.bool_)
     bound[[0, cells]] = True
@@ -307,7 +307,7 @@ def _swept(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
     return Change(most, True, "sweep over the ranges")
 
 
-def _swept_by_block(policy: Blocks, starts: IntArray, ends: IntArray) -> Change:
+def _sweep_blocks(policy: Blocks, starts: IntArray, ends: IntArray) -> Change:
     """Sweep along the cells block after block: in each, a range is a range again."""
     cells, blocks = policy.domain.size, policy.sizes.size
     order = policy.order
@@ -324,7 +324,7 @@ def _swept_by_block(policy: Blocks, starts: IntArray, ends: IntArray) -> Change:
     return Change(most, True, "sweep over the ranges, block by block")
 
 
-def _by_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
+def _walk_edges(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
     cells = policy.domain.size
     try:
         if policy.edge_count > MOST_EDGES // 8:

@@ -21,7 +21,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.policies import Policy
 
@@ -112,7 +112,7 @@ class DyadicRectangles(Partition):
         self.check_grid(policy.domain)
         shape = policy.domain.shape
         distance = record_distance(policy)
-        walk = curve(policy.domain).order
+        walk = cell_order(policy.domain).order
         if counts.size == 1 or distance == 0:
             return Buckets.single_cells(counts.size, walk, curve=True)
         edges, order = kernels.sample_rectangles(

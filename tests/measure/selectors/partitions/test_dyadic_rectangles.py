@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain
-from blowfish_fast.data.order import curve
+from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.kernels.space.box_buckets import bucket_boxes
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles
@@ -33,7 +33,7 @@ def test_buckets_are_rectangles_that_cover_the_grid(policy, shape):
 def test_buckets_follow_the_first_visits_of_the_hilbert_curve():
     counts = np.random.default_rng(1).poisson(3, size=(16, 16)) ** 2
     buckets = chosen(DyadicRectangles().priced(2.0), counts)
-    position = curve(Domain((16, 16))).position
+    position = cell_order(Domain((16, 16))).position
     assert buckets.count > 3
     assert (np.diff(position[buckets.order[buckets.edges[:-1]]]) > 0).all()
 
