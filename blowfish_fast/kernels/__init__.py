@@ -14,8 +14,7 @@ from blowfish_fast._support.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "capi.c_entries": "",
-        "fitting.isotonic": "isotonic_between isotonic_increasing",
+        "fitting.isotonic": "isotonic_fit",
         "fitting.known_totals": "non_negative_with_totals",
         "fitting.multiplicative_weights": "pulled_masses",
         "fitting.multiscale_fit": "multiscale_cells",
@@ -40,8 +39,7 @@ __getattr__, __dir__, __all__ = attach(
         "space.interval_pieces": "intervals_to_pieces ranges_to_fractions",
         "space.summed_area": "fractional_rectangle_sums rectangle_sums "
         "summed_area_table",
-        "transform.haar_moments": "haar_total_variance",
-        "transform.haar_spread": "haar_spread_boxes",
+        "transform.haar_spread": "haar_spread_boxes haar_total_variance",
         "transform.haar_transform": "haar_cell_variances haar_cells haar_coefficients "
         "haar_path_sums haar_rows haar_worst_move",
         "tree.fit": "tree_fit",
@@ -54,15 +52,14 @@ __getattr__, __dir__, __all__ = attach(
         "greedy_scaling_implicit greedy_scaling_pieces",
         "tree_scaling.weight_sweeps": "refine_scaling",
         "window_costs.all_intervals": "interval_costs least_cost_partition_all",
-        "window_costs.sorted_groups": "group_sorted",
-        "window_costs.sorted_squares": "group_squares",
+        "window_costs.sorted_groups": "group_sorted group_squares",
         "window_costs.window_deviation": "window_deviations",
         "window_costs.window_matching": "window_mates",
         "window_costs.window_pinball": "window_pinball_costs",
     },
     # Used inside the package; no promise of compatibility.
     internal={
-        "fitting.isotonic_stretches": "isotonic_through",
+        "capi.c_entries": "",
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
         "fitting.piecewise_fit": "piecewise_linear",

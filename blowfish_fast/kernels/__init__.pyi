@@ -1,7 +1,5 @@
 from .capi import c_entries as c_entries
-from .fitting.isotonic import isotonic_between as isotonic_between
-from .fitting.isotonic import isotonic_increasing as isotonic_increasing
-from .fitting.isotonic_stretches import isotonic_through as isotonic_through
+from .fitting.isotonic import isotonic_fit as isotonic_fit
 from .fitting.known_totals import non_negative_with_totals as non_negative_with_totals
 from .fitting.lloyd import assigned_totals as assigned_totals
 from .fitting.lloyd import cell_positions as cell_positions
@@ -85,8 +83,8 @@ from .transform.fourier_rows import STEP_BITS as STEP_BITS
 from .transform.fourier_rows import circle_sums as circle_sums
 from .transform.fourier_rows import heaviest_column as heaviest_column
 from .transform.fourier_rows import largest_turn as largest_turn
-from .transform.haar_moments import haar_total_variance as haar_total_variance
 from .transform.haar_spread import haar_spread_boxes as haar_spread_boxes
+from .transform.haar_spread import haar_total_variance as haar_total_variance
 from .transform.haar_spread import most_rows as most_rows
 from .transform.haar_transform import haar_cell_variances as haar_cell_variances
 from .transform.haar_transform import haar_cells as haar_cells
@@ -139,7 +137,7 @@ from .window_costs.k_bucket_costs import best_heads as best_heads
 from .window_costs.k_bucket_costs import bucket_errors as bucket_errors
 from .window_costs.k_bucket_costs import squares_grid as squares_grid
 from .window_costs.sorted_groups import group_sorted as group_sorted
-from .window_costs.sorted_squares import group_squares as group_squares
+from .window_costs.sorted_groups import group_squares as group_squares
 from .window_costs.window_deviation import window_deviations as window_deviations
 from .window_costs.window_matching import window_mates as window_mates
 from .window_costs.window_pinball import window_pinball_costs as window_pinball_costs
@@ -149,7 +147,6 @@ __all__ = [
     "boxes_to_pieces",
     "breadth_first_tree",
     "bucket_boxes",
-    "c_entries",
     "cells_of_boxes",
     "choose",
     "choose_by_cost",
@@ -176,8 +173,7 @@ __all__ = [
     "hilbert_order",
     "interval_costs",
     "intervals_to_pieces",
-    "isotonic_between",
-    "isotonic_increasing",
+    "isotonic_fit",
     "laplace",
     "leaf_first_numbers",
     "least_cost_partition",

@@ -35,10 +35,10 @@ def _call(*arguments: Any, returns: str, **options: Any) -> Call:
     return Call(arguments, options, returns)
 
 
-def _parent_tree() -> Any:
+def _tree() -> Any:
     from blowfish_fast import kernels
 
-    return kernels.tree_of_parents(np.array([3, 3, 4, 4, -1]))
+    return kernels.regular_tree(3, 2)
 
 
 def _whole(*values: Any) -> np.ndarray:
@@ -127,8 +127,8 @@ def calls() -> dict[str, Call]:
             _real(4, 4), "all_ranges", _whole(0, 1, 2), returns="float"
         ),
         "haar_worst_move": _call(_whole(1, 10, 100, 1000), returns="int"),
-        "heaviest_pair": _call(_whole(1, 4, 3, 2, 0, 5), 3, 2, returns="int"),
-        "heaviest_path": _call(_whole(1, 4, 3, 2, 0, 5), 3, 2, returns="int"),
+        "heaviest_pair": _call(_whole(1, 4, 3, 2, 0, 5), _tree(), returns="int"),
+        "heaviest_path": _call(_whole(1, 4, 3, 2, 0, 5), _tree(), returns="int"),
         "hilbert_order": _call((2, 3), returns=ints),
         "interval_costs": _call(_whole(2, 3, 8), step=0.5, returns=ints),
         "intervals_to_pieces": _call(
@@ -139,8 +139,7 @@ def calls() -> dict[str, Call]:
             _whole(0, 2, 5, 9),
             returns=pieces,
         ),
-        "isotonic_between": _call(_real(-1, 3, 1, 9), 0, 8, returns=reals),
-        "isotonic_increasing": _call(_real(3, 1, 2), returns=reals),
+        "isotonic_fit": _call(_real(-1, 3, 1, 9), low=0, high=8, returns=reals),
         "laplace": _call(words, 0, _whole(3, 5), _whole(1, 2), returns=ints),
         "leaf_first_numbers": _call(_whole(-1, 0, 0, 1, 1), returns=ints),
         "least_cost_partition": _call(
@@ -166,16 +165,6 @@ def calls() -> dict[str, Call]:
         "non_negative_with_totals": _call(
             _real(5, 3, -1), _whole(0, 0, 0), _real(6), returns=reals
         ),
-        "parent_tree_fit": _call(
-            _real(1, 2, 3, 4, 5), _real(1, 1, 1, 1, 1), _parent_tree(), returns=reals
-        ),
-        "parent_tree_spread": _call(
-            _real(1, 1, 1, 1, 1),
-            _real(1, 1, 1, 1, 1),
-            _parent_tree(),
-            *RUNS,
-            returns=spread,
-        ),
         "partition_cost": _call(CELLS, _whole(0, 2, 3, 10), returns="float"),
         "partition_grid": _call(1024, 4.0, returns="float int"),
         "pulled_masses": _call(
@@ -197,6 +186,7 @@ def calls() -> dict[str, Call]:
         ),
         "rectangle_sums": _call(TABLE, LOWS, HIGHS, returns=ints),
         "refine_scaling": _call(*ENDS, _real(1, 2), 3, 2, returns="float64 float"),
+        "regular_tree": _call(5, 2, returns="Tree"),
         "runs_to_boxes": _call(
             _whole(0, 3),
             _whole(1, 5, 9),
@@ -216,23 +206,19 @@ def calls() -> dict[str, Call]:
             _whole(1, 2, 3, 4), PARENTS, _whole(1, 0, 2, 3), returns=ints
         ),
         "summed_area_table": _call(GRID, returns=ints),
-        "tree_least_squares": _call(
-            _real(*range(NODES)), np.ones(NODES), 3, 2, returns=reals
-        ),
+        "tree_fit": _call(_real(*range(NODES)), np.ones(NODES), _tree(), returns=reals),
         "tree_levels": _call(5, 2, returns=rows),
-        "tree_of_parents": _call(
-            _whole(3, 3, 4, 4, -1), returns="int64 int64 int64 int64 int64"
-        ),
+        "tree_of_parents": _call(_whole(3, 3, 4, 4, -1), returns="Tree"),
         "tree_spread_pieces": _call(
-            np.ones(NODES), np.ones(NODES), 3, 2, *RUNS, returns=spread
+            np.ones(NODES), np.ones(NODES), _tree(), *RUNS, returns=spread
         ),
         "tree_spread_ranges": _call(
-            np.ones(NODES), np.ones(NODES), 3, 2, *ENDS, returns=spread
+            np.ones(NODES), np.ones(NODES), _tree(), *ENDS, returns=spread
         ),
         "tree_total_variance": _call(
-            np.ones(NODES), 3, 2, "all_ranges", _whole(0, 1, 4, 6), returns="float"
+            np.ones(NODES), _tree(), "all_ranges", _whole(0, 1, 4, 6), returns="float"
         ),
-        "tree_totals": _call(_whole(1, 2, 3), 2, returns=ints),
+        "tree_totals": _call(_whole(1, 2, 3), _tree(), returns=ints),
         "window_deviations": _call(CELLS, 4, returns=reals),
         "window_mates": _call(
             _whole(3, 9, 4, 8), window=2, grid=0, price=5, returns=ints

@@ -16,7 +16,7 @@ import numpy as np
 
 import blowfish_fast as bf
 import blowfish_fast.measure.handle as handle
-from blowfish_fast.audit.plan import QUICK, Shape, Task
+from blowfish_fast.audit.plan import QUICK, AuditTask, Shape
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.randomness import Randomness
@@ -26,7 +26,7 @@ from blowfish_fast.measure.strategies import (
     LinearStrategy,
     OrderedHierarchy,
     PrefixSums,
-    WeightedTree,
+    TreeStrategy,
 )
 from blowfish_fast.measure.strategies.cluster_sums import ClusterSums
 from blowfish_fast.policies.constrained import Constrained
@@ -47,7 +47,7 @@ class Mutant(NamedTuple):
 
     def verdicts(self):
         """Return what the walk finds at that stop."""
-        task = Task(self.kind, self.subject, self.shape, self.family)
+        task = AuditTask(self.kind, self.subject, self.shape, self.family)
         return examine(task, PLAN._replace(batch=self.batch), bf.Ledger)
 
 
@@ -128,25 +128,25 @@ def absent_counts_as_one_row():
 
 @planted("hierarchy", "add_remove", "prices", shape=7)
 def off_by_one_level():
-    right = WeightedTree.worst_edge
+    right = TreeStrategy.worst_edge
 
     def without_leaves(self, weights, policy):
         shortened = weights.copy()
         shortened[: self.leaves] = 0
         return right(self, shortened, policy)
 
-    with patch.object(WeightedTree, "worst_edge", without_leaves):
+    with patch.object(TreeStrategy, "worst_edge", without_leaves):
         yield
 
 
 @planted("hierarchy", "full", "prices", shape=7)
 def a_move_that_changes_one_path():
-    right = WeightedTree.worst_edge
+    right = TreeStrategy.worst_edge
 
     def one_path(self, weights, policy):
         return right(self, weights, bf.policies.AddRemove(policy.domain))
 
-    with patch.object(WeightedTree, "worst_edge", one_path):
+    with patch.object(TreeStrategy, "worst_edge", one_path):
         yield
 
 

@@ -10,7 +10,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_measurements, policy_families
 from blowfish_fast.measure.selectors.partitions import LeastCost
-from blowfish_fast.measure.strategies import Cells, WeightedTree
+from blowfish_fast.measure.strategies import Cells, TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -96,12 +96,12 @@ def test_halved_noise_is_caught(monkeypatch):
 
 
 def test_forgetting_that_a_move_changes_two_paths_is_caught(monkeypatch):
-    path_only = WeightedTree.worst_edge
+    path_only = TreeStrategy.worst_edge
 
     def wrong(self, weights, policy):
         return path_only(self, weights, bf.policies.AddRemove(policy.domain))
 
-    monkeypatch.setattr(WeightedTree, "worst_edge", wrong)
+    monkeypatch.setattr(TreeStrategy, "worst_edge", wrong)
     line = bf.Domain(8)
     dawa = bf.Dawa(
         bf.policies.Full(line),

@@ -10,8 +10,7 @@ from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHi
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.transforms.fourier import Fourier
 from blowfish_fast.measure.strategies.transforms.haar import Haar
-from blowfish_fast.measure.strategies.trees.node_tree import NodeTree
-from blowfish_fast.measure.strategies.trees.weighted_tree import WeightedTree
+from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 
 from .answers import Answers
 from .base import LinearStrategy
@@ -30,12 +29,11 @@ STRATEGIES: dict[str, type[LinearStrategy]] = {
         Fourier,
         HTheta,
         Haar,
-        NodeTree,
         OrderedHierarchy,
         PrefixSums,
         SpanningTree,
         StackedBuckets,
-        WeightedTree,
+        TreeStrategy,
     )
 }
 """Every kind of strategy and its class, for reading release files."""
@@ -51,12 +49,11 @@ __all__ = [
     "HTheta",
     "Haar",
     "LinearStrategy",
-    "NodeTree",
     "OrderedHierarchy",
     "PrefixSums",
     "SpanningTree",
     "StackedBuckets",
-    "WeightedTree",
+    "TreeStrategy",
 ]
 
 

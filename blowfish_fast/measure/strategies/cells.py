@@ -232,11 +232,8 @@ class Cells(LinearStrategy):
             return self._total_over_parts(form, scales)
         # Cells below one root: a tree whose root is exact or not measured.
         variances = scales.variances[:1] if self.cells == 1 else scales.variances
-        return float(
-            kernels.tree_total_variance(
-                variances, self.cells, max(self.cells, 2), form.kind, form.edges
-            )
-        )
+        tree = kernels.regular_tree(self.cells, max(self.cells, 2))
+        return kernels.tree_total_variance(variances, tree, form.kind, form.edges)
 
     def _total_over_parts(self, form: Implicit, scales: Scales) -> float:
         """Sum over single cells or everything; other kinds must be listed."""

@@ -28,7 +28,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, Spread
-from blowfish_fast.measure.strategies.trees.node_tree import NodeTree
+from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, row_moments
@@ -37,7 +37,7 @@ from .base import LinearStrategy
 from .cells import Cells
 
 if TYPE_CHECKING:
-    from blowfish_fast.kernels.tree.parent_tree import ParentTree
+    from blowfish_fast.kernels.tree.shape import Tree
 
 
 class Combined(NamedTuple):
@@ -60,8 +60,8 @@ class StackedBuckets(LinearStrategy):
     Parameters
     ----------
     parents : (nodes,) int64
-        The node above each bucket and each node above those, as in `NodeTree`: buckets
-        are the leaves.
+        The node above each bucket and each node above those, as
+        ``kernels.tree_of_parents`` takes them: buckets are the leaves.
     edges : (buckets + 1,) int64
         Where the cells of each bucket begin.
     uniform : bool
@@ -79,7 +79,7 @@ class StackedBuckets(LinearStrategy):
     kind = "stacked_buckets"
 
     def __init__(self, parents: IntArray, edges: IntArray, *, uniform: bool) -> None:
-        self.tree: ParentTree = kernels.tree_of_parents(parents)
+        self.tree: Tree = kernels.tree_of_parents(parents)
         self.edges = np.asarray(edges, dtype=np.int64)
         self.uniform = uniform
         rising = self.edges.size > 1 and self.edges[0] == 0
@@ -102,14 +102,16 @@ class StackedBuckets(LinearStrategy):
         return np.diff(self.edges)
 
     @cached_property
-    def whole(self) -> NodeTree:
+    def whole(self) -> TreeStrategy:
         """The tree with its cells, both steps weighing the same."""
         buckets = self.sizes.size
-        parents = np.where(self.tree.parents < 0, -1, self.tree.parents + self.cells)
+        above = self.tree.row_parents
+        parents = np.where(above < 0, -1, above + self.cells)
         owners = self.cells + np.repeat(np.arange(buckets), self.sizes)
         weights = np.zeros(self.cells + self.tree.nodes)
         weights[: self.cells + buckets] = 0.5
-        return NodeTree(np.concatenate([owners, parents]), weights)
+        tree = kernels.tree_of_parents(np.concatenate([owners, parents]))
+        return TreeStrategy(tree, weights)
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return cells, buckets and the totals above them."""
@@ -165,9 +167,7 @@ class StackedBuckets(LinearStrategy):
         sums = np.add.reduceat(cells, self.edges[:-1])
         above = noisy[self.cells :].astype(np.float64)
         above[: sizes.size] += share * (sums - above[: sizes.size])
-        totals = kernels.parent_tree_fit(above, combined.variances, self.tree)[
-            : sizes.size
-        ]
+        totals = kernels.tree_fit(above, combined.variances, self.tree)[: sizes.size]
         if self.uniform:
             return np.repeat(totals / sizes, sizes)
         fitted: FloatArray = cells + np.repeat((totals - sums) / sizes, sizes)
@@ -187,7 +187,7 @@ class StackedBuckets(LinearStrategy):
         averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
         combined = self.combined(scales)
         even = Spread(
-            *kernels.parent_tree_spread(
+            *kernels.tree_spread_pieces(
                 combined.variances, combined.widths, self.tree, *averaged
             )
         )
@@ -222,7 +222,7 @@ class StackedBuckets(LinearStrategy):
     def pack(self) -> dict[str, Any]:
         """Return tree and buckets."""
         return {
-            "parents": self.tree.parents,
+            "parents": self.tree.row_parents,
             "edges": self.edges,
             "uniform": self.uniform,
         }

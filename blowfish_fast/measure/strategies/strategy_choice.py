@@ -110,7 +110,7 @@ def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
             f"{policy.domain.ndim}"
         )
     if name == "tuned_tree":
-        return tuned_tree(form, policy.domain.size, root_exact=not policy.has_bottom)
+        return tuned_tree(form, policy, epsilon=SMALL)
     if name == "h_theta":
         return _planned(HTheta.under, policy, form)
     if name == "ordered_hierarchical":

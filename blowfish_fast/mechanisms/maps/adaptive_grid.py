@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_positive, as_share, as_whole
 from blowfish_fast.data.domain import Domain
@@ -26,7 +27,7 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     parts_per_axis,
     rough_total,
 )
-from blowfish_fast.measure.strategies.trees.node_tree import NodeTree, listed_edges
+from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
@@ -168,7 +169,7 @@ class AdaptiveGrid(Mechanism):
         return _level(coarse.tree, boxes, parts)
 
     def _pieces(self) -> int:
-        return listed_edges(self.policy.unconstrained) or 0
+        return 0
 
     @classmethod
     def example(
@@ -193,20 +194,24 @@ def _level(tree: BoxTree, boxes: IntArray, parts: IntArray) -> _Level:
     return _Level(below, below.arranged(tuple(tree.highs[0].tolist())))
 
 
-def _leaves_only(placed: Arranged) -> NodeTree:
+def _leaves_only(placed: Arranged) -> TreeStrategy:
     """Return the strategy that measures the boxes at the bottom and nothing else."""
     weights = np.zeros(placed.parents.size)
     weights[: placed.buckets.count] = 1.0
-    return NodeTree(placed.parents, weights)
+    return TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
 
 
 def _single(measurements: list[Measurement]) -> Measurement:
     """Return both levels, and the number of records if it was bought, as one."""
     *bought, first, second = measurements
-    assert isinstance(second.strategy, NodeTree)
+    assert isinstance(second.strategy, TreeStrategy)
     tree = second.strategy.tree
-    # Both levels visit the coarse boxes in one order: the children of the whole.
-    coarse = np.append(tree.children[tree.pointers[-2] :], tree.nodes - 1)
+    parents = tree.row_parents
+    # Both levels visit the coarse boxes in one order: the children of the whole, from
+    # left to right.
+    below = np.flatnonzero(parents == tree.nodes - 1)
+    below = below[np.argsort(tree.by_row(tree.starts)[below])]
+    coarse = np.append(below, tree.nodes - 1)
     layers = [Layer(second, np.arange(tree.nodes)), Layer(first, coarse)]
     layers += [Layer(one, coarse[-1:]) for one in bought]
-    return one_measurement(tree.parents, second.buckets, layers)
+    return one_measurement(parents, second.buckets, layers)

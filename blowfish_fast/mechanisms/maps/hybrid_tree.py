@@ -16,7 +16,6 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.medians import Medians
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
-from blowfish_fast.measure.strategies.trees.node_tree import listed_edges
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
@@ -110,13 +109,13 @@ class HybridTree(Mechanism):
         details = {
             "lows": boxes.lows,
             "highs": boxes.highs,
-            "boxes": strategy.parents.size,
+            "boxes": strategy.tree.nodes,
         }
         fit = None if self.fit is None else lambda _: pruned_cells(measurement)
         return Outcome.of(measurement, details, fit=fit)
 
     def _pieces(self) -> int:
-        return listed_edges(self.policy.unconstrained) or 0
+        return 0
 
     @classmethod
     def example(

@@ -13,7 +13,6 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
-from blowfish_fast.measure.strategies.trees.node_tree import listed_edges
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
@@ -86,13 +85,13 @@ class QuadTree(Mechanism):
         measurement = along.measure(strategy, epsilon=private.remaining)
         details = {
             "levels": (max(self.domain.shape) - 1).bit_length(),
-            "boxes": strategy.parents.size,
+            "boxes": strategy.tree.nodes,
         }
         fit = None if self.fit is None else lambda _: pruned_cells(measurement)
         return Outcome.of(measurement, details, fit=fit)
 
     def _pieces(self) -> int:
-        return listed_edges(self.policy.unconstrained) or 0
+        return 0
 
     @classmethod
     def example(

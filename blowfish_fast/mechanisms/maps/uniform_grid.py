@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_positive, as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -24,7 +25,7 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     parts_per_axis,
     rough_total,
 )
-from blowfish_fast.measure.strategies.trees.node_tree import NodeTree, listed_edges
+from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
@@ -107,7 +108,7 @@ class UniformGrid(Mechanism):
         placed = whole.divided(whole.leaves, parts).arranged(self.domain.shape)
         weights = np.ones(placed.parents.size)
         weights[-1] = 0.0
-        strategy = NodeTree(placed.parents, weights)
+        strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
         along = private.coarsened(placed.buckets)
         measurement = along.measure(strategy, epsilon=private.remaining)
         measurements = [measurement] if bought is None else [bought, measurement]
@@ -116,7 +117,7 @@ class UniformGrid(Mechanism):
         return Outcome.of(both, details, measurements=measurements)
 
     def _pieces(self) -> int:
-        return listed_edges(self.policy.unconstrained) or 0
+        return 0
 
     @classmethod
     def example(
@@ -133,8 +134,8 @@ def _single(measurements: list[Measurement]) -> Measurement:
     counted = measurements[-1]
     if len(measurements) == 1:
         return counted
-    assert isinstance(counted.strategy, NodeTree)
-    parents = counted.strategy.parents
+    assert isinstance(counted.strategy, TreeStrategy)
+    parents = counted.strategy.tree.row_parents
     root = np.array([parents.size - 1])
     layers = [Layer(counted, np.arange(parents.size)), Layer(measurements[0], root)]
     return one_measurement(parents, counted.buckets, layers)

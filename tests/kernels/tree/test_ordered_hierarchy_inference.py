@@ -10,12 +10,13 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+from blowfish_fast.kernels.tree.fit import tree_fit
 from blowfish_fast.kernels.tree.ordered_hierarchy_inference import (
     chain_variances,
     hierarchy_least_squares,
     tree_variances,
 )
-from blowfish_fast.kernels.tree.tree_inference import tree_least_squares
+from blowfish_fast.kernels.tree.shape import regular_tree
 from tests.reference import ordered_hierarchy as reference
 
 pytestmark = pytest.mark.kernel
@@ -99,9 +100,9 @@ def test_one_block_is_the_plain_tree():
     variances = rng.uniform(1, 3, 21)
     # Here the root comes first and leaves last; there, leaves first and the root last.
     level_by_level = np.concatenate([np.arange(5, 21), np.arange(1, 5), [0]])
-    expected = tree_least_squares(
-        noisy[level_by_level], variances[level_by_level], 16, 4
-    )
+    expected = tree_fit(
+        noisy[level_by_level], variances[level_by_level], regular_tree(16, 4)
+    )[:16]
     found = hierarchy_least_squares(noisy, variances, trees)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 

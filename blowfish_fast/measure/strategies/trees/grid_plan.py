@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
@@ -26,7 +27,7 @@ from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.policies import Policy
 
-from .node_tree import NodeTree
+from .tree import TreeStrategy
 
 
 class RoughTotal(NamedTuple):
@@ -68,7 +69,9 @@ def rough_total(
     if not private.policy.components().private.any():
         return RoughTotal(float(private.public_totals.sum()), None)
     whole = private.coarsened(Buckets(np.array([0, private.policy.domain.size])))
-    bought = whole.measure(NodeTree(np.array([-1]), np.ones(1)), epsilon=epsilon)
+    bought = whole.measure(
+        TreeStrategy(kernels.regular_tree(1, 2), np.ones(1)), epsilon=epsilon
+    )
     return RoughTotal(max(float(bought.noisy[0]), 0.0), bought)
 
 
@@ -139,5 +142,5 @@ def one_measurement(
         noisy[sure] = measurement.noisy[scales.exact]
     rates[exact] = 0
     weights = rates / max(int(rates.max(initial=0)), 1)
-    strategy = NodeTree(parents, weights)
+    strategy = TreeStrategy(kernels.tree_of_parents(parents), weights)
     return Measurement(strategy, Scales(rates, unit, exact), noisy, buckets)

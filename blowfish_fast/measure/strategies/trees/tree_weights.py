@@ -1,22 +1,32 @@
 """Choose fan-out and weights of a tree: tuned to a workload, or by level alone.
 
-Everything here reads public facts only (buckets, workload, whether the total is
-public), so choosing costs nothing.
+Everything here reads public facts only (buckets, workload, policy), so choosing costs
+nothing.
+
+Under `AddRemove` and `Full` one family of trees is tuned, its root measured or exact.
+Every other policy chooses by predicted variance among both families, trees with weight
+on their leaves alone, and trees tuned to what is left of the queries where nodes that
+no edge crosses are exact; each at its exact price under the policy. These candidates
+grow with the nodes that are exact and depend on nothing else of the policy, so a policy
+that is implied by another is never served worse.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit
 
-from .weighted_tree import WeightedTree
+from .tree import TreeStrategy
 
 # The paper's binary tree with its decay towards the root, and wider trees without:
 # the exact error of each is predicted and the best is kept. Small problems, where a
@@ -27,47 +37,160 @@ SMALL = 2**15
 # Sweeps cost several greedy passes; above, only the best greedy tree is swept, and
 # far above none.
 LARGE = 2**18
+# Implicit queries are listed, where exact nodes cut them, up to this many leaves.
+MOST_LISTED = 2**16
 
 
-class Candidate(NamedTuple):
+class TunedWeights(NamedTuple):
     """Weights of one tree and the error they predict, in units of 2 / epsilon^2."""
 
-    branching: int
+    fan_out: int
     node_weights: FloatArray
     objective: float
 
 
 def tuned_tree(
     form: Form,
-    leaves: int,
+    policy: Policy,
     *,
-    root_exact: bool,
+    epsilon: Fraction,
     sweeps: bool = True,
     fan_out: int | None = None,
-) -> WeightedTree:
+) -> TreeStrategy:
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
     Each fan-out is scaled greedily; `sweeps` then re-optimises every node given all
     others (ranges only), with a safeguard for queries that were not declared.
+
+    Parameters
+    ----------
+    form : Form
+        The queries over the leaves.
+    policy : Policy
+        Over the leaves; what it leaves exact and what its worst edge pays decide.
+    epsilon : Fraction
+        At which the error is predicted.
+    sweeps : bool
+    fan_out : int, optional
+        None tries several.
     """
+    leaves = policy.domain.size
     if leaves == 1:
-        return WeightedTree(1, 2, np.ones(1))
+        return TreeStrategy(kernels.regular_tree(1, 2), np.ones(1))
     work = leaves + _listed(form)
-    offered = (*CANDIDATES, *MORE_CANDIDATES) if work <= SMALL else CANDIDATES
-    useful = [one for one in offered if one[0] < 2 * leaves]
-    if fan_out is not None:
-        useful = [(fan_out, fan_out == 2)]
-    sweep_all = sweeps and work <= SMALL
-    with ThreadPoolExecutor(min(len(useful), os.cpu_count() or 1)) as pool:
-        candidates = list(
-            pool.map(
-                lambda one: _scaled(form, leaves, one, root_exact, sweep_all), useful
-            )
+    choices = [(fan_out, fan_out == 2)] if fan_out is not None else _offered(work)
+    choices = [one for one in choices if fan_out is not None or one[0] < 2 * leaves]
+    if isinstance(policy, AddRemove | Full):
+        root_exact = not policy.has_bottom
+        best = _best_tuned(form, leaves, choices, root_exact, sweeps)
+        return _strategy(leaves, best.fan_out, best.node_weights)
+
+    def error(strategy: TreeStrategy) -> float:
+        return strategy.total_variance(form, strategy.scales(policy, epsilon))
+
+    return min(_candidates(form, policy, choices, sweeps), key=error)
+
+
+def _offered(work: int) -> list[tuple[int, bool]]:
+    return [*CANDIDATES, *MORE_CANDIDATES] if work <= SMALL else [*CANDIDATES]
+
+
+def _strategy(leaves: int, fan_out: int, weights: FloatArray) -> TreeStrategy:
+    return TreeStrategy(kernels.regular_tree(leaves, fan_out), weights)
+
+
+def _candidates(
+    form: Form, policy: Policy, choices: list[tuple[int, bool]], sweeps: bool
+) -> Iterator[TreeStrategy]:
+    """Yield the trees tuned for `Full` and `AddRemove`, and those with exact nodes."""
+    leaves = policy.domain.size
+    for root_exact in (True, False):
+        best = _best_tuned(form, leaves, choices, root_exact, sweeps)
+        yield _strategy(leaves, best.fan_out, best.node_weights)
+    parts = policy.components()
+    for choice in choices:
+        tree = kernels.regular_tree(leaves, choice[0])
+        weights = np.zeros(tree.nodes)
+        weights[:leaves] = 1.0
+        strategy = TreeStrategy(tree, weights)
+        yield strategy
+        exact = kernels.uncrossed_nodes(tree, *parts)
+        for level in _exact_levels(exact, tree.offsets):
+            inside = cut_at(form, leaves, choice[0] ** level)
+            if inside is not None:
+                best = _best_tuned(inside, leaves, [choice], True, sweeps)
+                yield TreeStrategy(tree, best.node_weights)
+
+
+def _exact_levels(exact: BoolArray, offsets: IntArray) -> range:
+    """Return the levels below the root from which on all nodes are exact."""
+    top = offsets.size - 2
+    level = top
+    while level > 0 and exact[offsets[level] : offsets[level + 1]].all():
+        level -= 1
+    return range(level + 1, top)
+
+
+def cut_at(form: Form, leaves: int, width: int) -> Fractions | None:
+    """Return what is left of the queries where totals of `width` leaves are known.
+
+    Each range keeps its first and its last part, up to the next multiple of `width`;
+    whole stretches are known. None where nothing is left, or where the form is not one
+    of ranges.
+
+    Examples
+    --------
+    >>> ends = np.array([1]), np.ones(1), np.array([9]), np.ones(1)
+    >>> inside = cut_at(Fractions(*ends), 12, 4)
+    >>> inside.first.tolist(), inside.last.tolist()
+    ([1, 8], [3, 9])
+    """
+    listed = _as_ranges(form, leaves)
+    if listed is None:
+        return None
+    first, head, last, tail = listed
+    tail = np.where(first == last, head, tail)
+    begins = first // width * width
+    ends = np.minimum(begins + width, leaves) - 1
+    apart = last > ends
+    # The part from the first leaf on, in its stretch or up to the last leaf.
+    stops = np.where(apart, ends, last)
+    stop_parts = np.where(apart, 1.0, tail)
+    whole = (first == begins) & (head == 1.0) & (stops == ends) & (stop_parts == 1.0)
+    left = ~whole
+    # The part up to the last leaf, in another stretch.
+    restarts = last // width * width
+    last_ends = np.minimum(restarts + width, leaves) - 1
+    right = apart & ~((last == last_ends) & (tail == 1.0))
+    if not (left.any() or right.any()):
+        return None
+    single = restarts == last
+    return Fractions(
+        np.concatenate([first[left], restarts[right]]),
+        np.concatenate([head[left], np.where(single, tail, 1.0)[right]]),
+        np.concatenate([stops[left], last[right]]),
+        np.concatenate([stop_parts[left], tail[right]]),
+    )
+
+
+def _as_ranges(form: Form, leaves: int) -> Fractions | None:
+    """Return a form as ranges of leaves, as far as tuning needs it."""
+    if isinstance(form, Fractions):
+        return form
+    if not isinstance(form, Implicit) or leaves > MOST_LISTED:
+        return None
+    each, ones = np.arange(leaves), np.ones(leaves)
+    if form.kind == "prefixes":
+        return Fractions(np.zeros_like(each), ones, each, ones)
+    if form.kind == "all_ranges":
+        # Where a range is cut, one of its ends remains: from the left, or to the right.
+        return Fractions(
+            np.concatenate([np.zeros_like(each), each]),
+            np.ones(2 * leaves),
+            np.concatenate([each, np.full(leaves, leaves - 1)]),
+            np.ones(2 * leaves),
         )
-    best = min(candidates, key=lambda one: one.objective)
-    if sweeps and SMALL < work <= LARGE:
-        best = _swept(form, leaves, best, root_exact)
-    return WeightedTree(leaves, best.branching, best.node_weights)
+    return None
 
 
 def _listed(form: Form) -> int:
@@ -77,15 +200,39 @@ def _listed(form: Form) -> int:
     return form.first.size if isinstance(form, Fractions) else form.starts.size
 
 
-def _scaled(
-    form: Form, leaves: int, choice: tuple[int, bool], root_exact: bool, sweeps: bool
-) -> Candidate:
-    branching, decay = choice
-    greedy = _greedy(form, leaves, branching, decay, root_exact)
-    return _swept(form, leaves, greedy, root_exact) if sweeps else greedy
+def _best_tuned(
+    form: Form,
+    leaves: int,
+    choices: list[tuple[int, bool]],
+    root_exact: bool,
+    sweeps: bool,
+) -> TunedWeights:
+    """Return the best of several fan-outs, each scaled to the queries."""
+    work = leaves + _listed(form)
+    sweep_all = sweeps and work <= SMALL
+
+    def scaled(choice: tuple[int, bool]) -> TunedWeights:
+        greedy = _greedy(form, leaves, *choice, root_exact)
+        return _swept(form, leaves, greedy, root_exact) if sweep_all else greedy
+
+    best = min(_in_threads(scaled, choices), key=lambda one: one.objective)
+    if sweeps and SMALL < work <= LARGE:
+        best = _swept(form, leaves, best, root_exact)
+    return best
 
 
-def _swept(form: Form, leaves: int, start: Candidate, root_exact: bool) -> Candidate:
+def _in_threads(
+    work: Callable[[tuple[int, bool]], TunedWeights], choices: list[tuple[int, bool]]
+) -> list[TunedWeights]:
+    if len(choices) == 1:
+        return [work(choices[0])]
+    with ThreadPoolExecutor(min(len(choices), os.cpu_count() or 1)) as pool:
+        return list(pool.map(work, choices))
+
+
+def _swept(
+    form: Form, leaves: int, start: TunedWeights, root_exact: bool
+) -> TunedWeights:
     """Improve weights by sweeps; only ranges have them."""
     if not isinstance(form, Fractions):
         return start
@@ -93,49 +240,43 @@ def _swept(form: Form, leaves: int, start: Candidate, root_exact: bool) -> Candi
         *form,
         None,
         leaves,
-        start.branching,
+        start.fan_out,
         start=start.node_weights,
         root_exact=root_exact,
     )
-    return Candidate(start.branching, swept.weights, swept.objective)
+    return TunedWeights(start.fan_out, swept.weights, swept.objective)
 
 
 def _greedy(
-    form: Form, leaves: int, branching: int, decay: bool, root_exact: bool
-) -> Candidate:
-    from blowfish_fast.kernels.tree_scaling import (
-        greedy_weights,
-        implicit_weights,
-        piece_weights,
-    )
-
+    form: Form, leaves: int, fan_out: int, decay: bool, root_exact: bool
+) -> TunedWeights:
     if isinstance(form, Implicit):
-        scaling = implicit_weights.greedy_scaling_implicit(
-            form.kind, form.edges, branching, decay=decay, root_exact=root_exact
+        scaling = kernels.greedy_scaling_implicit(
+            form.kind, form.edges, fan_out, decay=decay, root_exact=root_exact
         )
     elif isinstance(form, Fractions):
-        scaling = greedy_weights.greedy_scaling_fractions(
-            *form, None, leaves, branching, decay=decay, root_exact=root_exact
+        scaling = kernels.greedy_scaling_fractions(
+            *form, None, leaves, fan_out, decay=decay, root_exact=root_exact
         )
     else:
-        scaling = piece_weights.greedy_scaling_pieces(
-            *form, None, leaves, branching, decay=decay, root_exact=root_exact
+        scaling = kernels.greedy_scaling_pieces(
+            *form, None, leaves, fan_out, decay=decay, root_exact=root_exact
         )
-    return Candidate(branching, scaling.weights, scaling.objective)
+    return TunedWeights(fan_out, scaling.weights, scaling.objective)
 
 
 def level_tree(
-    leaves: int, branching: int, *, root_exact: bool, geometric: bool
-) -> WeightedTree:
+    leaves: int, fan_out: int, *, root_exact: bool, geometric: bool
+) -> TreeStrategy:
     """Return a tree whose nodes of one level share one weight.
 
     Uniform weights, or geometric ones that grow by the cube root of two from each
     level to the one below it.
     """
-    sizes, _ = kernels.tree_levels(leaves, branching)
+    sizes, _ = kernels.tree_levels(leaves, fan_out)
     ratio = 2.0 ** (-1.0 / 3.0) if geometric else 1.0
     by_level = ratio ** np.arange(sizes.size)
     if root_exact and sizes.size > 1:
         by_level[-1] = 0.0
     by_level /= by_level.sum()
-    return WeightedTree(leaves, branching, np.repeat(by_level, sizes))
+    return _strategy(leaves, fan_out, np.repeat(by_level, sizes))

@@ -16,7 +16,7 @@ from blowfish_fast.measure.strategies.trees.box_tree import (
     pruned_cells,
 )
 from blowfish_fast.policies import AddRemove
-from tests.reference.parent_tree import leaf_sets
+from tests.reference.trees import leaf_sets
 
 
 @pytest.mark.parametrize("shape", [(1,), (9,), (4, 4), (5, 3), (1, 7), (3, 2, 5)])

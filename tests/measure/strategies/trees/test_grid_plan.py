@@ -10,10 +10,11 @@ import pytest
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DataDependentError, InputError
+from blowfish_fast.kernels import tree_of_parents
 from blowfish_fast.measure.handle import Account, Handle, Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.strategies import NodeTree
+from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.trees.grid_plan import (
     Layer,
     as_records,
@@ -23,7 +24,7 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     rough_total,
 )
 from blowfish_fast.policies import AddRemove, Full, Graph
-from tests.reference.parent_tree import dense_fit
+from tests.reference.trees import dense_fit
 
 COUNTS = np.array([3, 0, 4, 1])
 
@@ -98,10 +99,13 @@ def test_layers_are_fitted_together(generator):
     leaf_rates = np.array([4, 4, 4, 4, 0, 0, 0])
     noisy = generator.integers(0, 50, 7)
     fine = Measurement(
-        NodeTree(parents, np.ones(7)), Scales(leaf_rates, 16, none), noisy, buckets
+        TreeStrategy(tree_of_parents(parents), np.ones(7)),
+        Scales(leaf_rates, 16, none),
+        noisy,
+        buckets,
     )
     coarse = Measurement(
-        NodeTree(np.array([2, 2, -1]), np.ones(3)),
+        TreeStrategy(tree_of_parents(np.array([2, 2, -1])), np.ones(3)),
         Scales(np.array([1, 1, 0]), 2, np.array([False, False, True])),
         np.array([30, 12, 44]),
         Buckets(np.array([0, 2, 4])),
@@ -122,7 +126,7 @@ def test_layers_are_fitted_together(generator):
 
 def test_a_node_is_measured_once():
     one = Measurement(
-        NodeTree(np.array([-1]), np.ones(1)),
+        TreeStrategy(tree_of_parents(np.array([-1])), np.ones(1)),
         Scales(np.array([1]), 1, np.array([False])),
         np.array([3]),
         Buckets(np.array([0, 1])),

@@ -9,10 +9,21 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
-from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
-from blowfish_fast.policies import AddRemove, Full
-from blowfish_fast.workloads import AllRanges, Identity, Ranges, Rectangles
+from blowfish_fast.kernels.tree.shape import tree_levels
+from blowfish_fast.measure.strategies.trees.tree_weights import (
+    cut_at,
+    level_tree,
+    tuned_tree,
+)
+from blowfish_fast.policies import AddRemove, Blocks, Full, Line, Threshold
+from blowfish_fast.workloads import (
+    AllRanges,
+    Fractions,
+    Identity,
+    Prefixes,
+    Ranges,
+    Rectangles,
+)
 
 
 def predicted(strategy, policy, form):
@@ -24,27 +35,25 @@ def predicted(strategy, policy, form):
 def test_tuned_trees_beat_uniform_ones_on_their_workload(policy):
     line = Domain(256)
     form = Ranges.random(line, 500, rng=1).form(Buckets.single_cells(256))
-    exact = policy is Full
-    tuned = tuned_tree(form, 256, root_exact=exact)
-    uniform = level_tree(256, 2, root_exact=exact, geometric=False)
     over = policy(line)
+    tuned = tuned_tree(form, over, epsilon=Fraction(1))
+    uniform = level_tree(256, 2, root_exact=policy is Full, geometric=False)
     assert predicted(tuned, over, form) < 0.8 * predicted(uniform, over, form)
 
 
 def test_sweeps_lower_the_error_of_declared_ranges():
     line = Domain(4096)
     form = Ranges.random(line, 2000, rng=1).form(Buckets.single_cells(4096))
-    greedy = tuned_tree(form, 4096, root_exact=False, sweeps=False)
-    swept = tuned_tree(form, 4096, root_exact=False)
     over = AddRemove(line)
+    greedy = tuned_tree(form, over, epsilon=Fraction(1), sweeps=False)
+    swept = tuned_tree(form, over, epsilon=Fraction(1))
     assert predicted(swept, over, form) < 0.9 * predicted(greedy, over, form)
 
 
 def test_single_cells_need_no_tree():
     line = Domain(64)
-    strategy = tuned_tree(
-        Identity(line).form(Buckets.single_cells(64)), 64, root_exact=False
-    )
+    form = Identity(line).form(Buckets.single_cells(64))
+    strategy = tuned_tree(form, AddRemove(line), epsilon=Fraction(1))
     assert strategy.node_weights[:64].tolist() == [1.0] * 64
     assert not strategy.node_weights[64:].any()
 
@@ -57,7 +66,7 @@ def test_every_form_is_tuned():
         AllRanges(line).form(cells),
         Ranges.random(line, 20, rng=1).form(cells),
     ):
-        strategy = tuned_tree(form, 64, root_exact=True)
+        strategy = tuned_tree(form, Full(line), epsilon=Fraction(1))
         assert strategy.node_weights[-1] == 0.0
         assert (strategy.node_weights[:64] > 0).all()
 
@@ -74,5 +83,71 @@ def test_geometric_weights_of_the_literature():
 
 def test_one_leaf_is_its_own_tree():
     form = Identity(Domain(5)).form(Buckets(np.array([0, 5])))
-    assert tuned_tree(form, 1, root_exact=False).node_weights.tolist() == [1.0]
+    alone = tuned_tree(form, AddRemove(Domain(1)), epsilon=Fraction(1))
+    assert alone.node_weights.tolist() == [1.0]
     assert level_tree(1, 2, root_exact=True, geometric=False).leaves == 1
+
+
+def test_other_policies_are_served_at_least_as_well_as_full_and_add_remove():
+    line = Domain(64)
+    for workload in (Ranges.random(line, 50, rng=1), Prefixes(line), Identity(line)):
+        form = workload.form(Buckets.single_cells(64))
+        full, present = (
+            tuned_tree(form, one(line), epsilon=Fraction(1))
+            for one in (Full, AddRemove)
+        )
+        for policy in (Line(line), Threshold(line, theta=5), Blocks(line, [0] * 64)):
+            tuned = tuned_tree(form, policy, epsilon=Fraction(1))
+            error = predicted(tuned, policy, form)
+            assert error <= predicted(full, Full(line), form) * (1 + 1e-9)
+            half = present.scales(AddRemove(line), Fraction(1, 2))
+            assert error <= present.total_variance(form, half) * (1 + 1e-9)
+
+
+def test_queries_are_cut_where_totals_are_exact():
+    domain = Domain(1024)
+    form = Ranges.random(domain, 300, rng=1).form(Buckets.single_cells(1024))
+    policy = Blocks(domain, np.arange(1024) // 128)
+    tuned = tuned_tree(form, policy, epsilon=Fraction(1))
+    whole = tuned_tree(form, Full(domain), epsilon=Fraction(1))
+    assert predicted(tuned, policy, form) < 0.8 * predicted(whole, policy, form)
+
+
+def test_what_is_left_of_a_range_lies_in_its_two_end_stretches():
+    generator = np.random.default_rng(3)
+    first, last = np.sort(generator.integers(0, 30, (2, 200)), axis=0)
+    head, tail = generator.choice([1.0, 0.5], (2, 200))
+    for width in (2, 7, 30, 64):
+        form = Fractions(first, head, last, np.where(first == last, head, tail))
+        inside = cut_at(form, 30, width)
+        # Stretches that are covered wholly or not at all say nothing.
+        begins = range(0, 30, width)
+        expected = []
+        for row in coverage(form):
+            for begin in begins:
+                part = row[begin : begin + width]
+                if not (part == 0.0).all() and not (part == 1.0).all():
+                    expected.append((begin, tuple(part)))
+        found = []
+        for row, start in zip(coverage(inside), inside.first, strict=True):
+            begin = int(start) // width * width
+            assert not row[:begin].any()
+            assert not row[begin + width :].any()
+            found.append((begin, tuple(row[begin : begin + width])))
+        assert sorted(found) == sorted(expected)
+
+
+def test_nothing_is_left_of_whole_stretches():
+    whole = np.array([0, 4]), np.ones(2), np.array([7, 7]), np.ones(2)
+    assert cut_at(Fractions(*whole), 8, 4) is None
+
+
+def coverage(form):
+    """Return the queries as rows over 30 leaves."""
+    rows = np.zeros((form.first.size, 30))
+    for row, *ends in zip(rows, *form, strict=True):
+        begin, begin_part, end, end_part = ends
+        row[begin : end + 1] = 1.0
+        row[end] = end_part
+        row[begin] = begin_part
+    return rows

@@ -9,7 +9,7 @@ below share the box's total by their number:
        8   0  3  -2                        8   0  .5  .5
 
 Totals above a cut stay as they are, so the result is still consistent. Nodes are laid
-out as in `parent_tree`.
+out as in `shape`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .parent_tree import ParentTree
+from .shape import Tree
 
 
 @kernel
@@ -28,13 +28,14 @@ def _prune(
     fit: FloatArray,
     thresholds: FloatArray,
     parents: IntArray,
+    children: IntArray,
+    leaf_nodes: IntArray,
     sizes: IntArray,
-    leaves: int,
 ) -> FloatArray:
     nodes = parents.size
     highest = np.zeros(nodes)
-    for leaf in range(leaves):
-        highest[leaf] = thresholds[leaf]
+    for leaf in range(leaf_nodes.size):
+        highest[leaf_nodes[leaf]] = thresholds[leaf]
     for node in range(nodes - 1):
         highest[parents[node]] = max(highest[parents[node]], highest[node])
     values = fit.copy()
@@ -44,23 +45,23 @@ def _prune(
         if above >= 0 and cut[above]:
             cut[node] = True
             values[node] = values[above] * (sizes[node] / sizes[above])
-        elif node >= leaves and values[node] < highest[node]:
+        elif children[node] < children[node + 1] and values[node] < highest[node]:
             cut[node] = True
-    return values[:leaves].copy()
+    return values[leaf_nodes]
 
 
 def pruned_leaves(
-    fit: FloatArray, thresholds: FloatArray, tree: ParentTree, edges: IntArray
+    fit: FloatArray, thresholds: FloatArray, tree: Tree, edges: IntArray
 ) -> FloatArray:
     """Return the leaves of a fitted tree, even below every node of a small total.
 
     Parameters
     ----------
     fit : (nodes,) float64
-        Consistent totals, as from ``parent_fit.parent_tree_fit``.
+        Consistent totals, as from ``fit.tree_fit``.
     thresholds : (leaves,) float64
         A node is cut if its total lies below the largest threshold among its leaves.
-    tree : ParentTree
+    tree : Tree
     edges : (leaves + 1,) int64
         Cell edges of the leaves, rising from 0.
 
@@ -71,25 +72,22 @@ def pruned_leaves(
 
     Examples
     --------
-    >>> from blowfish_fast.kernels.tree.parent_tree import tree_of_parents
+    >>> from blowfish_fast.kernels import tree_of_parents
     >>> tree = tree_of_parents(np.array([4, 4, 5, 5, 6, 6, -1]))
     >>> fit = np.array([8.0, 0, 3, -2, 8, 1, 9])
     >>> pruned_leaves(fit, np.full(4, 5.0), tree, np.arange(5))
     array([8. , 0. , 0.5, 0.5])
     """
-    fit = np.ascontiguousarray(fit, dtype=np.float64)
+    fit = tree.numbers(fit, "fit")
     thresholds = np.ascontiguousarray(thresholds, dtype=np.float64)
     edges = np.ascontiguousarray(edges, dtype=np.int64)
     leaves = tree.leaves
-    if (
-        fit.shape != (tree.nodes,)
-        or thresholds.shape != (leaves,)
-        or edges.shape != (leaves + 1,)
-    ):
+    if thresholds.shape != (leaves,) or edges.shape != (leaves + 1,):
         raise InputError(
-            f"a tree of {tree.nodes} nodes and {leaves} leaves needs a total per node, "
-            f"a threshold per leaf and {leaves + 1} edges; received shapes "
-            f"{fit.shape}, {thresholds.shape} and {edges.shape}"
+            f"a tree of {leaves} leaves needs a threshold per leaf and {leaves + 1} "
+            f"edges; received shapes {thresholds.shape} and {edges.shape}"
         )
     sizes = edges[tree.ends] - edges[tree.starts]
-    return _prune(fit, thresholds, tree.parents, sizes, leaves)
+    return _prune(
+        fit, thresholds, tree.parents, tree.first_child, tree.leaf_nodes, sizes
+    )

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.tree_inference import (
-    subtree_variances,
-    tree_fit,
-    tree_least_squares,
+from blowfish_fast.kernels.tree.fit import subtree_variances, tree_fit
+from blowfish_fast.kernels.tree.shape import (
+    regular_tree,
+    tree_levels,
+    tree_of_parents,
     tree_totals,
 )
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
 from tests.reference import tree_inference as reference
+from tests.reference import trees
 
 pytestmark = pytest.mark.kernel
 
@@ -50,7 +51,7 @@ def test_equals_dense_least_squares(leaves, branching, seed, unmeasured, exact):
         leaves, branching, seed, unmeasured=unmeasured, exact=exact
     )
     noisy[np.isinf(variances)] = np.nan  # must never be read
-    found = tree_fit(noisy, variances, leaves, branching)
+    found = tree_fit(noisy, variances, regular_tree(leaves, branching))
     expected = reference.least_squares(noisy, variances, leaves, branching)
     rows = reference.node_rows(leaves, branching)
     np.testing.assert_allclose(found[:leaves], expected, atol=1e-8)
@@ -65,7 +66,7 @@ def test_keeps_its_digits_when_variances_span_24_decades(leaves, branching, seed
     _, noisy, variances = random_tree(
         leaves, branching, seed, unmeasured=0.0, exact=0.0, decades=12.0
     )
-    found = tree_least_squares(noisy, variances, leaves, branching)
+    found = tree_fit(noisy, variances, regular_tree(leaves, branching))[:leaves]
     expected = reference.least_squares_in_fractions(noisy, variances, leaves, branching)
     for mine, right in zip(found, expected, strict=True):
         assert abs(float(mine) - right) <= 1e-12 * max(abs(right), 1)
@@ -75,8 +76,8 @@ def test_keeps_its_digits_when_variances_span_24_decades(leaves, branching, seed
 @given(LEAVES, BRANCHINGS, SEEDS)
 def test_subtree_variances_are_those_of_dense_algebra(leaves, branching, seed):
     _, _, variances = random_tree(leaves, branching, seed, unmeasured=0.4, exact=0.1)
-    sizes, offsets = tree_levels(leaves, branching)
-    found = subtree_variances(variances, sizes, offsets, branching)
+    tree = regular_tree(leaves, branching)
+    found = subtree_variances(variances, tree.first_child)
     rows = reference.node_rows(leaves, branching)
     inside = rows @ rows.T == rows.sum(axis=1)  # [node, other]: other lies in node
     spreads = np.where(np.isfinite(variances), variances, 0.0)
@@ -104,7 +105,7 @@ def test_satisfies_the_normal_equations_of_a_large_tree(branching):
     sizes, offsets = tree_levels(leaves, branching)
     variances = rng.uniform(1, 100, offsets[-1])
     noisy = rng.normal(size=offsets[-1]) * 1000
-    fit = tree_fit(noisy, variances, leaves, branching)
+    fit = tree_fit(noisy, variances, regular_tree(leaves, branching))
     # The gradient at a leaf: weighed residuals of the nodes above it, root to leaf.
     residuals = (fit - noisy) / variances
     gradient = np.zeros(1)
@@ -121,13 +122,13 @@ def test_satisfies_the_normal_equations_of_a_large_tree(branching):
     [(0, (0.5, 0.5), (1 / 6, 1 / 6)), (0, (1, 0), (2 / 3, -1 / 3))],
 )
 def test_agrees_with_the_example_of_hay(root, leaves, expected):
-    found = tree_least_squares(np.array([*leaves, root]), np.ones(3), 2, 2)
+    found = tree_fit(np.array([*leaves, root]), np.ones(3), regular_tree(2, 2))[:2]
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_total_of_two_binary_levels_has_four_thirds_of_the_variance():
     variances = np.array([1.0] * 6 + [np.inf])
-    found = subtree_variances(variances, *tree_levels(4, 2), 2)
+    found = subtree_variances(variances, regular_tree(4, 2).first_child)
     assert found[-1] == pytest.approx(4 / 3, rel=1e-15)
 
 
@@ -136,27 +137,27 @@ def test_unmeasured_leaves_share_what_their_ancestor_leaves_over():
     variances[[0, 8]] = 1.0  # leaf 0 and the node over leaves 0..3
     noisy = np.zeros(11)
     noisy[[0, 8]] = 4.0, 10.0
-    found = tree_least_squares(noisy, variances, 5, 2)
+    found = tree_fit(noisy, variances, regular_tree(5, 2))[:5]
     np.testing.assert_array_equal(found, [4, 2, 2, 2, 0])
 
 
 def test_nothing_measured_gives_zeros():
-    found = tree_fit(np.full(7, np.nan), np.full(7, np.inf), 4, 2)
+    found = tree_fit(np.full(7, np.nan), np.full(7, np.inf), regular_tree(4, 2))
     np.testing.assert_array_equal(found, np.zeros(7))
 
 
 def test_of_two_contradicting_exact_values_the_ancestor_wins():
     #    root 10        exact; its children say 3 + 4, and theirs 1 + 1 and 2 + 2
     noisy = np.array([1, 1, 2, 2, 3, 4, 10])
-    found = tree_fit(noisy, np.zeros(7), 4, 2)
+    found = tree_fit(noisy, np.zeros(7), regular_tree(4, 2))
     np.testing.assert_array_equal(found, [2.25, 2.25, 2.75, 2.75, 4.5, 5.5, 10])
-    ragged = tree_fit(np.array([0, 0, 0, 0, 0, 3]), np.zeros(6), 3, 2)
+    ragged = tree_fit(np.array([0, 0, 0, 0, 0, 3]), np.zeros(6), regular_tree(3, 2))
     np.testing.assert_array_equal(ragged, [1, 1, 1, 2, 1, 3])
 
 
 def test_whole_numbers_are_accepted_as_they_are():
     noisy = np.array([3, 5, 9])
-    found = tree_least_squares(noisy, np.array([1.0, 1.0, 0.0]), 2, 2)
+    found = tree_fit(noisy, np.array([1.0, 1.0, 0.0]), regular_tree(2, 2))[:2]
     np.testing.assert_array_equal(found, [3.5, 5.5])
     np.testing.assert_array_equal(noisy, [3, 5, 9])
 
@@ -165,7 +166,7 @@ def test_whole_numbers_are_accepted_as_they_are():
 @given(LEAVES, BRANCHINGS, SEEDS)
 def test_totals_are_exact_integers(leaves, branching, seed):
     counts = np.random.default_rng(seed).integers(0, 2**57, leaves)
-    totals = tree_totals(counts, branching)
+    totals = tree_totals(counts, regular_tree(leaves, branching))
     members = reference.node_rows(leaves, branching).astype(bool)
     expected = [sum(int(count) for count in counts[row]) for row in members]
     assert totals.dtype == np.int64
@@ -174,10 +175,74 @@ def test_totals_are_exact_integers(leaves, branching, seed):
 
 def test_arrays_of_the_wrong_length_are_refused():
     with pytest.raises(InputError, match="one number per node of the tree, here 7"):
-        tree_fit(np.zeros(6), np.ones(7), 4, 2)
+        tree_fit(np.zeros(6), np.ones(7), regular_tree(4, 2))
     with pytest.raises(InputError, match="variances"):
-        tree_least_squares(np.zeros(7), np.ones(8), 4, 2)
+        tree_fit(np.zeros(7), np.ones(8), regular_tree(4, 2))[:4]
     with pytest.raises(InputError, match="not be negative"):
-        tree_least_squares(np.zeros(3), np.array([1.0, -1.0, 1.0]), 2, 2)
-    with pytest.raises(InputError, match="one-dimensional"):
-        tree_totals(np.zeros((2, 2), dtype=np.int64), 2)
+        tree_fit(np.zeros(3), np.array([1.0, -1.0, 1.0]), regular_tree(2, 2))[:2]
+    with pytest.raises(InputError, match="4 leaves; got counts of shape"):
+        tree_totals(np.zeros((2, 2), dtype=np.int64), regular_tree(4, 2))
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(st.integers(1, 20), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.8]))
+def test_irregular_trees_equal_dense_least_squares(leaves, seed, unmeasured):
+    generator = np.random.default_rng(seed)
+    parents = trees.random_parents(generator, leaves)
+    variances = generator.uniform(0.1, 3.0, parents.size)
+    variances[generator.random(parents.size) < unmeasured] = np.inf
+    noisy = generator.normal(size=parents.size)
+    fit = tree_fit(noisy, variances, tree_of_parents(parents))
+    expected = trees.dense_fit(noisy, variances, parents)
+    np.testing.assert_allclose(fit[:leaves], expected, rtol=1e-7, atol=1e-9)
+    sets = trees.leaf_sets(parents)
+    np.testing.assert_allclose(fit, sets @ fit[:leaves], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("leaves", "branching"), [(1, 2), (8, 2), (11, 3), (16, 4)])
+def test_a_regular_tree_by_its_parents_has_the_same_fit(leaves, branching, generator):
+    sizes, offsets = tree_levels(leaves, branching)
+    parents = np.full(int(offsets[-1]), -1, dtype=np.int64)
+    for level in range(sizes.size - 1):
+        index = np.arange(sizes[level]) // branching
+        parents[offsets[level] : offsets[level + 1]] = offsets[level + 1] + index
+    variances = generator.uniform(0.1, 9.0, parents.size)
+    variances[-1] = 0.0
+    noisy = generator.normal(size=parents.size)
+    np.testing.assert_allclose(
+        tree_fit(noisy, variances, tree_of_parents(parents)),
+        tree_fit(noisy, variances, regular_tree(leaves, branching)),
+        atol=1e-12,
+    )
+
+
+def test_an_exact_ancestor_wins_over_exact_children():
+    tree = tree_of_parents(np.array([2, 3, 3, -1]))
+    variances = np.array([0.0, 0.0, np.inf, 0.0])
+    fit = tree_fit(np.array([1.0, 2.0, 0.0, 5.0]), variances, tree)
+    np.testing.assert_allclose(fit, [2.0, 3.0, 2.0, 5.0])
+
+
+def test_digits_survive_a_huge_and_a_tiny_variance(generator):
+    tree = tree_of_parents(np.array([4, 4, 4, 5, 5, -1]))
+    variances = np.array([1e24, 1e-12, 1.0, 1e12, np.inf, 1.0])
+    fit = tree_fit(generator.normal(size=6), variances, tree)
+    assert abs(fit[:3].sum() - fit[4]) <= 1e-9
+    assert abs(fit[3] + fit[4] - fit[5]) <= 1e-9
+
+
+def test_variances_of_another_length_are_refused():
+    tree = tree_of_parents(np.array([2, 2, -1]))
+    with pytest.raises(InputError, match="variances holds one number per node"):
+        tree_fit(np.zeros(3), np.ones(2), tree)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "expected"),
+    [([0.5, 0.5, 0.0], [1 / 6, 1 / 6]), ([1.0, 0.0, 0.0], [2 / 3, -1 / 3])],
+    ids=str,
+)
+def test_b2_the_published_examples(noisy, expected):
+    tree = tree_of_parents(np.array([2, 2, -1]))
+    fit = tree_fit(np.array(noisy), np.ones(3), tree)
+    np.testing.assert_allclose(fit[:2], expected)

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree.tree_inference import tree_least_squares
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
-from blowfish_fast.kernels.tree.tree_spread import (
-    tree_spread_pieces,
-    tree_spread_ranges,
-)
+from blowfish_fast.kernels.tree.fit import tree_fit
+from blowfish_fast.kernels.tree.shape import regular_tree, tree_levels, tree_of_parents
+from blowfish_fast.kernels.tree.spread import tree_spread_pieces, tree_spread_ranges
 from tests.reference import tree_spread as reference
+from tests.reference import trees
 from tests.reference.tree_inference import node_rows
 
 pytestmark = pytest.mark.kernel
@@ -74,7 +72,7 @@ def test_ranges_equal_the_definition(leaves, branching, seed, unmeasured, exact)
     ranges = random_ranges(rng, leaves, 12)
     queries = reference.rows_of_ranges(leaves, *ranges)
     assert_same(
-        tree_spread_ranges(*noise, leaves, branching, *ranges),
+        tree_spread_ranges(*noise, regular_tree(leaves, branching), *ranges),
         reference.spreads(queries, *noise, leaves, branching),
     )
 
@@ -87,7 +85,7 @@ def test_pieces_equal_the_definition(leaves, branching, seed, unmeasured, exact)
     pieces = random_pieces(rng, leaves, 12)
     queries = reference.rows_of_pieces(leaves, *pieces)
     assert_same(
-        tree_spread_pieces(*noise, leaves, branching, *pieces),
+        tree_spread_pieces(*noise, regular_tree(leaves, branching), *pieces),
         reference.spreads(queries, *noise, leaves, branching),
     )
 
@@ -99,9 +97,11 @@ def test_ranges_and_pieces_agree_on_plain_ranges(leaves, branching, seed):
     noise = random_noise(rng, leaves, branching, 0.3, 0.05)
     first, last = np.sort(rng.integers(0, leaves, (2, 20)), axis=0)
     ones = np.ones(20)
-    ranges = tree_spread_ranges(*noise, leaves, branching, first, ones, last, ones)
+    ranges = tree_spread_ranges(
+        *noise, regular_tree(leaves, branching), first, ones, last, ones
+    )
     pieces = tree_spread_pieces(
-        *noise, leaves, branching, np.arange(21), first, last + 1, ones
+        *noise, regular_tree(leaves, branching), np.arange(21), first, last + 1, ones
     )
     assert_same(ranges, pieces)
 
@@ -118,7 +118,10 @@ def test_is_the_spread_of_what_the_fit_does_to_unit_noise(leaves, branching, see
     measured = np.flatnonzero(np.isfinite(variances) & (variances > 0))
     units = np.eye(variances.size)[measured]
     responses = np.array(
-        [tree_least_squares(unit, variances, leaves, branching) for unit in units]
+        [
+            tree_fit(unit, variances, regular_tree(leaves, branching))[:leaves]
+            for unit in units
+        ]
     ).reshape(measured.size, leaves)
     weights = queries @ responses.T
     scaled = np.abs(weights * scales[measured])
@@ -126,8 +129,7 @@ def test_is_the_spread_of_what_the_fit_does_to_unit_noise(leaves, branching, see
         tree_spread_ranges(
             variances,
             scales,
-            leaves,
-            branching,
+            regular_tree(leaves, branching),
             first,
             first_fraction,
             last,
@@ -151,7 +153,7 @@ def test_survives_variances_over_24_decades(leaves, branching, seed):
     first, last = np.sort(rng.integers(0, leaves, (2, 20)), axis=0)
     ones = np.ones(20)
     variance, square, largest = tree_spread_ranges(
-        variances, scales, leaves, branching, first, ones, last, ones
+        variances, scales, regular_tree(leaves, branching), first, ones, last, ones
     )
     expected = exact_variances(variances, leaves, branching, first, last)
     np.testing.assert_allclose(variance, expected, rtol=1e-7)
@@ -189,7 +191,7 @@ def test_total_of_two_binary_levels_has_four_thirds_of_the_variance():
     variances = np.array([1.0] * 6 + [np.inf])
     whole = np.array([0]), np.ones(1), np.array([3]), np.ones(1)
     variance, square, largest = tree_spread_ranges(
-        3 * variances, np.ones(7), 4, 2, *whole
+        3 * variances, np.ones(7), regular_tree(4, 2), *whole
     )
     # Coefficients 2/3 on both inner nodes and 1/3 on the four leaves.
     assert variance[0] == pytest.approx(3 * 4 / 3, rel=1e-15)
@@ -200,21 +202,33 @@ def test_total_of_two_binary_levels_has_four_thirds_of_the_variance():
 def test_queries_without_leaves_carry_no_noise():
     none = np.zeros(0, dtype=np.int64)
     found = tree_spread_pieces(
-        np.ones(7), np.ones(7), 4, 2, np.zeros(3, dtype=np.int64), none, none, none
+        np.ones(7),
+        np.ones(7),
+        regular_tree(4, 2),
+        np.zeros(3, dtype=np.int64),
+        none,
+        none,
+        none,
     )
     for part in found:
         np.testing.assert_array_equal(part, [0, 0])
-    empty = tree_spread_ranges(np.ones(7), np.ones(7), 4, 2, none, none, none, none)
+    empty = tree_spread_ranges(
+        np.ones(7), np.ones(7), regular_tree(4, 2), none, none, none, none
+    )
     assert [part.shape for part in empty] == [(0,)] * 3
 
 
 def test_malformed_queries_are_refused():
-    tree = np.ones(7), np.ones(7), 4, 2
+    tree = np.ones(7), np.ones(7), regular_tree(4, 2)
     one, zero = np.ones(1), np.zeros(1, dtype=np.int64)
     with pytest.raises(InputError, match="one number per node"):
-        tree_spread_ranges(np.ones(6), np.ones(7), 4, 2, zero, one, zero, one)
+        tree_spread_ranges(
+            np.ones(6), np.ones(7), regular_tree(4, 2), zero, one, zero, one
+        )
     with pytest.raises(InputError, match="scales"):
-        tree_spread_ranges(np.ones(7), np.ones(6), 4, 2, zero, one, zero, one)
+        tree_spread_ranges(
+            np.ones(7), np.ones(6), regular_tree(4, 2), zero, one, zero, one
+        )
     with pytest.raises(InputError, match="one length"):
         tree_spread_ranges(*tree, zero, one, zero, np.ones(2))
     with pytest.raises(InputError, match=r"within 0\.\.3"):
@@ -226,3 +240,37 @@ def test_malformed_queries_are_refused():
         tree_spread_pieces(*tree, *pieces, np.ones(2))
     with pytest.raises(InputError, match="one value"):
         tree_spread_pieces(*tree, pieces[0], np.array([0, 2]), pieces[2], np.ones(3))
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(st.integers(1, 16), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.2, 0.7]))
+def test_irregular_trees_equal_dense_algebra(leaves, seed, unmeasured):
+    rng = np.random.default_rng(seed)
+    parents = trees.random_parents(rng, leaves)
+    tree = tree_of_parents(parents)
+    variances = rng.uniform(0.5, 3.0, parents.size)
+    variances[rng.random(parents.size) < unmeasured] = np.inf
+    scales = rng.uniform(0.5, 2.0, parents.size)
+    noisy = np.isfinite(variances)
+    fits = [trees.dense_fit(one, variances, parents) for one in np.eye(parents.size)]
+    response = np.stack(fits, axis=1)[:, noisy]
+    pieces, ranges = random_pieces(rng, leaves, 6), random_ranges(rng, leaves, 6)
+    for found, queries in (
+        (
+            tree_spread_pieces(variances, scales, tree, *pieces),
+            reference.rows_of_pieces(leaves, *pieces),
+        ),
+        (
+            tree_spread_ranges(variances, scales, tree, *ranges),
+            reference.rows_of_ranges(leaves, *ranges),
+        ),
+    ):
+        weights = queries @ response
+        scaled = weights * scales[noisy]
+        expected = (
+            (weights**2 * variances[noisy]).sum(axis=1),
+            (scaled**2).sum(axis=1),
+            np.abs(scaled).max(axis=1, initial=0.0),
+        )
+        for got, want in zip(found, expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)

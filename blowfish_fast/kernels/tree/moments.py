@@ -1,31 +1,41 @@
-"""The summed variance of a whole implicit workload on an irregular tree.
+"""The summed variance of a whole implicit workload, without listing its queries.
 
-Serves the predicted total error of all ranges, all prefixes and all cells where the
-tree is given by parents. As in `tree_moments` the variance of a query splits into one
-term per parent and child, V(child) (coverage(child) - coverage(parent))^2, and over all
-cuts between cells the difference is one curve per child:
+Serves the predicted total error of all ranges, all prefixes and all cells: n cells
+have n (n + 1) / 2 ranges, and this needs a few steps per node. Nodes are laid out as in
+`shape`, the fit is that of `fit`; the leaves are buckets of cells.
+
+A range is a pair of cuts between cells. How much of a node lies left of a cut rises
+from 0 to 1 along the cuts, and what a range covers is the difference at its two cuts,
+so the sum over all ranges of a squared coverage is the number of cuts times their
+scatter. The variance of one query splits over the tree,
+
+    V(root) coverage(root)^2 + sum over parents and their children of
+    V(child) (coverage(child) - coverage(parent))^2
+
+and the difference of the two coverages is again one number per cut:
 
     cuts       |---------|---left sibling---|---child---|---right sibling---|------|
     value      0         0  ->   -before    ->     +after       ->          0      0
 
-known by the count, mean and scatter of its stretches. Inner nodes that no measurement
-fixes say nothing: their children are first hung below the next node above that is
-fixed, which changes no estimate.
+Each stretch is known by its count, mean and scatter; stretches are merged, never
+subtracted, so no digits cancel. Inner nodes that no measurement fixes say nothing:
+their children are first hung below the next node above that is fixed, which changes no
+estimate.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .parent_fit import known_variances, values_of_nodes
-from .parent_spread import surplus_shares
-from .parent_tree import ParentTree, tree_of_parents
+from .fit import subtree_variances
+from .shape import Tree, tree_of_parents
+from .spread import surplus_shares
 
-KINDS = ("all_ranges", "prefixes", "identity", "total")
+KINDS = ("all_ranges", "prefixes", "identity", "bucket_identity", "total")
 
 # Count, mean and sum of squared deviations of a group of values.
 Group = tuple[float, float, float]
@@ -57,8 +67,7 @@ def _fixed_above(known: FloatArray, parents: IntArray) -> IntArray:
 def _total_over_cuts(
     known: FloatArray,
     shares: FloatArray,
-    pointers: IntArray,
-    children: IntArray,
+    first_child: IntArray,
     sizes: IntArray,
     most: int,
     pairs: bool,
@@ -73,15 +82,14 @@ def _total_over_cuts(
     total = 0.0
     for node in range(nodes):
         size = float(sizes[node])
-        begin, end = pointers[node], pointers[node + 1]
+        begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             scatter[node] = (size - 1.0) * (size - 2.0) / (12.0 * size)
             continue
         run = (0.0, 0.0, 0.0)
         passed = 0.0
-        for place in range(begin, end):
-            child = children[place]
-            i = place - begin
+        for child in range(begin, end):
+            i = child - begin
             before[i] = passed
             left[i, 0], left[i, 1], left[i, 2] = run
             part = shares[child]
@@ -89,7 +97,7 @@ def _total_over_cuts(
             bend = part * part * scatter[child]
             run = _merged(run, (sizes[child] - 1.0, inner, bend))
             passed += part
-            if place + 1 < end:
+            if child + 1 < end:
                 run = _merged(run, (1.0, passed, 0.0))
         mean[node] = run[1]
         scatter[node] = run[2]
@@ -99,9 +107,8 @@ def _total_over_cuts(
         outside = cuts + 1.0 - size
         run = (0.0, 0.0, 0.0)
         after = closing
-        for place in range(end - 1, begin - 1, -1):
-            child = children[place]
-            i = place - begin
+        for child in range(end - 1, begin - 1, -1):
+            i = child - begin
             part = shares[child]
             inner_cuts = sizes[child] - 1.0
             if known[child] > 0.0:
@@ -121,7 +128,7 @@ def _total_over_cuts(
             inner = after + part * (1.0 - mean[child])
             run = _merged(run, (inner_cuts, inner, part * part * scatter[child]))
             after += part
-            if place > begin:
+            if child > begin:
                 run = _merged(run, (1.0, after, 0.0))
     root = nodes - 1
     if known[root] > 0.0:
@@ -138,28 +145,30 @@ def _total_over_cuts(
 def _total_over_cells(
     known: FloatArray,
     shares: FloatArray,
-    pointers: IntArray,
-    children: IntArray,
+    first_child: IntArray,
     sizes: IntArray,
     most: int,
+    buckets: bool,
 ) -> float:
-    """Sum over all single cells; a leaf's estimate is uniform over its cells."""
+    """Sum over all single cells, or over all single leaves (`buckets`).
+
+    A leaf's estimate is uniform over its cells.
+    """
     square = np.empty(known.size)
     share_before = np.empty(most)
     variance_before = np.empty(most)
     total = 0.0
     for node in range(known.size):
-        begin, end = pointers[node], pointers[node + 1]
+        begin, end = first_child[node], first_child[node + 1]
         if begin == end:
-            square[node] = 1.0 / sizes[node]
+            square[node] = 1.0 if buckets else 1.0 / sizes[node]
             continue
         shared = 0.0
         variances = 0.0
         squares = 0.0
-        for place in range(begin, end):
-            child = children[place]
-            share_before[place - begin] = shared
-            variance_before[place - begin] = variances
+        for child in range(begin, end):
+            share_before[child - begin] = shared
+            variance_before[child - begin] = variances
             shared += shares[child]
             variances += max(known[child], 0.0)
             squares += shares[child] * shares[child] * square[child]
@@ -167,12 +176,11 @@ def _total_over_cells(
         # A root without a total of its own has no shares; its children cover fully.
         shared = 1.0 - shared if shared == 0.0 else 0.0
         variances = 0.0
-        for place in range(end - 1, begin - 1, -1):
-            child = children[place]
+        for child in range(end - 1, begin - 1, -1):
             # A cell inside a child covers it beyond its parent, and covers the others
             # less than their parent. Both sides are added, never subtracted.
-            beyond = share_before[place - begin] + shared
-            elsewhere = variance_before[place - begin] + variances
+            beyond = share_before[child - begin] + shared
+            elsewhere = variance_before[child - begin] + variances
             variance = max(known[child], 0.0)
             part = shares[child]
             total += square[child] * (
@@ -185,20 +193,24 @@ def _total_over_cells(
     return float(total)
 
 
-def _without_free_nodes(
-    known: FloatArray, tree: ParentTree
-) -> tuple[BoolArray, IntArray]:
-    """Mark the nodes that stay, and return their parents in new numbers."""
+def _without_free_nodes(known: FloatArray, tree: Tree) -> tuple[FloatArray, Tree]:
+    """Hang what lies below nodes that are not fixed below the next one that is."""
     above = _fixed_above(known, tree.parents)
-    kept = (known >= 0.0) | (np.arange(tree.nodes) < tree.leaves)
+    kept = known >= 0.0
+    kept[tree.leaf_nodes] = True
     kept[-1] = True
-    numbers = np.cumsum(kept) - 1
-    parents = np.where(above < 0, -1, numbers[above])
-    return kept, parents[kept]
+    # Leaves first, as `tree_of_parents` asks; parents still come after their children.
+    order = np.flatnonzero(kept)
+    inner = order[tree.first_child[order] < tree.first_child[order + 1]]
+    rows = np.concatenate([tree.leaf_nodes, inner])
+    numbers = np.full(tree.nodes, -1)
+    numbers[rows] = np.arange(rows.size)
+    again = tree_of_parents(np.where(above[rows] < 0, -1, numbers[above[rows]]))
+    return again.by_node(known[rows]), again
 
 
-def parent_tree_total_variance(
-    variances: FloatArray, tree: ParentTree, kind: str, edges: IntArray
+def tree_total_variance(
+    variances: FloatArray, tree: Tree, kind: str, edges: IntArray
 ) -> float:
     """Return the sum of the variances of all queries of an implicit workload.
 
@@ -206,28 +218,27 @@ def parent_tree_total_variance(
     ----------
     variances : (nodes,) float64
         Variance of each measurement; infinity: not measured, 0: exact.
-    tree : ParentTree
-    kind : {"all_ranges", "prefixes", "identity", "total"}
+    tree : Tree
+    kind : {"all_ranges", "prefixes", "identity", "bucket_identity", "total"}
         The queries: every range of cells, every range from the first cell on, every
-        cell, or the sum of everything.
+        cell, every leaf, or the sum of everything.
     edges : (leaves + 1,) int64
         Cell edges of the leaves, rising from 0; the estimate is uniform inside a leaf.
 
     Returns
     -------
     float
-        The total variance of the noise, in O(nodes). What the uniform leaves distort is
-        no noise and does not count.
+        The total variance of the noise. What the uniform leaves distort is no noise
+        and does not count. O(nodes).
 
     Examples
     --------
     Three cells measured alone, each with variance 1, have six ranges, of lengths
     1, 1, 1, 2, 2 and 3:
 
-    >>> tree = tree_of_parents(np.array([3, 3, 3, -1]))
-    >>> variances = np.array([1.0, 1.0, 1.0, np.inf])
-    >>> cells = np.arange(4)
-    >>> round(parent_tree_total_variance(variances, tree, "all_ranges", cells), 9)
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> variances, tree = np.array([1.0, 1.0, 1.0, np.inf]), regular_tree(3, 3)
+    >>> round(tree_total_variance(variances, tree, "all_ranges", np.arange(4)), 12)
     10.0
     """
     if kind not in KINDS:
@@ -235,31 +246,27 @@ def parent_tree_total_variance(
             f"an implicit workload is one of {', '.join(KINDS)}; got {kind!r}. List "
             "other queries and sum their spreads"
         )
-    variances = values_of_nodes(variances, tree, "variances")
-    edges = np.ascontiguousarray(edges, dtype=np.int64)
     leaves = tree.leaves
+    edges = np.ascontiguousarray(edges, dtype=np.int64)
     if edges.shape != (leaves + 1,) or edges[0] != 0 or np.diff(edges).min() < 1:
         raise InputError(
             f"edges holds {leaves + 1} rising whole numbers from 0 on for {leaves} "
             f"leaves, got an array of shape {edges.shape}"
         )
-    known = known_variances(variances, tree.parents, leaves)
+    known = subtree_variances(tree.numbers(variances, "variances"), tree.first_child)
     if known.min() < 0.0:
-        kept, parents = _without_free_nodes(known, tree)
-        known, tree = known[kept], tree_of_parents(parents)
-    shares = surplus_shares(
-        known, tree.pointers, tree.children, tree.ends - tree.starts
-    )
+        known, tree = _without_free_nodes(known, tree)
+    shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
+    below_root = slice(tree.first_child[-2], tree.first_child[-1])
     if known[-1] < 0.0:
-        shares[tree.children[tree.pointers[-2] :]] = 0.0
+        shares[below_root] = 0.0
     if kind == "total":
         if known[-1] >= 0.0:
             return float(known[-1])
-        below = known[tree.children[tree.pointers[-2] :]]
-        return float(np.maximum(below, 0.0).sum())
+        return float(np.maximum(known[below_root], 0.0).sum())
     sizes = edges[tree.ends] - edges[tree.starts]
-    most = int(np.diff(tree.pointers).max())
-    shape = (known, shares, tree.pointers, tree.children, sizes, most)
-    if kind == "identity":
-        return float(_total_over_cells(*shape))
+    most = int(np.diff(tree.first_child).max())
+    shape = (known, shares, tree.first_child, sizes, most)
+    if kind in ("identity", "bucket_identity"):
+        return float(_total_over_cells(*shape, kind == "bucket_identity"))
     return float(_total_over_cuts(*shape, kind == "all_ranges"))

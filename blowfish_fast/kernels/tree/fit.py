@@ -1,0 +1,194 @@
+"""Exact least squares on a tree of noisy totals, in linear time.
+
+Serves every strategy over trees: each node was measured with a variance of its own, and
+the best consistent totals are wanted. Nodes are laid out as in `shape`.
+
+Going up, a node meets its children once: their totals add, and the sum is averaged
+with the node's own measurement, each weighed by the other's variance. Going down,
+what a parent knows better than its children is shared among them by variance.
+
+    noisy     0          up    1/3         down    1/3       every variance 1:
+           .5   .5           .5   .5            1/6   1/6    (2 * 0 + 1 * 1) / 3 = 1/3
+
+A variance of infinity means "not measured", zero means "known exactly". A subtree
+without enough measurements to fix its total has free leaves, which take up the
+remainder of the nearest ancestor that is fixed. Such a node carries *minus the
+number of its free leaves* in place of a variance: one array tells both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .shape import Tree
+
+
+@kernel
+def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArray:
+    """Return how well each node's total is known from its own subtree, in O(nodes).
+
+    Parameters
+    ----------
+    variances : (nodes,) float64
+        Variance of each measurement; infinity: not measured, 0: exact.
+    first_child : (nodes + 1,) int64
+        As in `Tree`.
+
+    Returns
+    -------
+    (nodes,) float64
+        The variance of the node's total given all measurements at and below it; minus
+        the number of free leaves below it where these do not fix the total.
+    """
+    known = np.empty(variances.size)
+    for node in range(variances.size):
+        own = variances[node]
+        begin, end = first_child[node], first_child[node + 1]
+        if begin == end:
+            known[node] = own if own < np.inf else -1.0
+            continue
+        spread = 0.0
+        free = 0.0
+        for child in range(begin, end):
+            if known[child] < 0.0:
+                free -= known[child]
+            else:
+                spread += known[child]
+        if free > 0.0:
+            known[node] = own if own < np.inf else -free
+        elif own < np.inf and own + spread > 0.0:
+            # The smaller of the two is multiplied by a number in [1/2, 1], so
+            # neither a huge nor a tiny partner costs a digit.
+            low = min(own, spread)
+            known[node] = low * (max(own, spread) / (own + spread))
+        else:
+            known[node] = spread
+    return known
+
+
+@kernel
+def fit_upward(
+    noisy: FloatArray, variances: FloatArray, known: FloatArray, first_child: IntArray
+) -> FloatArray:
+    """Estimate each node from its own subtree alone; free leaves count as 0."""
+    fit = np.empty(noisy.size)
+    for node in range(noisy.size):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin == end:
+            fit[node] = noisy[node] if known[node] >= 0.0 else 0.0
+            continue
+        spread = 0.0
+        total = 0.0
+        free = False
+        for child in range(begin, end):
+            total += fit[child]
+            spread += known[child]
+            free |= known[child] < 0.0
+        own = variances[node]
+        if own == np.inf:
+            fit[node] = total
+        elif free or own == 0.0:
+            fit[node] = noisy[node]
+        else:
+            weight = own + spread
+            fit[node] = noisy[node] * (spread / weight) + total * (own / weight)
+    return fit
+
+
+@kernel
+def _leaves_below(node: int, first_child: IntArray) -> int:
+    """Count the leaves below a node, level by level."""
+    begin, end = node, node + 1
+    leaves = 0
+    while begin < end:
+        for one in range(begin, end):
+            if first_child[one] == first_child[one + 1]:
+                leaves += 1
+        begin, end = first_child[begin], first_child[end]
+    return leaves
+
+
+@kernel
+def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> None:
+    """Share, in place, what each parent knows better than the sum of its children."""
+    for node in range(fit.size - 1, -1, -1):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin == end:
+            continue
+        spread = 0.0
+        free = 0.0
+        total = 0.0
+        loosest = begin
+        largest = known[begin]
+        for child in range(begin, end):
+            variance = known[child]
+            total += fit[child]
+            if variance < 0.0:
+                free -= variance
+            else:
+                spread += variance
+            # Which child is loosest is a coin toss: select rather than branch.
+            loosest = child if variance > largest else loosest
+            largest = variance if variance > largest else largest
+        surplus = fit[node] - total
+        if free > 0.0:
+            # Fixed children are already at their best: the free leaves fit any
+            # remainder, and equal parts have the least norm.
+            for child in range(begin, end):
+                if known[child] < 0.0:
+                    fit[child] += surplus * (-known[child] / free)
+        elif spread > 0.0:
+            # The loosest child takes the remainder. Its own estimate and its share
+            # may be huge and of opposite sign; their sum would lose the digits.
+            rest = 0.0
+            for child in range(begin, end):
+                value = fit[child] + surplus * (known[child] / spread)
+                fit[child] = value
+                rest += value if child != loosest else 0.0
+            fit[loosest] = fit[node] - rest
+        elif surplus != 0.0:
+            # Exact children contradict an exact ancestor, or differ by a rounding:
+            # the ancestor wins, leaf by leaf.
+            covered = _leaves_below(node, first_child)
+            for child in range(begin, end):
+                part = _leaves_below(child, first_child)
+                fit[child] += surplus * (part / covered)
+
+
+def tree_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
+    """Return the least-squares estimate of every node, consistent, in O(nodes).
+
+    Parameters
+    ----------
+    noisy : (nodes,) float64 or int64
+        Measured totals; ignored where not measured.
+    variances : (nodes,) float64
+        Variance of each measurement; infinity: not measured, 0: exact. Exact values
+        that contradict each other are allowed: the ancestor wins.
+    tree : Tree
+
+    Returns
+    -------
+    (nodes,) float64
+        The generalised least-squares totals. Leaves that the measurements leave open
+        share the remainder of their nearest fixed ancestor equally, or are 0 without
+        one (the solution of least norm).
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> tree_fit(np.array([1.0, 0.0, 0.0]), np.ones(3), regular_tree(2, 2)).round(3)
+    array([ 0.667, -0.333,  0.333])
+    """
+    noisy = tree.numbers(noisy, "noisy")
+    variances = tree.numbers(variances, "variances")
+    if variances.min() < 0:
+        raise InputError(f"variances must not be negative; received {variances.min()}")
+    known = subtree_variances(variances, tree.first_child)
+    fit = fit_upward(noisy, variances, known, tree.first_child)
+    fit_downward(fit, known, tree.first_child)
+    return tree.by_row(fit)

@@ -1,0 +1,436 @@
+"""Distances between leaves of a tree with integer lengths, and the largest of them.
+
+Serves the exact price of a tree of measured totals. Each node is measured at a rate; a
+record that comes or goes pays every node from its leaf to the root, and one that
+changes its leaf pays the nodes that hold exactly one of the two:
+
+    rates        5                 path to the left leaf  4 + 2 + 5 = 11
+              2     3              path to the right leaf     3 + 5 =  8
+            1   4                  pair of the two        4 + 2 + 3 =  9
+
+which is the distance of the two leaves in the tree whose edge above each node is as
+long as the node's rate. In such a metric the leaf of a set that lies farthest from any
+point is an end of a diameter of the set, and a diameter of two sets together has its
+ends among the four ends of theirs. So a diameter is a summary of a set, two ends and a
+length, that merges by four distances, and merging twice what was merged before does no
+harm: windows of any length are two overlapping windows of a power of two.
+
+    cells       0 1 2 3 4 5 6 7
+    windows     [0 1][1 2][2 3] ...            of 2
+                [0 1 2 3][1 2 3 4] ...         of 4 = two of 2, side by side
+                [0 1 2 3 4 5]                  of 6 = two of 4 that overlap
+
+Rates are integers, so the worst case is one too and nothing is lost to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .shape import Tree
+
+# Two ends (nodes; below 0: the empty set) and the distance between them.
+Diameter = tuple[int, int, int]
+
+
+@kernel
+def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[int, int]:
+    """Return the heaviest path and the heaviest pair of paths."""
+    heaviest = rates.copy()
+    pair = 0
+    for node in range(rates.size):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin == end:
+            continue
+        best = heaviest[begin]
+        for child in range(begin + 1, end):
+            pair = max(pair, best + heaviest[child])
+            best = max(best, heaviest[child])
+        heaviest[node] += best
+    return heaviest[heaviest.size - 1], pair
+
+
+def heaviest_path(rates: IntArray, tree: Tree) -> int:
+    """Return the largest sum of rates from a leaf to the root, in O(nodes).
+
+    Parameters
+    ----------
+    rates : (nodes,) int64
+        Rate of each node, not negative; their sums along a path fit int64.
+    tree : Tree
+
+    Returns
+    -------
+    int
+        What the worst record pays when it comes or goes.
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> heaviest_path(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
+    11
+    """
+    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[0])
+
+
+def heaviest_pair(rates: IntArray, tree: Tree) -> int:
+    """Return the largest sum of rates over nodes that hold one of two leaves.
+
+    Parameters
+    ----------
+    rates : (nodes,) int64
+        Rate of each node, not negative; their sums along two paths fit int64.
+    tree : Tree
+
+    Returns
+    -------
+    int
+        What the worst record pays when it may change from any leaf to any other; 0 if
+        there is one leaf only. O(nodes).
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> heaviest_pair(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
+    9
+    """
+    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[1])
+
+
+@kernel
+def _distance(one: int, two: int, rates: IntArray, parents: IntArray) -> int:
+    """Return the rates on the way between two nodes, the meeting point left out."""
+    total = 0
+    while one != two:
+        # The smaller number is never above the larger: it has to climb.
+        if one < two:
+            total += rates[one]
+            one = parents[one]
+        else:
+            total += rates[two]
+            two = parents[two]
+    return total
+
+
+@kernel
+def _merged(
+    first: Diameter, second: Diameter, rates: IntArray, parents: IntArray
+) -> Diameter:
+    """Return a diameter of the union of two sets, given diameters of both."""
+    if first[0] < 0:
+        return second
+    if second[0] < 0:
+        return first
+    best = first if first[2] >= second[2] else second
+    for left in range(2):
+        for right in range(2):
+            one, two = first[left], second[right]
+            length = _distance(one, two, rates, parents)
+            if length > best[2]:
+                best = (one, two, length)
+    return best
+
+
+@kernel
+def _merge_shifted(
+    diameters: IntArray,
+    begin: int,
+    stride: int,
+    shift: int,
+    side: int,
+    rates: IntArray,
+    parents: IntArray,
+) -> None:
+    """Merge each entry of a line with the one `shift` further on, where there is one.
+
+    The line holds `side` entries from row `begin`, `stride` rows apart. Neighbouring
+    windows often have the same diameters, and then the last result serves again.
+    """
+    old_first = (-2, -2, -2)
+    old_second = (-2, -2, -2)
+    result = (-1, -1, 0)
+    for place in range(side - shift):
+        here = begin + place * stride
+        there = here + shift * stride
+        first = (diameters[here, 0], diameters[here, 1], diameters[here, 2])
+        second = (diameters[there, 0], diameters[there, 1], diameters[there, 2])
+        if first != old_first or second != old_second:
+            result = _merged(first, second, rates, parents)
+            old_first = first
+            old_second = second
+        diameters[here, 0], diameters[here, 1], diameters[here, 2] = result
+
+
+@kernel
+def _single(nodes: IntArray) -> IntArray:
+    """Return the diameters of single nodes."""
+    diameters = np.zeros((nodes.size, 3), dtype=np.int64)
+    for place in range(nodes.size):
+        diameters[place, 0] = nodes[place]
+        diameters[place, 1] = nodes[place]
+    return diameters
+
+
+@kernel
+def _box_diameters(
+    nodes: IntArray,
+    shape: IntArray,
+    sides: IntArray,
+    rates: IntArray,
+    parents: IntArray,
+) -> int:
+    """Return the largest diameter of the boxes of `sides` cells, cut at the rim."""
+    diameters = _single(nodes)
+    stride = nodes.size
+    for axis in range(shape.size):
+        side = shape[axis]
+        stride //= side
+        for line in range(nodes.size // side):
+            begin = line // stride * (stride * side) + line % stride
+            width = 1
+            while 2 * width <= sides[axis]:
+                _merge_shifted(diameters, begin, stride, width, side, rates, parents)
+                width *= 2
+            if sides[axis] > width:
+                rest = sides[axis] - width
+                _merge_shifted(diameters, begin, stride, rest, side, rates, parents)
+    worst = 0
+    for place in range(nodes.size):
+        worst = max(worst, diameters[place, 2])
+    return worst
+
+
+@kernel
+def _within_reach(
+    nodes: IntArray, far: IntArray, rates: IntArray, parents: IntArray
+) -> int:
+    """Return the largest diameter of the windows ``i .. far[i]`` of one line."""
+    diameters = _single(nodes)
+    longest = 1
+    for place in range(far.size):
+        longest = max(longest, far[place] - place + 1)
+    worst = 0
+    width = 1
+    while True:
+        for place in range(far.size):
+            size = far[place] - place + 1
+            if width <= size < 2 * width:
+                last = far[place] - width + 1
+                first = (diameters[place, 0], diameters[place, 1], diameters[place, 2])
+                second = (diameters[last, 0], diameters[last, 1], diameters[last, 2])
+                worst = max(worst, _merged(first, second, rates, parents)[2])
+        if 2 * width > longest:
+            return worst
+        _merge_shifted(diameters, 0, 1, width, far.size, rates, parents)
+        width *= 2
+
+
+@kernel
+def _in_groups(
+    nodes: IntArray, groups: IntArray, count: int, rates: IntArray, parents: IntArray
+) -> int:
+    """Return the largest diameter of a group: farthest from any, farthest from that."""
+    ends = np.full(count, -1, dtype=np.int64)
+    for place in range(nodes.size):
+        ends[groups[place]] = nodes[place]
+    worst = 0
+    for _ in range(2):
+        origins = ends.copy()
+        lengths = np.zeros(count, dtype=np.int64)
+        for place in range(nodes.size):
+            group = groups[place]
+            length = _distance(origins[group], nodes[place], rates, parents)
+            if length > lengths[group]:
+                lengths[group] = length
+                ends[group] = nodes[place]
+        worst = max(worst, lengths.max())
+    return worst
+
+
+@kernel
+def _of_pairs(
+    first: IntArray, second: IntArray, rates: IntArray, parents: IntArray
+) -> int:
+    """Return the largest distance of listed pairs; a node below 0 is "absent"."""
+    worst = 0
+    root = parents.size - 1
+    for pair in range(first.size):
+        one, two = first[pair], second[pair]
+        if one < 0 or two < 0:
+            length = rates[root]
+            one = max(one, two)
+            if one < 0:
+                continue
+            length += _distance(one, root, rates, parents)
+        else:
+            length = _distance(one, two, rates, parents)
+        worst = max(worst, length)
+    return worst
+
+
+class LeafDistances:
+    """The metric on the leaves of a tree whose nodes have integer rates.
+
+    Parameters
+    ----------
+    rates : (nodes,) int64
+        Rate of each node, not negative; their sums along two paths fit int64.
+    tree : Tree
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> metric = LeafDistances(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
+    >>> metric.of_pairs(np.array([0, 1]), np.array([1, -1]))
+    11
+    >>> metric.within_reach(np.array([[0, 1, 2]]), np.array([1, 1, 2]))
+    5
+    """
+
+    def __init__(self, rates: IntArray, tree: Tree) -> None:
+        self.tree = tree
+        self.rates = tree.integers(rates, "rates")
+
+    def _nodes(self, leaves: AnyArray) -> IntArray:
+        """Return the nodes of leaves; -1 stays -1."""
+        flat = np.ascontiguousarray(leaves, dtype=np.int64).reshape(-1)
+        if flat.size and (flat.min() < -1 or flat.max() >= self.tree.leaves):
+            raise InputError(
+                f"leaves are numbered from 0 to {self.tree.leaves - 1}, and -1 is none "
+                f"or absent; got {flat.min()} to {flat.max()}"
+            )
+        return np.where(flat < 0, -1, self.tree.leaf_nodes[flat])
+
+    def of_pairs(self, first: IntArray, second: IntArray) -> int:
+        """Return the largest distance of pairs of leaves; -1 is "absent".
+
+        "Absent" lies above the root, whose own rate it takes to get there.
+        """
+        one, two = self._nodes(first), self._nodes(second)
+        return int(_of_pairs(one, two, self.rates, self.tree.parents))
+
+    def in_groups(self, leaves: IntArray, groups: IntArray) -> int:
+        """Return the largest distance between leaves of one group.
+
+        Parameters
+        ----------
+        leaves, groups : (cells,) int64
+            The leaf that holds each cell, and the group it is in, numbered from 0 on.
+        """
+        if leaves.size == 0:
+            return 0
+        groups = np.ascontiguousarray(groups, dtype=np.int64).reshape(-1)
+        count = int(groups.max()) + 1
+        nodes = self._nodes(leaves)
+        return int(_in_groups(nodes, groups, count, self.rates, self.tree.parents))
+
+    def within_reach(self, lines: IntArray, far: IntArray) -> int:
+        """Return the largest distance of leaves at positions i <= j <= far[i].
+
+        Parameters
+        ----------
+        lines : (lines, cells) int64
+            The leaf that holds each cell of each line.
+        far : (cells,) int64
+            The furthest position that each one reaches; never decreases.
+        """
+        far = np.ascontiguousarray(far, dtype=np.int64)
+        worst = 0
+        for line in lines:
+            nodes = self._nodes(line)
+            worst = max(
+                worst, int(_within_reach(nodes, far, self.rates, self.tree.parents))
+            )
+        return worst
+
+    def in_boxes(self, grid: IntArray, sides: IntArray) -> int:
+        """Return the largest distance of leaves of cells that lie in one box.
+
+        Parameters
+        ----------
+        grid : int64, of any shape
+            The leaf that holds each cell; -1 where there is none.
+        sides : (axes,) int64
+            How many cells the box spans along each axis, at least one.
+        """
+        shape = np.array(grid.shape, dtype=np.int64)
+        spans = np.minimum(np.asarray(sides, dtype=np.int64), shape)
+        nodes = self._nodes(grid)
+        return int(_box_diameters(nodes, shape, spans, self.rates, self.tree.parents))
+
+
+@kernel
+def _uncrossed(
+    labels: IntArray,
+    private: BoolArray,
+    leaf_nodes: IntArray,
+    first_child: IntArray,
+    parents: IntArray,
+) -> BoolArray:
+    nodes = parents.size
+    # The lowest node that holds all leaves of a part; one that is joined to "absent"
+    # has its top above the root.
+    tops = np.full(private.size, -1, dtype=np.int64)
+    for leaf in range(labels.size):
+        part = labels[leaf]
+        node = leaf_nodes[leaf]
+        if tops[part] < 0:
+            tops[part] = node
+        while tops[part] != node:
+            if node < tops[part]:
+                node = parents[node]
+            else:
+                tops[part] = parents[tops[part]]
+    highest = np.zeros(nodes, dtype=np.int64)
+    for leaf in range(labels.size):
+        part = labels[leaf]
+        highest[leaf_nodes[leaf]] = nodes if private[part] else tops[part]
+    uncrossed = np.empty(nodes, dtype=np.bool_)
+    for node in range(nodes):
+        for child in range(first_child[node], first_child[node + 1]):
+            highest[node] = max(highest[node], highest[child])
+        uncrossed[node] = highest[node] <= node
+    return uncrossed
+
+
+def uncrossed_nodes(
+    tree: Tree, labels: IntArray | None, private: BoolArray
+) -> BoolArray:
+    """Mark the nodes that every part of the leaves lies wholly inside or outside of.
+
+    No edge between leaves of one part, or from a private part to "absent", changes
+    the total of such a node.
+
+    Parameters
+    ----------
+    tree : Tree
+    labels : (leaves,) int64 or None
+        The part of each leaf; None where all are in one.
+    private : (parts,) bool
+        Parts that "absent" belongs to.
+
+    Returns
+    -------
+    (nodes,) bool
+        O(leaves * levels).
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> halves = np.array([0, 0, 1, 1]), np.array([False, True])
+    >>> uncrossed_nodes(regular_tree(4, 2), *halves)
+    array([False, False, False, False,  True, False, False])
+    """
+    if labels is None:
+        labels = np.zeros(tree.leaves, dtype=np.int64)
+    labels = np.ascontiguousarray(labels, dtype=np.int64)
+    if labels.shape != (tree.leaves,):
+        raise InputError(
+            f"this tree has {tree.leaves} leaves; got labels of shape {labels.shape}"
+        )
+    marks = _uncrossed(labels, private, tree.leaf_nodes, tree.first_child, tree.parents)
+    return tree.by_row(marks)

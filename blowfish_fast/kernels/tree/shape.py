@@ -1,0 +1,523 @@
+"""The shape of a tree over a line of leaves: one array, siblings side by side.
+
+Serves every kernel over trees: regular ones of any fan-out, irregular ones (grids
+refined where the data is dense, kd-trees, quadtrees) and the trees inside blocks of an
+ordered hierarchy. Nodes are numbered level by level, the deepest level first, from left
+to right within a level, the root last:
+
+    leaves = 5, fan_out = 2                  irregular       6
+              10                                           4     5
+          8        9      9 has one child, 7,            0 1    2 3
+        5   6      7      7 has one child, 4           a: leaf 0   b: leaves 1 2 ...
+       0 1 2 3     4
+
+so that the children of node v are ``first_child[v] .. first_child[v + 1]`` (none for a
+leaf), one pass over the numbers goes up, the reverse goes down, and of two different
+nodes the one with the smaller number is never above the other.
+
+Values travel in *rows*: one number per node in the order of whoever made the tree. A
+regular tree has its rows in the order of its nodes; `tree_of_parents` keeps the order
+it was given, leaves first.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.graph.graph_tree import top_down_order
+
+Values = TypeVar("Values", BoolArray, IntArray, FloatArray)
+
+
+class Tree:
+    """The shape of a tree; see the module docstring.
+
+    Made by `regular_tree` and `tree_of_parents`.
+
+    Attributes
+    ----------
+    first_child : (nodes + 1,) int64
+        Where the children of each node begin; those of the next begin where they end.
+    leaves : int
+        Number of leaves.
+    fan_out : int or None
+        Most children of a node of a regular tree; None for any other.
+
+    Examples
+    --------
+    >>> tree = regular_tree(3, 2)
+    >>> tree.first_child, tree.parents
+    (array([0, 0, 0, 0, 2, 3, 5]), array([ 3,  3,  4,  5,  5, -1]))
+    >>> tree.starts, tree.ends
+    (array([0, 1, 2, 0, 2, 0]), array([1, 2, 3, 2, 3, 3]))
+    """
+
+    def __init__(
+        self,
+        first_child: IntArray,
+        leaves: int,
+        *,
+        fan_out: int | None = None,
+        leaf_nodes: IntArray | None = None,
+        node_of_row: IntArray | None = None,
+    ) -> None:
+        self.first_child = first_child
+        self.leaves = leaves
+        self.fan_out = fan_out
+        self._leaf_nodes = leaf_nodes
+        self._node_of_row = node_of_row
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        return np.array_equal(self.row_parents, other.row_parents)
+
+    def __hash__(self) -> int:
+        return hash((self.leaves, self.nodes))
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.first_child.size - 1
+
+    @cached_property
+    def parents(self) -> IntArray:
+        """The node above each node; -1 at the root."""
+        parents = np.empty(self.nodes, dtype=np.int64)
+        parents[:-1] = np.repeat(np.arange(self.nodes), np.diff(self.first_child))
+        parents[-1] = -1
+        return parents
+
+    @property
+    def row_parents(self) -> IntArray:
+        """The row above each row, as `tree_of_parents` takes them."""
+        if self._node_of_row is None:
+            return self.parents
+        row_of_node = np.empty(self.nodes + 1, dtype=np.int64)
+        row_of_node[self._node_of_row] = np.arange(self.nodes)
+        row_of_node[-1] = -1
+        return row_of_node[self.parents[self._node_of_row]]
+
+    @cached_property
+    def leaf_nodes(self) -> IntArray:
+        """The node of each leaf, from left to right."""
+        if self._leaf_nodes is None:
+            return np.arange(self.leaves)
+        return self._leaf_nodes
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first leaf below each node."""
+        return _run_ends(self.first_child, self.leaf_nodes, False)
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """The leaf after the last one below each node."""
+        return _run_ends(self.first_child, self.leaf_nodes, True) + 1
+
+    @cached_property
+    def offsets(self) -> IntArray:
+        """Where each level begins, the deepest first; at the end, the nodes."""
+        begins = [self.nodes, self.nodes - 1]
+        while begins[-1] > 0:
+            begins.append(int(self.first_child[begins[-1]]))
+        return np.array(begins[::-1], dtype=np.int64)
+
+    def by_node(self, rows: Values) -> Values:
+        """Return one value per node in the order of the nodes."""
+        if self._node_of_row is None:
+            return rows
+        values = np.empty_like(rows)
+        values[self._node_of_row] = rows
+        return values
+
+    def by_row(self, values: Values) -> Values:
+        """Return one value per node in the order of the rows."""
+        return values if self._node_of_row is None else values[self._node_of_row]
+
+    def numbers(self, values: AnyArray, name: str) -> FloatArray:
+        """Return one float64 per node, in their order, of what comes in rows."""
+        array = np.ascontiguousarray(values, dtype=np.float64)
+        self._check(array, name)
+        return self.by_node(array)
+
+    def integers(self, values: AnyArray, name: str) -> IntArray:
+        """Return one int64 per node, in their order, of what comes in rows."""
+        array = np.ascontiguousarray(values, dtype=np.int64)
+        self._check(array, name)
+        return self.by_node(array)
+
+    def _check(self, values: AnyArray, name: str) -> None:
+        if values.shape != (self.nodes,):
+            raise InputError(
+                f"{name} holds one number per node of the tree, here {self.nodes}; got "
+                f"an array of shape {values.shape}"
+            )
+
+
+@kernel
+def _run_ends(first_child: IntArray, leaf_nodes: IntArray, last: bool) -> IntArray:
+    """Return the first or the last leaf below each node."""
+    found = np.empty(first_child.size - 1, dtype=np.int64)
+    for leaf in range(leaf_nodes.size):
+        found[leaf_nodes[leaf]] = leaf
+    for node in range(found.size):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin < end:
+            found[node] = found[end - 1 if last else begin]
+    return found
+
+
+def tree_levels(leaves: int, fan_out: int) -> tuple[IntArray, IntArray]:
+    """Return how many nodes each level of a regular tree has, and where each begins.
+
+    Parameters
+    ----------
+    leaves : int
+        Number of leaves, at least 1.
+    fan_out : int
+        Largest number of children of a node, at least 2.
+
+    Returns
+    -------
+    sizes : (levels,) int64
+        Level 0 holds the leaves; the last level holds the root alone. A single
+        leaf is its own root.
+    offsets : (levels + 1,) int64
+        Node `i` of level `l` sits at ``offsets[l] + i``; the last entry is the
+        number of nodes.
+
+    Examples
+    --------
+    >>> tree_levels(5, 2)
+    (array([5, 3, 2, 1]), array([ 0,  5,  8, 10, 11]))
+    """
+    sizes = [int(leaves)]
+    fan = int(fan_out)
+    if not 1 <= sizes[0] < 2**62 or not 2 <= fan < 2**62:
+        raise InputError(
+            "a tree needs at least one leaf and a fan-out of at least two, both "
+            f"below 2^62; got leaves={leaves} and fan_out={fan_out}"
+        )
+    while sizes[-1] > 1:
+        sizes.append(-(-sizes[-1] // fan))
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return np.array(sizes, dtype=np.int64), offsets
+
+
+@kernel
+def regular_first_child(offsets: IntArray, fan_out: int) -> IntArray:
+    """Return `Tree.first_child` of a regular tree from the offsets of its levels."""
+    nodes = offsets[offsets.size - 1]
+    first = np.zeros(nodes + 1, dtype=np.int64)
+    for level in range(1, offsets.size - 1):
+        begin = offsets[level]
+        for index in range(offsets[level + 1] - begin):
+            first[begin + index] = offsets[level - 1] + index * fan_out
+    first[nodes] = nodes - 1
+    return first
+
+
+def regular_tree(leaves: int, fan_out: int) -> Tree:
+    """Return the tree in which every node but those at the rim has `fan_out` children.
+
+    Node `i` of a level has the children ``i * fan_out`` up to ``(i + 1) * fan_out`` of
+    the level below, fewer at the right rim, where a node may have a single child (its
+    own copy). O(nodes).
+
+    Examples
+    --------
+    >>> regular_tree(5, 2).nodes
+    11
+    """
+    _, offsets = tree_levels(leaves, fan_out)
+    fan_out = int(fan_out)
+    first = regular_first_child(offsets, fan_out)
+    return Tree(first, int(leaves), fan_out=fan_out)
+
+
+@kernel
+def _leaf_runs(
+    parents: IntArray, starts: IntArray, ends: IntArray, children: IntArray
+) -> int:
+    """Write the leaves below each row; return the number of leaves, or -1.
+
+    -1 says that the rows break a rule: a parent before its child, more than one root,
+    a leaf after an inner node, or a node whose leaves are not one run.
+    """
+    nodes = parents.size
+    for node in range(nodes - 1):
+        if parents[node] <= node or parents[node] >= nodes:
+            return -1
+        children[parents[node]] += 1
+    if parents[nodes - 1] != -1:
+        return -1
+    leaves = 0
+    while leaves < nodes and children[leaves] == 0:
+        leaves += 1
+    covered = np.zeros(nodes, dtype=np.int64)
+    for node in range(nodes):
+        starts[node] = node if node < leaves else nodes
+        ends[node] = node + 1 if node < leaves else -1
+        covered[node] = 1 if node < leaves else 0
+    for node in range(nodes):
+        if node >= leaves and children[node] == 0:
+            return -1
+        if ends[node] - starts[node] != covered[node]:
+            return -1
+        above = parents[node]
+        if above >= 0:
+            starts[above] = min(starts[above], starts[node])
+            ends[above] = max(ends[above], ends[node])
+            covered[above] += covered[node]
+    return leaves
+
+
+@kernel
+def _node_numbers(parents: IntArray, starts: IntArray) -> IntArray:
+    """Sort rows by their first leaf, then by level: two counting sorts."""
+    nodes = parents.size
+    depth = np.zeros(nodes, dtype=np.int64)
+    deepest = 0
+    for row in range(nodes - 2, -1, -1):
+        depth[row] = depth[parents[row]] + 1
+        deepest = max(deepest, depth[row])
+    slots = np.zeros(nodes + 1, dtype=np.int64)
+    for row in range(nodes):
+        slots[starts[row] + 1] += 1
+    for place in range(nodes):
+        slots[place + 1] += slots[place]
+    by_start = np.empty(nodes, dtype=np.int64)
+    for row in range(nodes):
+        by_start[slots[starts[row]]] = row
+        slots[starts[row]] += 1
+    free = np.zeros(deepest + 2, dtype=np.int64)
+    for row in range(nodes):
+        free[deepest - depth[row] + 1] += 1
+    for level in range(deepest + 1):
+        free[level + 1] += free[level]
+    numbers = np.empty(nodes, dtype=np.int64)
+    for place in range(nodes):
+        level = deepest - depth[by_start[place]]
+        numbers[by_start[place]] = free[level]
+        free[level] += 1
+    return numbers
+
+
+def tree_of_parents(parents: IntArray) -> Tree:
+    """Return the shape of the tree in which row v hangs below row ``parents[v]``.
+
+    Leaves first, in the order in which the tree visits them; each parent after its
+    children; the root last, with parent -1. `leaf_first_numbers` gives any tree this
+    form. O(nodes).
+
+    Examples
+    --------
+    >>> tree = tree_of_parents(np.array([3, 3, 4, 4, -1]))
+    >>> tree.leaves, tree.by_row(tree.starts), tree.by_row(tree.ends)
+    (3, array([0, 1, 2, 0, 0]), array([1, 2, 3, 2, 3]))
+    """
+    parents = np.ascontiguousarray(parents, dtype=np.int64)
+    if parents.ndim != 1 or parents.size == 0:
+        raise InputError(
+            f"parents holds one node per node, at least one; got {parents.shape}"
+        )
+    starts = np.empty(parents.size, dtype=np.int64)
+    ends = np.empty(parents.size, dtype=np.int64)
+    children = np.zeros(parents.size, dtype=np.int64)
+    leaves = _leaf_runs(parents, starts, ends, children)
+    if leaves < 0:
+        raise InputError(
+            "a tree lists its leaves first, from left to right, then each parent after "
+            "its children, and the root last with parent -1; these parents do not. "
+            "leaf_first_numbers renumbers the nodes of any tree"
+        )
+    numbers = _node_numbers(parents, starts)
+    below = np.empty(parents.size, dtype=np.int64)
+    below[numbers] = children
+    first = np.zeros(parents.size + 1, dtype=np.int64)
+    np.cumsum(below, out=first[1:])
+    return Tree(first, leaves, leaf_nodes=numbers[:leaves].copy(), node_of_row=numbers)
+
+
+@kernel
+def _leaf_first(parents: IntArray, order: IntArray) -> IntArray:
+    """Return numbers: leaves as a walk meets them, inner nodes from the bottom up."""
+    nodes = parents.size
+    below = np.zeros(nodes, dtype=np.int64)
+    for place in range(nodes - 1, -1, -1):
+        node = order[place]
+        if below[node] == 0:
+            below[node] = 1
+        if parents[node] >= 0:
+            below[parents[node]] += below[node]
+    # A node knows how many leaves lie left of it; its children take turns.
+    first = np.zeros(nodes, dtype=np.int64)
+    taken = np.zeros(nodes, dtype=np.int64)
+    inner = np.zeros(nodes, dtype=np.bool_)
+    for place in range(nodes):
+        node = order[place]
+        above = parents[node]
+        if above >= 0:
+            inner[above] = True
+            first[node] = first[above] + taken[above]
+            taken[above] += below[node]
+    numbers = np.empty(nodes, dtype=np.int64)
+    last = nodes - 1
+    for place in range(nodes):
+        node = order[place]
+        if inner[node]:
+            numbers[node] = last
+            last -= 1
+        else:
+            numbers[node] = first[node]
+    return numbers
+
+
+def leaf_first_numbers(parents: IntArray) -> IntArray:
+    """Return a new number for each node of any tree: the order of `tree_of_parents`.
+
+    Parameters
+    ----------
+    parents : (nodes,) int64
+        The node above each node, -1 at the only root; in any order. Children of one
+        node are visited by increasing number.
+
+    Returns
+    -------
+    (nodes,) int64
+        New numbers; ``renumbered(parents, numbers)`` is the tree in them. O(nodes).
+
+    Examples
+    --------
+    >>> parents = np.array([-1, 0, 0, 1, 1])
+    >>> numbers = leaf_first_numbers(parents)
+    >>> numbers
+    array([4, 3, 2, 0, 1])
+    >>> renumbered(parents, numbers)
+    array([ 3,  3,  4,  4, -1])
+    """
+    parents = np.ascontiguousarray(parents, dtype=np.int64)
+    order = top_down_order(parents)
+    if np.count_nonzero(parents < 0) != 1:
+        raise InputError(
+            f"a tree has one root, with parent -1; these parents have "
+            f"{np.count_nonzero(parents < 0)}"
+        )
+    return _leaf_first(parents, order)
+
+
+def renumbered(parents: IntArray, numbers: IntArray) -> IntArray:
+    """Return the parents of a tree whose nodes got new numbers."""
+    again = np.empty(parents.size, dtype=np.int64)
+    again[numbers] = np.where(parents < 0, -1, numbers[parents])
+    return again
+
+
+@kernel
+def _add_upward(totals: IntArray, first_child: IntArray) -> None:
+    for node in range(totals.size):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin < end:
+            total = 0
+            for child in range(begin, end):
+                total += totals[child]
+            totals[node] = total
+
+
+def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
+    """Return the exact total of every node, in O(nodes).
+
+    Parameters
+    ----------
+    leaf_counts : (leaves,) int64
+        Count of each leaf.
+    tree : Tree
+
+    Returns
+    -------
+    (nodes,) int64
+
+    Examples
+    --------
+    >>> tree_totals(np.array([1, 2, 3]), regular_tree(3, 2))
+    array([1, 2, 3, 3, 3, 6])
+    """
+    leaf_counts = np.asarray(leaf_counts, dtype=np.int64)
+    if leaf_counts.shape != (tree.leaves,):
+        raise InputError(
+            f"this tree has {tree.leaves} leaves; got counts of shape "
+            f"{leaf_counts.shape}"
+        )
+    totals = np.empty(tree.nodes, dtype=np.int64)
+    totals[tree.leaf_nodes] = leaf_counts
+    _add_upward(totals, tree.first_child)
+    return tree.by_row(totals)
+
+
+def shift_of(fan_out: int) -> int:
+    """Return the shift that divides by `fan_out`; 0 if it is no power of two."""
+    return fan_out.bit_length() - 1 if fan_out & (fan_out - 1) == 0 else 0
+
+
+@kernel
+def weights_from_shares(
+    shares: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
+) -> FloatArray:
+    """Return the weights of the nodes that take these shares, in O(nodes).
+
+    Parameters
+    ----------
+    shares : (nodes,) float64
+        Part of the remaining weight that each node takes; ignored on leaves,
+        which take all that is left.
+    sizes, offsets : int64
+        The layout, from `tree_levels`.
+    fan_out : int
+        Largest number of children of a node.
+
+    Returns
+    -------
+    (nodes,) float64
+        Weights; every path from the root to a leaf adds up to one.
+    """
+    weights = np.ones(shares.size)
+    for level in range(sizes.size - 1, 0, -1):
+        below = offsets[level - 1]
+        for index in range(sizes[level]):
+            node = offsets[level] + index
+            remaining = weights[node]
+            weights[node] = shares[node] * remaining
+            left = (1.0 - shares[node]) * remaining
+            last = min((index + 1) * fan_out, sizes[level - 1])
+            for child in range(below + index * fan_out, below + last):
+                weights[child] = left
+    return weights
+
+
+@kernel
+def shares_from_weights(
+    weights: FloatArray, sizes: IntArray, offsets: IntArray, fan_out: int
+) -> FloatArray:
+    """Return the shares behind node weights; the inverse of `weights_from_shares`.
+
+    Sums run upwards along the first child of each node, so nothing cancels, and
+    weights that add up to any other constant along every path are accepted.
+    Leaves have share one, also those that nothing was left for.
+    """
+    remaining = weights.copy()
+    shares = np.ones(weights.size)
+    for level in range(1, sizes.size):
+        for index in range(sizes[level]):
+            node = offsets[level] + index
+            remaining[node] += remaining[offsets[level - 1] + index * fan_out]
+            if remaining[node] > 0.0:
+                shares[node] = weights[node] / remaining[node]
+    return shares
