@@ -21,8 +21,10 @@ from blowfish_fast.kernels.transform.fourier_rows import (
     heaviest_column,
     largest_turn,
 )
-from blowfish_fast.kernels.transform.haar_moments import haar_total_variance
-from blowfish_fast.kernels.transform.haar_spread import haar_spread_boxes
+from blowfish_fast.kernels.transform.haar_spread import (
+    haar_spread_boxes,
+    haar_total_variance,
+)
 from blowfish_fast.kernels.transform.haar_transform import (
     haar_cells,
     haar_path_sums,
@@ -42,8 +44,10 @@ from blowfish_fast.kernels.window_costs.k_bucket_costs import (
     bucket_errors,
     squares_grid,
 )
-from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
-from blowfish_fast.kernels.window_costs.sorted_squares import group_squares
+from blowfish_fast.kernels.window_costs.sorted_groups import (
+    group_sorted,
+    group_squares,
+)
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 from .common import EPSILON, QUERIES, SMALL, Timed, counts, line, ranges, sizes, words

@@ -25,7 +25,7 @@ from blowfish_fast.kernels.tree.tree_spread import (
     tree_spread_ranges,
 )
 
-from blowfish_fast.kernels.fitting.isotonic import isotonic_between, isotonic_increasing
+from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
 from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
 from blowfish_fast.kernels.partition.dyadic_partition import sample_dyadic_partition
 from blowfish_fast.kernels.partition.interval_partition import (
@@ -56,11 +56,11 @@ from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_pieces,
 )
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
+from blowfish_fast.kernels.window_costs.aligned_costs import dyadic_quantile_costs
 from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,
     least_cost_partition_all,
 )
-from blowfish_fast.kernels.window_costs.aligned_costs import dyadic_quantile_costs
 from blowfish_fast.kernels.window_costs.window_deviation import window_deviations
 from blowfish_fast.kernels.window_costs.window_pinball import window_pinball_costs
 from blowfish_fast.measure.selectors.partitions import LeastCost
@@ -439,8 +439,8 @@ class Isotonic(Timed):
         steps = np.random.default_rng(9).normal(loc=0.1, size=cells)
         values = np.cumsum(steps)
         if fit == "increasing":
-            return lambda: isotonic_increasing(values)
-        return lambda: isotonic_between(values, 0.0, float(values[-1]))
+            return lambda: isotonic_fit(values)
+        return lambda: isotonic_fit(values, low=0.0, high=float(values[-1]))
 
 
 class ShrinkTowardsZero(Timed):

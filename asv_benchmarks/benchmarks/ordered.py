@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast.kernels.fitting.isotonic_stretches import isotonic_through
+from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
 from blowfish_fast.kernels.fitting.lloyd import (
     cell_positions,
     cluster_totals,
@@ -85,7 +85,7 @@ class PrefixFit(Timed):
         fixed = np.zeros(cells, dtype=np.bool_)
         fixed[-1] = True
         high = float(prefixes[-1])
-        return lambda: isotonic_through(prefixes, fixed, 0.0, high)
+        return lambda: isotonic_fit(prefixes, fixed, low=0.0, high=high)
 
 
 class KMeansStep(Timed):

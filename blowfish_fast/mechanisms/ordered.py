@@ -104,7 +104,7 @@ class Ordered(Mechanism):
         if self.fit == "piecewise":
             totals = self._piecewise(totals, measured)
         known = measured.scales.exact
-        fitted = kernels.isotonic_through(totals, known, 0.0, np.inf)
+        fitted = kernels.isotonic_fit(totals, known, low=0.0)
         return Outcome.of(measured, fit=lambda linear: np.diff(fitted, prepend=0.0))
 
     def _piecewise(self, totals: FloatArray, measured: Measurement) -> FloatArray:

@@ -133,4 +133,4 @@ def _increasing_totals(
     known[ends] = True
     totals = np.cumsum(linear)
     totals[ends] = measured.noisy[: strategy.blocks][exact]
-    return np.diff(kernels.isotonic_through(totals, known, 0.0, np.inf), prepend=0.0)
+    return np.diff(kernels.isotonic_fit(totals, known, low=0.0), prepend=0.0)

@@ -52,7 +52,7 @@ def monotone_totals(estimate: FloatArray) -> FloatArray:
     totals[-1] = max(float(totals[-1]), 0.0)
     last = np.zeros(totals.size, dtype=np.bool_)
     last[-1] = True
-    return kernels.isotonic_through(totals, last, 0.0, np.inf)
+    return kernels.isotonic_fit(totals, last, low=0.0)
 
 
 def cdf_values(estimate: FloatArray) -> FloatArray:

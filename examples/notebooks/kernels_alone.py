@@ -89,13 +89,13 @@ print(f"largest difference {np.abs(share - law).max():.4f}")
 # %% [markdown]
 # ## A fit afterwards
 #
-# Prefix sums never decrease. `isotonic_increasing` returns the closest sequence that
+# Prefix sums never decrease. `isotonic_fit` returns the closest sequence that
 # does not either, in linear time. What is done to noisy values costs no privacy.
 
 # %%
 prefixes = np.cumsum(generator.poisson(2, 200))
 noisy = prefixes + Randomness(2).laplace(20, 1, size=prefixes.size)
-fitted = kernels.isotonic_increasing(noisy)
+fitted = kernels.isotonic_fit(noisy)
 figure, axes = plt.subplots(figsize=(9, 3), layout="constrained")
 axes.plot(noisy, ".", color="#999999", markersize=4, label="noisy prefixes")
 axes.plot(fitted, color="#0072B2", linewidth=2, label="fitted")

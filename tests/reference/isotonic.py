@@ -45,3 +45,17 @@ def isotonic_between(values, low, high):
             if miss < distance:
                 best, distance = fitted, miss
     return best
+
+
+def isotonic_through(values, fixed, low, high):
+    """Return the fit, stretch by stretch between known points."""
+    values = np.asarray(values, dtype=float)
+    fitted = values.copy()
+    ends = [*np.flatnonzero(fixed).tolist(), len(values)]
+    start, floor = 0, low
+    for end in ends:
+        ceiling = values[end] if end < len(values) else high
+        if start < end:
+            fitted[start:end] = isotonic_between(values[start:end], floor, ceiling)
+        start, floor = end + 1, ceiling
+    return fitted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from statistics import median_low
 
@@ -22,6 +23,31 @@ def least_cost(values, price, largest, stretches=()):
         least.append(
             min(
                 least[start] + group_cost(values, [start, end], price)
+                for start in range(first, end)
+            )
+        )
+    return least[-1]
+
+
+def grouping_cost(values, edges, price, shared):
+    """Return squared distances from the means, prices and shared costs, exactly."""
+    cost = Fraction(0)
+    for start, end in pairwise(edges):
+        group = [Fraction(one) for one in values[start:end]]
+        mean = sum(group) / len(group)
+        cost += sum((one - mean) ** 2 for one in group)
+        cost += Fraction(price) + Fraction(shared) / len(group)
+    return cost
+
+
+def least_grouping_cost(values, price, shared, stretches=()):
+    """Return the least cost of a grouping that crosses no stretch."""
+    least = [Fraction(0)]
+    for end in range(1, len(values) + 1):
+        first = max([0, *(cut for cut in stretches if cut < end)])
+        least.append(
+            min(
+                least[start] + grouping_cost(values, [start, end], price, shared)
                 for start in range(first, end)
             )
         )

@@ -1,57 +1,80 @@
-"""Least-squares fit of a non-decreasing sequence.
+"""Isotonic regression: the closest non-decreasing sequence, in O(n).
 
-Serves the ordered mechanisms: noisy prefix sums must not decrease, and where the total
-is public they stay between zero and it. Pools of equal value form a stack; a pool that
-falls below its elder is merged with it.
+Serves the ordered mechanisms: noisy prefix sums must not decrease, stay between bounds
+and, where the number of records up to a place is public, pass through it.
 
-    values   3  1  2      pools  [3] -> [2 2] -> [2 2][2]
+    values   2 [3]  9  1 [5]  7         [ ] known; bounds 0 .. 6
+    fitted   2 [3]  5  5 [5]  6         each stretch pooled by itself, then clipped
+
+Pools of equal value form a stack; a pool that falls below its elder is merged with it
+(pool adjacent violators), and a known point empties the stack. Clipping the unbounded
+fit gives the bounded one: clipped pools stay in order, and within a pool the squared
+distance grows on both sides of the pool's mean.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 
 @kernel
-def _pooled(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Return the fit, each pool clipped to the bounds as it is written out."""
-    level = np.empty(values.size)
-    width = np.empty(values.size, dtype=np.int64)
+def _pooled(
+    values: FloatArray, fixed: BoolArray, low: float, high: float
+) -> FloatArray:
+    """Return the fit, each pool clipped to its bounds as it is written out."""
+    size = values.size
+    fitted = np.empty(size)
+    level = np.empty(size)
+    width = np.empty(size, dtype=np.int64)
     top = -1
-    for value in values:
-        pool = value
-        members = 1
-        while top >= 0 and level[top] > pool:
-            merged = width[top] + members
-            pool += (level[top] - pool) * (width[top] / merged)
-            members = merged
-            top -= 1
-        top += 1
-        level[top] = pool
-        width[top] = members
-    fitted = np.empty(values.size)
-    end = 0
-    for number in range(top + 1):
-        start = end
-        end += width[number]
-        fitted[start:end] = min(max(level[number], low), high)
+    written = 0
+    floor = low
+    for place in range(size + 1):
+        known = place == size or fixed[place]
+        if not known:
+            pool = values[place]
+            members = 1
+            while top >= 0 and level[top] > pool:
+                merged = width[top] + members
+                pool += (level[top] - pool) * (width[top] / merged)
+                members = merged
+                top -= 1
+            top += 1
+            level[top] = pool
+            width[top] = members
+            continue
+        ceiling = high if place == size else values[place]
+        for number in range(top + 1):
+            end = written + width[number]
+            fitted[written:end] = min(max(level[number], floor), ceiling)
+            written = end
+        top = -1
+        if place < size:
+            fitted[place] = ceiling
+            written = place + 1
+            floor = ceiling
     return fitted
 
 
-def isotonic_between(values: AnyArray, low: float, high: float) -> FloatArray:
-    """Return the closest non-decreasing sequence within ``[low, high]``, in O(n).
-
-    Clipping the unbounded fit gives it: clipped pools stay in order, and within a pool
-    the squared distance grows on both sides of the pool's mean.
+def isotonic_fit(
+    values: AnyArray,
+    known: BoolArray | None = None,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> FloatArray:
+    """Return the closest non-decreasing sequence, within bounds, through known points.
 
     Parameters
     ----------
     values : (n,) float64 or int64
         Any sequence.
+    known : (n,) bool, optional
+        Where the value is known; known values do not decrease and lie in the bounds.
     low, high : float
         Bounds, ``low <= high``; infinite ones do not bind.
 
@@ -61,33 +84,27 @@ def isotonic_between(values: AnyArray, low: float, high: float) -> FloatArray:
 
     Examples
     --------
-    >>> isotonic_between(np.array([-1.0, 3.0, 1.0, 9.0]), 0, 8)
+    >>> isotonic_fit(np.array([3.0, 1.0, 2.0]))
+    array([2., 2., 2.])
+    >>> isotonic_fit(np.array([-1.0, 3.0, 1.0, 9.0]), low=0, high=8)
     array([0., 2., 2., 8.])
+    >>> known = np.array([False, True, False, False, True, False])
+    >>> isotonic_fit(np.array([2, 3, 9, 1, 5, 7]), known, low=0, high=6)
+    array([2., 3., 5., 5., 5., 6.])
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
-    if values.ndim != 1 or not low <= high:
+    if known is None:
+        known = np.zeros(values.shape, dtype=np.bool_)
+    fixed: BoolArray = np.ascontiguousarray(known, dtype=np.bool_)
+    if values.ndim != 1 or fixed.shape != values.shape:
         raise InputError(
-            "a bounded fit needs one row of values and low <= high, got shape "
-            f"{values.shape}, low={low} and high={high}"
+            "a fit needs one row of values and a mark for each; got shapes "
+            f"{values.shape} and {fixed.shape}"
         )
-    return _pooled(values, float(low), float(high))
-
-
-def isotonic_increasing(values: AnyArray) -> FloatArray:
-    """Return the closest non-decreasing sequence, in O(n).
-
-    Parameters
-    ----------
-    values : (n,) float64 or int64
-        Any sequence.
-
-    Returns
-    -------
-    (n,) float64
-
-    Examples
-    --------
-    >>> isotonic_increasing(np.array([3.0, 1.0, 2.0]))
-    array([2., 2., 2.])
-    """
-    return isotonic_between(values, -np.inf, np.inf)
+    rising = np.concatenate([[low], values[fixed], [high]])
+    if not (rising[:-1] <= rising[1:]).all():
+        raise InputError(
+            "a fit needs low <= high, and known values that do not decrease from the "
+            f"one to the other; got {rising[:4]} ..."
+        )
+    return _pooled(values, fixed, float(low), float(high))

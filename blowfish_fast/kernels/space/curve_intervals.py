@@ -37,7 +37,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordAr
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel, popcount
 
-from .walk_directions import NO_STEP, step_directions
+from .hilbert import NO_STEP, step_directions
 
 BitMaps: TypeAlias = tuple[WordArray, WordArray, WordArray]
 Intervals: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]

@@ -29,13 +29,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
 
 # A part has at most two thirds of the cells of its block, so 2^62 cells nest at most
 # 106 deep, with at most two parts waiting at each depth.
 _DEEPEST_STACK = 256
+
+NO_STEP = 15
+"""Stands for the ends of a walk in `step_directions`."""
 
 
 @helper
@@ -262,3 +265,32 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
     second = max(wide[:longest] + wide[longest + 1 :])
     levels = (second - 1).bit_length()
     return _cube_walk(np.array(wide, dtype=np.int64), longest, levels)
+
+
+@kernel
+def step_directions(order: IntArray, columns: int) -> AnyArray:
+    """Return where a walk in the plane comes from and goes to; nothing if it jumps.
+
+        0  1        at cell 1 of the walk 0, 1, 3, 2: from the left, on downwards
+        2  3
+
+    Four pairs of bits from the lowest on: rows and columns to the cell before, rows and
+    columns to the cell behind, 0, 1, 2 for -1, 0, 1. From three columns on the
+    difference of two indices gives both. `NO_STEP` stands for the ends of the walk.
+    """
+    directions = np.zeros(order.size, dtype=np.uint8)
+    backward = NO_STEP
+    column = order[0] % columns
+    for step in range(order.size - 1):
+        cell = order[step]
+        ahead = order[step + 1] - cell
+        down = int(ahead > 1) - int(ahead < -1)
+        right = ahead - down * columns
+        column += right
+        if right < -1 or right > 1 or column < 0 or column >= columns:
+            return directions[:0]
+        forward = (1 + down) | (1 + right) << 2
+        directions[cell] = backward | forward << 4
+        backward = (1 - down) | (1 - right) << 2
+    directions[order[order.size - 1]] = backward | NO_STEP << 4
+    return directions

@@ -1,27 +1,29 @@
-"""Least-cost grouping of sorted values, in O(n log n).
+"""Least-cost grouping (clustering) of sorted values, in O(n log n).
 
-Serves the noisy-sort partition: cells of similar noisy counts share a bucket. A group
-is a run of the sorted values; it costs the sum of distances to its median plus a price.
+Serves the noisy-sort partition and AHP: cells of similar noisy counts share a bucket.
+A group is a run of the sorted values. It costs a price, and either the sum of distances
+to its median, or the squared distances from its mean and a variance that its L members
+share: `shared` / L in all.
 
     sorted   0  0  1 | 7  8 | 90      groups of deviation 1, 1 and 0
     queue    start 0 is best for ends 1..3, start 3 for ends 4..5, start 5 for end 6
 
-The deviation satisfies the quadrangle inequality, so of two starts the later one, once
-better, stays better. A queue holds the starts that will be best for some end; where
-one takes over from another is found by bisection.
+Either cost satisfies the quadrangle inequality, as any convex function of L does, so of
+two starts the later one, once better, stays better. A queue holds the starts that will
+be best for some end; where one takes over from another is found by bisection.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
 
 
 @helper
-def _deviation(sums: IntArray, start: int, end: int) -> float:
+def _distances(sums: IntArray, start: int, end: int) -> float:
     """Return the sum of distances of sorted values [start, end) to their median."""
     half = (end - start) // 2
     return np.float64(
@@ -29,30 +31,62 @@ def _deviation(sums: IntArray, start: int, end: int) -> float:
     )
 
 
+@helper
+def _squares(
+    sums: FloatArray, squares: FloatArray, shared: float, start: int, end: int
+) -> float:
+    """Return the squared distances from the mean, and the shared cost."""
+    cells = end - start
+    total = sums[end] - sums[start]
+    spread = squares[end] - squares[start] - total * total / cells
+    return float(max(spread, 0.0) + shared / cells)
+
+
 @kernel
-def _is_better(
-    sums: IntArray, least: FloatArray, late: int, early: int, end: int, largest: int
-) -> bool:
-    """Return whether the group up to `end` should rather begin at `late`."""
-    if end - early > largest:
-        return True
-    late_cost = least[late] + _deviation(sums, late, end)
-    early_cost = least[early] + _deviation(sums, early, end)
-    return bool(late_cost < early_cost)
+def _overtaken_from(
+    sums: AnyArray,
+    squares: FloatArray | None,
+    shared: float,
+    least: FloatArray,
+    early: int,
+    late: int,
+    low: int,
+    high: int,
+) -> int:
+    """Return the first end in [low, high] at which `late` is the better start.
+
+    Most often that is `low` or none, so `low` is looked at first. Without squares a
+    group costs distances; the compiler sees it and leaves the other branch out.
+    """
+    middle = low
+    while low < high:
+        if squares is None:
+            early_cost = least[early] + _distances(sums, early, middle)
+            late_cost = least[late] + _distances(sums, late, middle)
+        else:
+            early_cost = least[early] + _squares(sums, squares, shared, early, middle)
+            late_cost = least[late] + _squares(sums, squares, shared, late, middle)
+        if late_cost < early_cost:
+            high = middle
+        else:
+            low = middle + 1
+        middle = (low + high) // 2
+    return low
 
 
 @kernel
 def _cheapest_starts(
-    sums: IntArray, stretches: IntArray, price: float, largest: int
+    sums: AnyArray,
+    squares: FloatArray | None,
+    shared: float,
+    stretches: IntArray,
+    price: float,
+    largest: int,
 ) -> IntArray:
     """Return, for every end, where the last group of the best grouping begins.
 
-    Parameters
-    ----------
-    sums : (n + 1,) int64
-        Running totals of the values, from 0.
-    stretches : (stretches + 1,) int64
-        Where stretches begin, 0 first and n last; no group crosses these.
+    `sums` and `squares` are running totals of the values, from 0; `stretches` are where
+    stretches begin, 0 first and n last; no group crosses these.
     """
     least = np.zeros(sums.size)
     starts = np.zeros(sums.size, dtype=np.int64)
@@ -67,29 +101,28 @@ def _cheapest_starts(
                 front += 1
             start = queue[front]
             starts[end] = start
-            least[end] = least[start] + _deviation(sums, start, end) + price
-            # `end` becomes a start. Those that it beats where they would begin to be
-            # best are never best again.
-            low = end + 1
-            while last >= front and end < close:
-                low = max(since[last], end + 1)
-                if not _is_better(sums, least, end, queue[last], low, largest):
+            if squares is None:
+                cost = _distances(sums, start, end)
+            else:
+                cost = _squares(sums, squares, shared, start, end)
+            least[end] = least[start] + cost + price
+            if end == close:
+                break
+            # `end` becomes a start. Those that it overtakes before their turn, or as
+            # it comes, are never best again; none is best for more than `largest`.
+            turn = end + 1
+            while last >= front:
+                early = queue[last]
+                turn = _overtaken_from(
+                    sums, squares, shared, least, early, end,
+                    max(since[last], end + 1), min(early + largest, close) + 1,
+                )  # fmt: skip
+                if turn > max(since[last], end + 1):
                     break
                 last -= 1
-            if last < front:
-                last = front
-                queue[last], since[last] = end, end + 1
-                continue
-            high = close + 1
-            while high - low > 1:
-                middle = (low + high) // 2
-                if _is_better(sums, least, end, queue[last], middle, largest):
-                    high = middle
-                else:
-                    low = middle
-            if high <= close:
+            if turn <= close:
                 last += 1
-                queue[last], since[last] = end, high
+                queue[last], since[last] = end, turn
     return starts
 
 
@@ -144,6 +177,65 @@ def group_sorted(
             "groups need one axis of at least one value, room for one, and a price of "
             f"0 or more: got shape {values.shape}, largest {largest}, price {price!r}"
         )
+    within = _stretches_of(values, stretches)
+    sums = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
+    starts = _cheapest_starts(sums, None, 0.0, within, float(price), most)
+    return np.flatnonzero(_read_starts(starts))
+
+
+def group_squares(
+    values: AnyArray,
+    price: float,
+    shared: float,
+    stretches: IntArray | None = None,
+) -> IntArray:
+    """Return the edges of the grouping of sorted values that costs least.
+
+    Parameters
+    ----------
+    values : (n,) int64 or float64
+        In ascending order inside each stretch, finite.
+    price : float
+        Cost of a group, not negative.
+    shared : float
+        Cost of a group that is divided by the number of its values, not negative.
+    stretches : (stretches + 1,) int64, optional
+        Increasing from 0 to n; no group crosses these. One stretch if left out.
+
+    Returns
+    -------
+    (groups + 1,) int64
+        From 0 to n; of least cost up to the rounding of float64 sums. O(n log n).
+
+    Examples
+    --------
+    >>> group_squares(np.array([0, 0, 0, 0, 40, 43, 90]), 1.0, 20.0)
+    array([0, 4, 6, 7])
+    >>> group_squares(np.array([0, 0, 0, 0, 40, 43, 90]), 1.0, 1e6)
+    array([0, 7])
+    """
+    cells: FloatArray = np.ascontiguousarray(values, dtype=np.float64)
+    if cells.ndim != 1 or cells.size == 0 or not np.isfinite(cells).all():
+        raise InputError(
+            "a row of finite values is grouped, at least one; got shape "
+            f"{cells.shape} or infinities"
+        )
+    if not (price >= 0 and shared >= 0):
+        raise InputError(
+            f"price and shared must not be negative: got {price!r} and {shared!r}"
+        )
+    within = _stretches_of(cells, stretches)
+    sums = np.concatenate([[0.0], np.cumsum(cells)])
+    squares = np.concatenate([[0.0], np.cumsum(cells * cells)])
+    starts = _cheapest_starts(
+        sums, squares, float(shared), within, float(price), cells.size
+    )
+    return np.flatnonzero(_read_starts(starts))
+
+
+def _stretches_of(values: AnyArray, stretches: IntArray | None) -> IntArray:
+    """Return the stretches, one if they are left out; values must ascend in each."""
+    cells = values.size
     if stretches is None:
         stretches = np.array([0, cells])
     if (
@@ -159,7 +251,4 @@ def group_sorted(
     descends = np.flatnonzero(values[1:] < values[:-1]) + 1
     if not np.isin(descends, stretches).all():
         raise InputError("values must be sorted in ascending order: got a descent")
-    sums = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
-    return np.flatnonzero(
-        _read_starts(_cheapest_starts(sums, stretches, float(price), most))
-    )
+    return stretches

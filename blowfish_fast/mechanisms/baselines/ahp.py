@@ -1,7 +1,7 @@
 """AHP: clusters of cells with similar noisy counts, then fresh noise on each cluster.
 
 Pieces: partition ``partitions.thresholded_sort`` with clusters from
-``kernels.sorted_squares``, strategy ``strategies.cells``.
+``kernels.sorted_groups``, strategy ``strategies.cells``.
 """
 
 from __future__ import annotations

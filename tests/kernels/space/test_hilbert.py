@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.space.hilbert import hilbert_order
+from blowfish_fast.kernels.space.hilbert import NO_STEP, hilbert_order, step_directions
 from tests.reference import hilbert as reference
+from tests.reference.curve_intervals import snake_order, zigzag_order
 
 pytestmark = pytest.mark.kernel
 
@@ -137,3 +140,33 @@ def test_walks_along_a_strip_without_turning_back(shape):
 def test_a_negative_side_is_refused():
     with pytest.raises(InputError, match="0 or more cells"):
         hilbert_order((4, -1))
+
+
+SHAPE = (9, 7)
+WALKS = {
+    "hilbert": hilbert_order(SHAPE),
+    "zigzag": zigzag_order(*SHAPE),
+    "snake": snake_order(*SHAPE),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_directions_lead_along_the_walk(name):
+    order = WALKS[name]
+    directions = step_directions(order, SHAPE[1])
+    assert directions.size == order.size
+    assert directions[order[0]] & 15 == NO_STEP
+    assert directions[order[-1]] >> 4 == NO_STEP
+    for cell, after in pairwise(order):
+        ahead = int(directions[cell]) >> 4
+        down, right = (ahead & 3) - 1, (ahead >> 2) - 1
+        assert cell + down * SHAPE[1] + right == after
+        behind = int(directions[after]) & 15
+        assert ((behind & 3) - 1, (behind >> 2) - 1) == (-down, -right)
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_walks_that_jump_have_none(name):
+    assert step_directions(np.roll(WALKS[name], 5), SHAPE[1]).size == 0
+    # A step from the end of a row to the next row changes the index by one only.
+    assert step_directions(np.arange(63), SHAPE[1]).size == 0

@@ -5,7 +5,7 @@
     sorted     0   0   0   0 | 81  97               clusters {0, 2, 4, 5}, {1, 3}
 
 All that follows the noise is free. Pieces: noise of ``partitions.noisy_sort``,
-clusters from ``kernels.sorted_squares``.
+clusters from ``kernels.sorted_groups``.
 """
 
 from __future__ import annotations

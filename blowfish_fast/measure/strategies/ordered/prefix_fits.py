@@ -65,7 +65,7 @@ def running_totals(measured: Measurement) -> Totals | None:
 
 def monotone_buckets(totals: Totals) -> FloatArray:
     """Return the counts whose running totals are closest and never decrease."""
-    fitted = kernels.isotonic_through(totals.values, totals.known, 0.0, np.inf)
+    fitted = kernels.isotonic_fit(totals.values, totals.known, low=0.0)
     return np.diff(fitted, prepend=0.0)
 
 
