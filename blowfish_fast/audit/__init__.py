@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from blowfish_fast.audit.choices.enumeration import audit_least_cost, least_cost_choices
+from blowfish_fast.audit.choices.least_cost_choices import (
+    audit_least_cost,
+    least_cost_choices,
+)
 from blowfish_fast.audit.choices.search import audit_selector
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.audit.random_pairs import (

@@ -57,7 +57,7 @@ def audit_invariants(mechanism: Mechanism, data: Any, *, seed: int = 0) -> list[
     breaches = audit_testimony(watch(mechanism, data, seed))
     breaches += [
         Breach("a release says whether its noise was secure", found)
-        for found in _unmarked_seeds(mechanism, data, seed)
+        for found in _check_seed_marks(mechanism, data, seed)
     ]
     return breaches
 
@@ -100,7 +100,7 @@ def audit_disclosure(mechanism: Mechanism, *, seed: int = 0) -> list[Breach]:
     ]
 
 
-def _charged_late(testimony: Testimony) -> str:
+def _check_charge_order(testimony: Testimony) -> str:
     """Check that every draw comes after the charge of its own step."""
     for step in testimony.steps:
         for note in step.diary:
@@ -110,7 +110,7 @@ def _charged_late(testimony: Testimony) -> str:
     return ""
 
 
-def _overcharged(testimony: Testimony) -> str:
+def _check_account(testimony: Testimony) -> str:
     charged = sum((step.charged for step in testimony.steps), Fraction(0))
     spent, granted = testimony.account.spent, testimony.mechanism.epsilon
     if charged != spent:
@@ -118,7 +118,7 @@ def _overcharged(testimony: Testimony) -> str:
     return f"spent {spent} of {granted}" if spent > granted else ""
 
 
-def _miscalibrated(testimony: Testimony) -> str:
+def _check_calibration(testimony: Testimony) -> str:
     """Check that selectors get what was charged, over the policy's group size."""
     for step in testimony.selected:
         granted = step.charged / testimony.mechanism.policy.group_size
@@ -130,7 +130,7 @@ def _miscalibrated(testimony: Testimony) -> str:
     return ""
 
 
-def _off_the_lattice(testimony: Testimony) -> str:
+def _check_lattice(testimony: Testimony) -> str:
     """Check that measured rows are integers, and their scales too."""
     for step in testimony.measured:
         measurement: Measurement = step.result
@@ -141,16 +141,16 @@ def _off_the_lattice(testimony: Testimony) -> str:
     return ""
 
 
-def _undeclared_noise(testimony: Testimony) -> str:
+def _check_declared_noise(testimony: Testimony) -> str:
     """Check that rows and exactly the noise declared were published."""
     for step in testimony.measured:
-        found = _undeclared_in(step)
+        found = _undeclared_noise(step)
         if found:
             return f"{_name(step)} {found}"
     return ""
 
 
-def _undeclared_in(step: Step) -> str:
+def _undeclared_noise(step: Step) -> str:
     measurement: Measurement = step.result
     scales = measurement.scales
     measured = scales.measured
@@ -179,7 +179,7 @@ def _undeclared_in(step: Step) -> str:
     return ""
 
 
-def _silent_rows(testimony: Testimony) -> str:
+def _check_every_row(testimony: Testimony) -> str:
     """Check that some draw changes each row that some edge moves."""
     for step in testimony.measured:
         measurement: Measurement = step.result
@@ -203,13 +203,13 @@ def _silent_rows(testimony: Testimony) -> str:
     return ""
 
 
-def _repeated_streams(testimony: Testimony) -> str:
+def _check_streams(testimony: Testimony) -> str:
     opened = [note for note in testimony.diary if isinstance(note, Opened)]
     repeated = len(opened) - len(set(opened))
     return f"{repeated} of {len(opened)} streams repeat another" if repeated else ""
 
 
-def _more_than_noted(testimony: Testimony) -> str:
+def _check_post_processing(testimony: Testimony) -> str:
     """Check that the recipe makes the same release of what its handle gave it."""
     try:
         again = replay(testimony)
@@ -223,14 +223,14 @@ def _more_than_noted(testimony: Testimony) -> str:
     return ""
 
 
-def _foreign_details(testimony: Testimony) -> str:
+def _check_details(testimony: Testimony) -> str:
     for name, value in _leaves("details", testimony.outcome.details):
         if not isinstance(value, PLAIN):
             return f"{name} holds a {type(value).__name__}"
     return ""
 
 
-def _shared_memory(testimony: Testimony) -> str:
+def _check_shared_memory(testimony: Testimony) -> str:
     """Check that no array of the release is a view of the counts."""
     counts = testimony.counts
     for name, value in _leaves("outcome", _public_parts(testimony.outcome)):
@@ -240,21 +240,21 @@ def _shared_memory(testimony: Testimony) -> str:
 
 
 INVARIANTS: dict[str, Callable[[Testimony], str]] = {
-    "charged before drawn": _charged_late,
-    "the account adds up": _overcharged,
-    "selectors get what was charged": _miscalibrated,
-    "integer lattice": _off_the_lattice,
-    "noise as declared": _undeclared_noise,
-    "noise on every row that moves": _silent_rows,
-    "no stream twice": _repeated_streams,
-    "post-processing only": _more_than_noted,
-    "plain details": _foreign_details,
-    "no view of the counts": _shared_memory,
+    "charged before drawn": _check_charge_order,
+    "the account adds up": _check_account,
+    "selectors get what was charged": _check_calibration,
+    "integer lattice": _check_lattice,
+    "noise as declared": _check_declared_noise,
+    "noise on every row that moves": _check_every_row,
+    "no stream twice": _check_streams,
+    "post-processing only": _check_post_processing,
+    "plain details": _check_details,
+    "no view of the counts": _check_shared_memory,
 }
 """Every invariant of a single run, by name."""
 
 
-def _unmarked_seeds(mechanism: Mechanism, data: Any, seed: int) -> Iterator[str]:
+def _check_seed_marks(mechanism: Mechanism, data: Any, seed: int) -> Iterator[str]:
     seeded = mechanism.release(data, rng=seed)
     if seeded.private or "protects nobody" not in str(seeded.guarantee):
         yield "a seeded release does not say that it protects nobody"

@@ -70,7 +70,7 @@ class ProgressFile:
         if not self.path.exists():
             return False
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        known = [one for one in map(_parsed, lines) if one is not None]
+        known = [one for one in map(_parse_line, lines) if one is not None]
         if not known or known[0] != head:
             return False
         for one in known[1:]:
@@ -83,7 +83,7 @@ class ProgressFile:
         return True
 
 
-def _parsed(line: str) -> Any:
+def _parse_line(line: str) -> Any:
     """Read a line; the last one may have been cut off when the audit was."""
     try:
         return json.loads(line)

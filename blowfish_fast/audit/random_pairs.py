@@ -21,11 +21,11 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.audit.choices.choice_tree import path_log_ratio
-from blowfish_fast.audit.choices.enumeration import least_cost_candidates
+from blowfish_fast.audit.choices.least_cost_choices import least_cost_candidates
 from blowfish_fast.audit.choices.matching_choices import all_groups
 from blowfish_fast.audit.choices.sorted_choices import noise_on_cells
 from blowfish_fast.audit.measurements import _reaches_several
-from blowfish_fast.audit.neighbours.pairs import Pair, drawn_pairs
+from blowfish_fast.audit.neighbours.pairs import Pair, pairs_at_random
 from blowfish_fast.audit.sampling.noise_batches import _draws_to_rows
 from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.measure.handle import Measurement
@@ -98,7 +98,7 @@ def observe_measurement(
         ]
         return policy.group_size * price(rows[0] - rows[1])
 
-    return _largest(cost, drawn_pairs(policy, pairs, generator), charged)
+    return _largest(cost, pairs_at_random(policy, pairs, generator), charged)
 
 
 def observe_choice(
@@ -124,7 +124,7 @@ def observe_choice(
     >>> seen.share <= 1
     True
     """
-    drawn = drawn_pairs(policy, pairs, generator)
+    drawn = pairs_at_random(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
         return None
     declared = DECLARED.get(type(selector))

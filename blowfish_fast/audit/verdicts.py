@@ -122,7 +122,7 @@ def _verdict(
     )
 
 
-def _found(check: str, task: AuditTask, finding: Finding) -> Verdict:
+def _choice_verdict(check: str, task: AuditTask, finding: Finding) -> Verdict:
     return _verdict(
         check,
         task,
@@ -327,7 +327,7 @@ def _sampled_verdicts(
     ]
     if costly:
         _, step, edge = max(costly, key=lambda one: one[0])
-        yield _found(
+        yield _choice_verdict(
             "noise",
             task,
             audit_noise(
@@ -352,10 +352,10 @@ def _sampled_verdicts(
             steps=_fewer(plan.steps, isinstance(step.asked, Partition), 1),
             confidence=plan.each,
         ):
-            yield _found("choice", task, finding)
+            yield _choice_verdict("choice", task, finding)
     moved = costly[0][2] if costly else _some_edge(mechanism.policy)
     if moved is not None and plan.releases:
-        yield _found("release", task, _release_finding(mechanism, moved, plan))
+        yield _choice_verdict("release", task, _release_finding(mechanism, moved, plan))
 
 
 def _moves_many(measurement: Measurement, edge: tuple[int, int]) -> bool:
@@ -422,7 +422,7 @@ def partition_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
             steps=_fewer(plan.steps, number > 0, 1),
             confidence=plan.each,
         ):
-            yield _found("choice", task, finding)
+            yield _choice_verdict("choice", task, finding)
     seen = observe_choice(
         _instances(all_partitions()[task.name])[0],
         policy,

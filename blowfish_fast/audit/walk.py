@@ -41,12 +41,12 @@ def examine(
     A check that fails to run is a violation too: nothing was shown.
     """
     try:
-        return _examined(task, plan, open_ledger)
+        return _examine_whole(task, plan, open_ledger)
     except Exception as problem:
         return [unfinished_verdict(task, problem)]
 
 
-def _examined(
+def _examine_whole(
     task: AuditTask, plan: AuditPlan, open_ledger: Callable[..., Any] | None
 ) -> list[Verdict]:
     if task.kind == "timing":

@@ -132,7 +132,7 @@ class _Overheard:
 
     def __init__(self, selector: Any) -> None:
         self.selector = selector
-        self.as_it_was = _copied(selector)
+        self.as_it_was = _copy(selector)
         self.name: str = selector.name
         self.given: Fraction | None = None
 
@@ -141,7 +141,7 @@ class _Overheard:
         return self.selector.select(counts, **given)
 
 
-def _copied(selector: Any) -> Any:
+def _copy(selector: Any) -> Any:
     """Copy a selector with its arrays, which a recipe may change between rounds."""
     other = copy.copy(selector)
     for name, value in vars(selector).items():

@@ -16,20 +16,20 @@ from blowfish_fast.audit.choices.choice_tree import (
     exact_law,
     path_log_ratio,
     public_key,
-    sampled_choices,
+    sample_choices,
 )
 from blowfish_fast.audit.choices.matching_choices import (
     all_pairings,
-    chosen_matchings,
     inexact_matchings,
+    sample_matchings,
 )
 from blowfish_fast.audit.choices.sorted_choices import noisy_count_choices
 from blowfish_fast.audit.neighbours.moves_together import joint_moves, most_moves
 from blowfish_fast.audit.neighbours.pairs import (
     Pair,
-    chosen_pairs,
-    drawn_pairs,
-    searched_pair,
+    pairs_at_random,
+    search_worst_pair,
+    standard_pairs,
 )
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling import exponential_choice
@@ -71,7 +71,7 @@ def test_batches_follow_the_law_and_so_do_single_runs():
     tree = DyadicTree().priced(3.0)
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
     law = exact_law(tree, STEP, **case)
-    batch = sampled_choices(tree, STEP, samples=50_000, rng=Randomness(1), **case)
+    batch = sample_choices(tree, STEP, samples=50_000, rng=Randomness(1), **case)
     single = Counter(
         public_key(tree.select(STEP, rng=Randomness(seed), **case))
         for seed in range(1000)
@@ -94,16 +94,16 @@ def test_a_selector_with_noise_of_its_own_has_no_tree():
     for selector in (LeastCost(), MatchingPairs()):
         assert exact_law(selector, STEP, **case) is None
         rng = Randomness(0)
-        assert sampled_choices(selector, STEP, samples=9, rng=rng, **case) is None
+        assert sample_choices(selector, STEP, samples=9, rng=rng, **case) is None
 
 
 @pytest.mark.parametrize("family", ["add_remove", "full", "line", "graph_absent"])
 def test_pairs_are_neighbours(family):
     policy = policy_families(LINE)[family]
-    chosen = chosen_pairs(policy)
+    chosen = standard_pairs(policy)
     assert len(chosen) >= policy.edge_count
     generator = np.random.default_rng(1)
-    searched = searched_pair(
+    searched = search_worst_pair(
         chosen[0],
         policy,
         lambda pair: pair.sides[0].max(),
@@ -111,7 +111,7 @@ def test_pairs_are_neighbours(family):
         steps=30,
         generator=generator,
     )
-    drawn = drawn_pairs(policy, 50, generator)
+    drawn = pairs_at_random(policy, 50, generator)
     assert len({pair.background for pair in drawn}) > 30
     for pair in (*chosen, searched, *drawn):
         change = pair.sides[0] - pair.sides[1]
@@ -135,15 +135,15 @@ def test_a_search_finds_a_worse_pair():
 
     start = Pair((40, 40, 40, 40), (0, -1))
     settings = {"heights": (3, 8), "generator": np.random.default_rng(3)}
-    found = searched_pair(start, policy, apart, steps=60, **settings)
+    found = search_worst_pair(start, policy, apart, steps=60, **settings)
     assert apart(found) > apart(start) + 0.03
-    assert searched_pair(start, policy, apart, steps=0, **settings) == start
+    assert search_worst_pair(start, policy, apart, steps=0, **settings) == start
 
 
 def test_a_policy_without_edges_has_no_pairs():
     alone = bf.policies.Blocks(LINE, np.arange(4))
-    assert chosen_pairs(alone) == []
-    assert drawn_pairs(alone, 5, np.random.default_rng(0)) == []
+    assert standard_pairs(alone) == []
+    assert pairs_at_random(alone, 5, np.random.default_rng(0)) == []
 
 
 def test_a_run_has_the_probability_that_the_law_says():
@@ -189,7 +189,7 @@ def test_there_are_ten_pairings_of_four_cells():
 def test_the_twin_of_matching_follows_its_law():
     matching = MatchingPairs().priced(4.0)
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
-    twin = chosen_matchings(matching, STEP, samples=40_000, rng=Randomness(3), **case)
+    twin = sample_matchings(matching, STEP, samples=40_000, rng=Randomness(3), **case)
     real = Counter(
         public_key(matching.select(STEP, rng=Randomness(seed), **case))
         for seed in range(1500)
@@ -218,7 +218,7 @@ def test_pairings_stay_inside_connected_parts():
     blocks = bf.policies.Blocks(LINE, [0, 0, 0, 1])
     case = {"policy": blocks, "epsilon": Fraction(1)}
     assert inexact_matchings(MatchingPairs().priced(4.0), STEP, runs=20, **case) == 0
-    twin = chosen_matchings(
+    twin = sample_matchings(
         MatchingPairs().priced(4.0), STEP, samples=1000, rng=Randomness(3), **case
     )
     assert twin.max() == 3
@@ -236,7 +236,7 @@ def test_findings_say_how_they_were_made():
         "least_cost, in batches",
         "least_cost, run by run",
     ]
-    assert found[0].pairs == len(chosen_pairs(ADD_REMOVE, (1, 8))) + 3
+    assert found[0].pairs == len(standard_pairs(ADD_REMOVE, (1, 8))) + 3
     found = list(audit_selector(NoisySort(), ADD_REMOVE, **settings))
     assert str(found[0]).startswith("noisy_sort, in batches")
 

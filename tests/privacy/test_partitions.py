@@ -95,9 +95,9 @@ def test_clamped_costs_are_caught():
 
 
 def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
-    import blowfish_fast.audit.choices.enumeration as enumeration
+    import blowfish_fast.audit.choices.least_cost_choices as choices
 
-    monkeypatch.setattr(enumeration, "record_distance", lambda policy: 1)
+    monkeypatch.setattr(choices, "record_distance", lambda policy: 1)
     findings = [
         audit_least_cost(least_cost(price), FULL, pair, epsilon=1, samples=4 * SAMPLES)
         for price in (4, HEIGHT)
@@ -105,7 +105,7 @@ def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
     ]
     # The proof's factor two is not attained by every pair; a move at half the noise
     # must at least exceed what the right noise reaches.
-    monkeypatch.setattr(enumeration, "record_distance", record_distance)
+    monkeypatch.setattr(choices, "record_distance", record_distance)
     right = audit_least_cost(least_cost(), FULL, MOVED, epsilon=1, samples=SAMPLES)
     assert max(one.evidence.log_ratio for one in findings) > (
         1.5 * right.evidence.log_ratio

@@ -89,12 +89,12 @@ class _Steered(Randomness):
         words = super().stream()
         steering = self.steering
 
-        def guarded(position: int, count: int) -> WordArray:
+        def guard(position: int, count: int) -> WordArray:
             if not steering.inside:
                 raise _NoiseDrawnError
             return words(position, count)
 
-        return guarded  # type: ignore[return-value]
+        return guard  # type: ignore[return-value]
 
 
 def exact_law(
@@ -132,7 +132,7 @@ def path_log_ratio(
         path = met[0].path if met else []
         steering = _Steering(list(path), generator=None if met else generator)
         try:
-            with _steered(steering):
+            with _steer(steering):
                 selector.select(
                     counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
                 )
@@ -152,7 +152,7 @@ def path_log_ratio(
     return abs(total)
 
 
-def sampled_choices(
+def sample_choices(
     selector: Any,
     counts: IntArray,
     *,
@@ -172,7 +172,7 @@ def sampled_choices(
     def split(path: tuple[int, ...], row: IntArray, bits: int) -> None:
         if path not in runs:
             return
-        for taken, number in _decided(row, bits, runs.pop(path), rng).items():
+        for taken, number in _decide_row(row, bits, runs.pop(path), rng).items():
             runs[(*path, taken)] = number
 
     try:
@@ -183,7 +183,7 @@ def sampled_choices(
     return made
 
 
-def _decided(row: IntArray, bits: int, runs: int, rng: Randomness) -> Counter[int]:
+def _decide_row(row: IntArray, bits: int, runs: int, rng: Randomness) -> Counter[int]:
     """Let the sampler decide for many runs at one row."""
     words = rng.stream()
     taken: Counter[int] = Counter()
@@ -205,7 +205,7 @@ def _leaves(
     path: list[int] = []
     for _ in range(MOST_LEAVES):
         steering = _Steering(list(path))
-        with _steered(steering):
+        with _steer(steering):
             chosen = selector.select(
                 counts, policy=policy, epsilon=epsilon, rng=_Steered(steering)
             )
@@ -231,7 +231,7 @@ def _leaves(
 
 
 @contextlib.contextmanager
-def _steered(steering: _Steering) -> Iterator[None]:
+def _steer(steering: _Steering) -> Iterator[None]:
     """Let `steering` decide wherever the exponential mechanism is drawn from."""
     from blowfish_fast.kernels.sampling import exponential_choice
 

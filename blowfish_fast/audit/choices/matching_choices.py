@@ -30,8 +30,9 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import (
 )
 from blowfish_fast.policies import Policy
 
+from .least_cost_choices import sample_cheapest
+
 MOST_CELLS = 6
-CHUNK = 2**16
 
 Pairing = tuple[tuple[int, ...], ...]
 
@@ -122,7 +123,7 @@ def candidates(
     return MatchingCandidates(costs, scales, offered, member)
 
 
-def chosen_matchings(
+def sample_matchings(
     partition: MatchingPairs,
     counts: IntArray,
     *,
@@ -133,15 +134,7 @@ def chosen_matchings(
 ) -> IntArray:
     """Return the number of the pairing chosen in each of `samples` runs."""
     offered = candidates(partition, counts, policy, epsilon)
-    chosen = np.empty(samples, dtype=np.int64)
-    for begin in range(0, samples, CHUNK):
-        size = min(CHUNK, samples - begin)
-        noisy = np.empty((size, len(offered.scales)), dtype=np.int64)
-        for column, scale in enumerate(offered.scales):
-            drawn = rng.geometric(scale.numerator, scale.denominator, size=size)
-            noisy[:, column] = offered.costs[column] - drawn
-        chosen[begin : begin + size] = (noisy @ offered.member.T).argmin(axis=1)
-    return chosen
+    return sample_cheapest(offered.costs, offered.scales, offered.member, samples, rng)
 
 
 def inexact_matchings(

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.audit.neighbours.pairs import Pair, chosen_pairs, searched_pair
+from blowfish_fast.audit.neighbours.pairs import Pair, search_worst_pair, standard_pairs
 from blowfish_fast.audit.sampling.confidence import (
     BOUND_ERRORS,
     Evidence,
-    counted_evidence,
+    evidence_from_counts,
     pilot_size,
     promise,
 )
@@ -35,9 +35,9 @@ from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.policies import Policy
 
-from .choice_tree import Law, exact_law, public_key, sampled_choices
-from .enumeration import least_cost_choices
-from .matching_choices import chosen_matchings, inexact_matchings
+from .choice_tree import Law, exact_law, public_key, sample_choices
+from .least_cost_choices import least_cost_choices
+from .matching_choices import inexact_matchings, sample_matchings
 from .sorted_choices import noise_on_cells, noisy_count_choices
 
 ROUNDING = 1e-9
@@ -113,7 +113,7 @@ def audit_selector(
     True
     """
     case = Case(selector, policy, epsilon, {})
-    pairs = chosen_pairs(policy, case.heights)
+    pairs = standard_pairs(policy, case.heights)
     if not pairs:
         return
     tried = len(pairs) + steps
@@ -123,14 +123,14 @@ def audit_selector(
             max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
         )
         yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
-        found = _compared(case, laws.visible, samples, seed, _drawn_together)
-        evidence = counted_evidence(*found, confidence=confidence)
+        found = _tally_both_sides(case, laws.visible, samples, seed, _in_batches)
+        evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
         return
     twin, size = TWINS.get(type(selector)), PILOT_BATCH
     if twin is None and noise_on_cells(selector, policy, epsilon) is not None:
         # Every distinct draw is a run of the selector itself.
-        twin, size = _sorted, PILOT_SORTED
+        twin, size = _by_noisy_counts, PILOT_SORTED
         samples = samples if samples >= MANY else max(samples // 4, FEW)
         pairs = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
         tried = len(pairs) + steps
@@ -142,7 +142,7 @@ def audit_selector(
     else:
         pilots = _Pilots(case, size, samples, seed, twin)
         pair = max(pairs, key=pilots.apart)
-        pair = searched_pair(
+        pair = search_worst_pair(
             pair,
             policy,
             pilots.apart,
@@ -150,12 +150,12 @@ def audit_selector(
             steps=steps,
             generator=np.random.default_rng(seed),
         )
-        found = _compared(case, pair, samples, seed, twin)
-        evidence = counted_evidence(*found, confidence=confidence)
+        found = _tally_both_sides(case, pair, samples, seed, twin)
+        evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
     if runs:
-        found = _compared(case, pair, runs, seed + 1, _one_by_one)
-        evidence = counted_evidence(*found, confidence=confidence)
+        found = _tally_both_sides(case, pair, runs, seed + 1, _one_by_one)
+        evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
     if isinstance(selector, MatchingPairs) and selector.window is None:
         wrong = inexact_matchings(
@@ -181,7 +181,7 @@ class _Laws:
         for pair in pairs:
             if math.isnan(self._apart(pair)):
                 return False
-        searched_pair(
+        search_worst_pair(
             self.pair,
             self.case.policy,
             self._apart,
@@ -250,12 +250,12 @@ class _Pilots:
 
     def apart(self, pair: Pair) -> float:
         """Return the log-ratio that is promised."""
-        first, second = (self._seen(side) for side in pair.sides)
+        first, second = (self._pilot(side) for side in pair.sides)
         return max(
             promise((first, second), one, self.samples) for one in {*first, *second}
         )
 
-    def _seen(self, counts: IntArray) -> Counter[Hashable]:
+    def _pilot(self, counts: IntArray) -> Counter[Hashable]:
         key = counts.tobytes()
         if key not in self._known:
             rng = Randomness(self.seed + len(self._known))
@@ -263,7 +263,7 @@ class _Pilots:
         return self._known[key]
 
 
-def _compared(
+def _tally_both_sides(
     case: Case, pair: Pair, samples: int, seed: int, tally: Tally
 ) -> tuple[Any, Any]:
     """Return pilots and counts of both sides, all independent of each other."""
@@ -282,10 +282,10 @@ def _seed(seed: int, counts: IntArray, part: int) -> int:
     return int.from_bytes(counts.tobytes(), "little") * 2**33 + 2 * seed + part
 
 
-def _drawn_together(
+def _in_batches(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    made = sampled_choices(
+    made = sample_choices(
         case.selector,
         counts,
         policy=case.policy,
@@ -311,7 +311,7 @@ def _one_by_one(
     )
 
 
-def _numbered(twin: Callable[..., IntArray]) -> Tally:
+def _twin_tally(twin: Callable[..., IntArray]) -> Tally:
     def tally(
         case: Case, counts: IntArray, samples: int, rng: Randomness
     ) -> Counter[Hashable]:
@@ -328,7 +328,7 @@ def _numbered(twin: Callable[..., IntArray]) -> Tally:
     return tally
 
 
-def _sorted(
+def _by_noisy_counts(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
     return noisy_count_choices(
@@ -343,7 +343,9 @@ def _sorted(
 
 
 TWINS: dict[type, Tally] = {
-    LeastCost: _numbered(lambda *given, **named: least_cost_choices(*given, **named)),
-    MatchingPairs: _numbered(lambda *given, **named: chosen_matchings(*given, **named)),
+    LeastCost: _twin_tally(lambda *given, **named: least_cost_choices(*given, **named)),
+    MatchingPairs: _twin_tally(
+        lambda *given, **named: sample_matchings(*given, **named)
+    ),
 }
 """Plain twins of selectors that draw noise of their own."""

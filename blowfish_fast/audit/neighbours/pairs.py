@@ -49,7 +49,7 @@ def all_edges(policy: Policy) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for edges in policy.edges() for start, end in edges]
 
 
-def chosen_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
+def standard_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
     """Return neighbours along every edge of a small policy, on telling backgrounds.
 
     Nothing, a plain, a step, teeth and a spike, each with one record that moves. A
@@ -75,7 +75,7 @@ def chosen_pairs(policy: Policy, heights: Iterable[int] = (8,)) -> list[Pair]:
     ]
 
 
-def drawn_pairs(
+def pairs_at_random(
     policy: Policy, count: int, generator: np.random.Generator
 ) -> list[Pair]:
     """Return neighbours along random edges, on random backgrounds: dense and sparse."""
@@ -93,7 +93,7 @@ def drawn_pairs(
     ]
 
 
-def searched_pair(
+def search_worst_pair(
     start: Pair,
     policy: Policy,
     apart: Callable[[Pair], float],
@@ -115,14 +115,14 @@ def searched_pair(
     levels = sorted({0, *heights, *(height // 2 for height in heights)})
     best, reached = start, apart(start)
     for _ in range(steps):
-        other = _changed(best, edges, levels, generator)
+        other = _vary(best, edges, levels, generator)
         found = apart(other)
         if found > reached:
             best, reached = other, found
     return best
 
 
-def _changed(
+def _vary(
     pair: Pair,
     edges: list[tuple[int, int]],
     levels: list[int],

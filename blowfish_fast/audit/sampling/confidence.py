@@ -78,12 +78,12 @@ def strongest_evidence(
         named = pilot_size(len(sample))
         pilots.append(Counter(sample[:named]))
         counted.append(Counter(sample[named:]))
-    return counted_evidence(
+    return evidence_from_counts(
         (pilots[0], pilots[1]), (counted[0], counted[1]), confidence=confidence
     )
 
 
-def counted_evidence(
+def evidence_from_counts(
     pilots: Sides, counted: Sides, *, confidence: float = 0.999
 ) -> Evidence:
     """Bound a log-likelihood ratio from below, from counts of outcomes on both sides.

@@ -25,7 +25,7 @@ from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
 
-from .confidence import Sides, counted_evidence, pilot_size
+from .confidence import Sides, evidence_from_counts, pilot_size
 from .selections import Finding
 
 CUTS = 12
@@ -92,15 +92,15 @@ def audit_noise(
         np.searchsorted(cuts, one, "left") + np.searchsorted(cuts, one, "right")
         for one in drawn
     ]
-    evidence = counted_evidence(
-        _tallied(one[:named] for one in events),
-        _tallied(one[named:] for one in events),
+    evidence = evidence_from_counts(
+        _tally_blocks(one[:named] for one in events),
+        _tally_blocks(one[named:] for one in events),
         confidence=confidence,
     )
     return Finding(f"{name}: {measurement.strategy.kind}", epsilon, evidence, samples)
 
 
-def _tallied(sides: Iterable[IntArray]) -> Sides:
+def _tally_blocks(sides: Iterable[IntArray]) -> Sides:
     first, second = (
         Counter[Hashable](dict(enumerate(np.bincount(side).tolist()))) for side in sides
     )

@@ -9,6 +9,7 @@ sampling the twin audits the law of the choice a thousand times faster.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -111,15 +112,44 @@ def least_cost_choices(
         )
     offered = least_cost_candidates(partition, counts, policy=policy, epsilon=epsilon)
     member = _members(_windows(partition, cells), cells)
+    floors = offered.prices if clamp else None
+    return sample_cheapest(
+        offered.costs, offered.scales, member, samples, rng, floors=floors
+    )
+
+
+def sample_cheapest(
+    costs: Sequence[int] | IntArray,
+    scales: Sequence[Fraction],
+    member: IntArray,
+    samples: int,
+    rng: Randomness,
+    *,
+    floors: Sequence[int] | None = None,
+) -> IntArray:
+    """Return which choice has the least noisy cost, in each of `samples` runs.
+
+    Geometric noise is subtracted from the cost of every candidate; a choice costs what
+    its candidates cost together.
+
+    Parameters
+    ----------
+    costs, scales
+        Of each candidate, in steps.
+    member : int64, (choices, candidates)
+        1 for each candidate that a choice is made of.
+    floors : optional
+        Noisy costs are cut off from below there.
+    """
     chosen = np.empty(samples, dtype=np.int64)
     for begin in range(0, samples, CHUNK):
         size = min(CHUNK, samples - begin)
-        noisy = np.empty((size, len(offered.scales)), dtype=np.int64)
-        for column, scale in enumerate(offered.scales):
+        noisy = np.empty((size, len(scales)), dtype=np.int64)
+        for column, scale in enumerate(scales):
             drawn = rng.geometric(scale.numerator, scale.denominator, size=size)
-            noisy[:, column] = offered.costs[column] - drawn
-        if clamp:
-            noisy = np.maximum(noisy, np.array(offered.prices))
+            noisy[:, column] = costs[column] - drawn
+        if floors is not None:
+            noisy = np.maximum(noisy, np.array(floors))
         chosen[begin : begin + size] = (noisy @ member.T).argmin(axis=1)
     return chosen
 
