@@ -69,6 +69,10 @@ class AddRemove(Policy):
         """Return that no cell is joined to another, along any order."""
         return Bandwidth(np.arange(self.domain.size), True)
 
+    def longest_edge(self) -> int:
+        """Return 0: no edge joins two cells."""
+        return 0
+
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
         through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
         return np.where(first == second, 0.0, through)

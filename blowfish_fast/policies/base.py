@@ -140,9 +140,6 @@ class Policy(PolicyGraph):
 
         Edges to "absent" are not part of it.
         """
-        band = self.bandwidth()
-        if band is not None:
-            return int((band.far - np.arange(band.far.size)).max())
         on_one_axis(self.domain, "the longest edge")
         lines = np.arange(self.domain.size, dtype=np.float64)[None]
         return int(self.largest_change(lines).value)

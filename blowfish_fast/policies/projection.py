@@ -110,7 +110,7 @@ class Band(Policy):
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield the edges, shortest first."""
         lengths = self._lengths
-        for length in range(1, self.longest_edge() + 1):
+        for length in range(1, int(lengths.max()) + 1):
             low = np.flatnonzero(lengths >= length)
             for start in range(0, low.size, chunk):
                 part = low[start : start + chunk]
@@ -288,12 +288,6 @@ class Projection(Graph):
             return super().bandwidth(order)
         except SizeError:
             return None
-
-    def longest_edge(self) -> int:
-        """Return how many bins the longest edge spans; none is listed for it."""
-        on_one_axis(self.domain, "the longest edge")
-        lines = np.arange(self.domain.size, dtype=np.float64)[None]
-        return int(self.largest_change(lines).value)
 
     def largest_change(self, lines: FloatArray) -> Change:
         """Return the largest change along an edge of the source."""
