@@ -76,6 +76,7 @@ __getattr__, __dir__, __all__ = attach(
         "graph.range_sensitivity": "largest_change_within largest_edge_separation "
         "largest_separation range_coverage",
         "window_costs.count_grid": "step_exponent",
+        "partition.rectangle_prior": "rectangle_slack",
         "sampling.cost_choice": "NO_CANDIDATE",
         "sampling.exponential_choice": "ABSENT",
         "space.record_cells": "Targets cells_between_edges count_into edge_guide",
@@ -91,7 +92,6 @@ __getattr__, __dir__, __all__ = attach(
         "tree.row_leverage": "row_leverages",
         "tree.shape": "renumbered",
         "tree_scaling.budget_allocation": "allocate_budget",
-        "tree_scaling.rectangle_weights": "rectangle_slack",
         "window_costs.bisection_costs": "bisection_grid split_table",
         "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",
     },

@@ -52,6 +52,7 @@ from .partition.kd_split import box_order as box_order
 from .partition.kd_split import median_boxes as median_boxes
 from .partition.kd_split import median_cuts as median_cuts
 from .partition.rectangle_partition import sample_rectangles as sample_rectangles
+from .partition.rectangle_prior import rectangle_slack as rectangle_slack
 from .sampling.cost_choice import NO_CANDIDATE as NO_CANDIDATE
 from .sampling.cost_choice import choose_by_cost as choose_by_cost
 from .sampling.discrete_laplace import geometric as geometric
@@ -123,7 +124,6 @@ from .tree_scaling.greedy_weights import (
     greedy_scaling_implicit as greedy_scaling_implicit,
 )
 from .tree_scaling.greedy_weights import greedy_scaling_pieces as greedy_scaling_pieces
-from .tree_scaling.rectangle_weights import rectangle_slack as rectangle_slack
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
 from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (

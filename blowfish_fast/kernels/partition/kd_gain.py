@@ -29,7 +29,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 
-from .kd_split import grid_table
+from .kd_split import add_leaf, copy_row, grid_table, slab_totals
 
 _PLACES = 4
 """Sides of eight cells and more are cut at multiples of this part of their length."""
@@ -68,39 +68,6 @@ def _step(length: int) -> int:
 
 
 @kernel
-def _first_slabs(
-    table: FloatArray,
-    strides: IntArray,
-    low: IntArray,
-    high: IntArray,
-    axis: int,
-    totals: FloatArray,
-) -> int:
-    """Write the totals up to each place where an axis may be cut; return how many."""
-    length = high[axis] - low[axis]
-    step = _step(length)
-    places = int((length - 1) // step)
-    totals[:places] = 0.0
-    for corner in range(1 << low.size):
-        if corner >> axis & 1:
-            continue
-        offset, sign = low[axis] * strides[axis], 1.0
-        for other in range(low.size):
-            if other == axis:
-                continue
-            if corner >> other & 1:
-                offset += low[other] * strides[other]
-                sign = -sign
-            else:
-                offset += high[other] * strides[other]
-        before = table[offset]
-        for place in range(places):
-            offset += step * strides[axis]
-            totals[place] += sign * (table[offset] - before)
-    return places
-
-
-@kernel
 def _best_cut(
     table: FloatArray,
     sides: IntArray,
@@ -123,7 +90,8 @@ def _best_cut(
     for axis in range(sides.size):
         length = high[axis] - low[axis]
         step = _step(length)
-        places = _first_slabs(table, strides, low, high, axis, slabs)
+        places = (length - 1) // step
+        slab_totals(table, strides, low, high, axis, step, slabs[:places])
         cuts += places
         weight = length / sides[axis]
         for place in range(places):
@@ -153,13 +121,6 @@ def _most_gain(
     if deviations <= caution * cell_variance:
         return 0.0
     return (deviations - caution * cell_variance) * weight * size / 4.0
-
-
-@kernel
-def _copy_to(target: IntArray, source: IntArray) -> None:
-    """Copy a row; whole rows assigned to slices compile eight times as long."""
-    for place in range(source.size):
-        target[place] = source[place]
 
 
 @kernel
@@ -216,8 +177,8 @@ def _gain_leaves(
                 cut_axis[below] = axis
                 cut_end[below] = high[below, axis]
                 done[below] = 1
-                _copy_to(low[below + 1], low[below])
-                _copy_to(high[below + 1], high[below])
+                copy_row(low[below + 1], low[below])
+                copy_row(high[below + 1], high[below])
                 high[below + 1, axis] = low[below, axis] + place
                 done[below + 1] = 0
                 below += 1
@@ -226,8 +187,8 @@ def _gain_leaves(
             axis = cut_axis[below]
             # The left part was the last to stand one level deeper.
             place = high[below + 1, axis]
-            _copy_to(low[below + 1], low[below])
-            _copy_to(high[below + 1], high[below])
+            copy_row(low[below + 1], low[below])
+            copy_row(high[below + 1], high[below])
             low[below + 1, axis] = place
             high[below + 1, axis] = cut_end[below]
             done[below], done[below + 1] = 2, 0
@@ -237,13 +198,7 @@ def _gain_leaves(
         if kept <= 0.0:
             kept = 0.0
             found = before[below]
-            if found == leaves.shape[0]:
-                more = np.empty((2 * found, 2 * axes), dtype=np.int64)
-                for leaf in range(found):
-                    _copy_to(more[leaf], leaves[leaf])
-                leaves = more
-            _copy_to(leaves[found, :axes], low[below])
-            _copy_to(leaves[found, axes:], high[below])
+            leaves = add_leaf(leaves, found, low[below], high[below])
             found += 1
         below -= 1
         if below >= 0:

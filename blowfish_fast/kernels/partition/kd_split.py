@@ -26,12 +26,18 @@ MODES = ("or", "and", "uniformity")
 
 
 @kernel
-def _slab_totals(
-    table: FloatArray, strides: IntArray, low: IntArray, high: IntArray, axis: int
-) -> FloatArray:
-    """Return the totals of the first 1, 2, ... slabs of a box along an axis."""
-    length = high[axis] - low[axis]
-    totals = np.zeros(length)
+def slab_totals(
+    table: FloatArray,
+    strides: IntArray,
+    low: IntArray,
+    high: IntArray,
+    axis: int,
+    step: int,
+    totals: FloatArray,
+) -> None:
+    """Write the totals of the first `step`, 2 `step`, ... slabs of a box on an axis."""
+    for place in range(totals.size):
+        totals[place] = 0.0
     for corner in range(1 << low.size):
         if corner >> axis & 1:
             continue
@@ -44,11 +50,10 @@ def _slab_totals(
                 sign = -sign
             else:
                 offset += high[other] * strides[other]
-        step = strides[axis]
         before = table[offset]
-        for place in range(length):
-            totals[place] += sign * (table[offset + (place + 1) * step] - before)
-    return totals
+        for place in range(totals.size):
+            offset += step * strides[axis]
+            totals[place] += sign * (table[offset] - before)
 
 
 @kernel
@@ -99,10 +104,24 @@ def _median_cut(totals: FloatArray) -> int:
 
 
 @kernel
-def _copy_to(target: IntArray, source: IntArray) -> None:
+def copy_row(target: IntArray, source: IntArray) -> None:
     """Copy a row; whole rows assigned to slices compile eight times as long."""
     for place in range(source.size):
         target[place] = source[place]
+
+
+@kernel
+def add_leaf(leaves: IntArray, found: int, low: IntArray, high: IntArray) -> IntArray:
+    """Write a box behind `found` others; return the leaves, with room for more."""
+    axes = low.size
+    if found == leaves.shape[0]:
+        more = np.empty((2 * found, 2 * axes), dtype=np.int64)
+        for leaf in range(found):
+            copy_row(more[leaf], leaves[leaf])
+        leaves = more
+    copy_row(leaves[found, :axes], low)
+    copy_row(leaves[found, axes:], high)
+    return leaves
 
 
 @kernel
@@ -123,7 +142,7 @@ def _median_leaves(
     found = 0
     waiting = np.empty((depth + 2, 2 * axes + 1), dtype=np.int64)
     waiting[0, :axes] = 0
-    _copy_to(waiting[0, axes : 2 * axes], sides)
+    copy_row(waiting[0, axes : 2 * axes], sides)
     waiting[0, 2 * axes] = 0
     top = 0
     while top >= 0:
@@ -137,7 +156,8 @@ def _median_leaves(
                 longest = axis
         cut = 0
         if size > 1 and below < depth:
-            totals = _slab_totals(table, strides, low, high, longest)
+            totals = np.empty(high[longest] - low[longest])
+            slab_totals(table, strides, low, high, longest, 1, totals)
             total = totals[-1]
             crowded = mode != 2 and total > count
             if mode == 0 and crowded:
@@ -150,20 +170,14 @@ def _median_leaves(
             if split:
                 cut = _median_cut(totals)
         if cut == 0:
-            if found == leaves.shape[0]:
-                more = np.empty((2 * found, 2 * axes), dtype=np.int64)
-                for leaf in range(found):
-                    _copy_to(more[leaf], leaves[leaf])
-                leaves = more
-            _copy_to(leaves[found, :axes], low)
-            _copy_to(leaves[found, axes:], high)
+            leaves = add_leaf(leaves, found, low, high)
             found += 1
             continue
         # The stack is read backwards: the left half goes in last.
         for half in range(2):
             top += 1
-            _copy_to(waiting[top, :axes], low)
-            _copy_to(waiting[top, axes : 2 * axes], high)
+            copy_row(waiting[top, :axes], low)
+            copy_row(waiting[top, axes : 2 * axes], high)
             waiting[top, 2 * axes] = below + 1
             if half == 0:
                 waiting[top, longest] = low[longest] + cut
@@ -191,7 +205,7 @@ def _box_order(
     axes = sides.size
     place = np.empty(axes, dtype=np.int64)
     for box in range(lows.shape[0]):
-        _copy_to(place, lows[box])
+        copy_row(place, lows[box])
         for position in range(edges[box], edges[box + 1]):
             cell = 0
             for axis in range(axes):

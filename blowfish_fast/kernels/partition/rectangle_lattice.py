@@ -7,7 +7,7 @@ Serves the sampled rectangles (`kernels.rectangle_partition`). A node is a recta
       |         |         |           need the totals of nodes half as tall (above),
     (1, 0) -> (1, 1) -> (1, 2)        half as wide (to the left), or both
 
-Log-weights are fixed-point integers (`kernels.rectangle_weights`), so costs, penalties
+Log-weights are fixed-point integers (`kernels.rectangle_prior`), so costs, penalties
 and sums are exact. Only totals are rounded, and `rectangle_slack` says what that can
 cost. Cells beyond the end of the grid do not exist: a node whose second half is empty
 stands for its first half and has nothing to choose.
@@ -22,7 +22,8 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.exponential_choice import weigh_rows
-from blowfish_fast.kernels.tree_scaling.rectangle_weights import (
+
+from .rectangle_prior import (
     BUCKET,
     COLUMNS,
     QUARTERS,

@@ -27,7 +27,10 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling import exponential_choice
-from blowfish_fast.kernels.tree_scaling.rectangle_weights import (
+from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
+
+from .rectangle_lattice import Lattice, choice_table, is_half_empty, lattice_totals
+from .rectangle_prior import (
     BASE,
     BUCKET,
     COLUMNS,
@@ -39,9 +42,6 @@ from blowfish_fast.kernels.tree_scaling.rectangle_weights import (
     fixed_point_weights,
     lattice_levels,
 )
-from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
-
-from .rectangle_lattice import Lattice, choice_table, is_half_empty, lattice_totals
 
 Levels: TypeAlias = tuple[int, int]
 Waiting: TypeAlias = dict[Levels, list[IntArray]]

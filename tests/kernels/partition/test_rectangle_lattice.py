@@ -14,11 +14,11 @@ from blowfish_fast.kernels.partition.rectangle_lattice import (
     is_half_empty,
     lattice_totals,
 )
-from blowfish_fast.kernels.sampling.exponential_choice import total_error
-from blowfish_fast.kernels.tree_scaling.rectangle_weights import (
+from blowfish_fast.kernels.partition.rectangle_prior import (
     Base,
     fixed_point_weights,
 )
+from blowfish_fast.kernels.sampling.exponential_choice import total_error
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 from tests.reference import exponential_choice
 from tests.reference import rectangle_partition as reference

@@ -14,12 +14,12 @@ from scipy import stats
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.partition.rectangle_partition import sample_rectangles
-from blowfish_fast.kernels.sampling import exponential_choice
-from blowfish_fast.kernels.space.hilbert import hilbert_order
-from blowfish_fast.kernels.tree_scaling.rectangle_weights import (
+from blowfish_fast.kernels.partition.rectangle_prior import (
     fixed_point_weights,
     rectangle_slack,
 )
+from blowfish_fast.kernels.sampling import exponential_choice
+from blowfish_fast.kernels.space.hilbert import hilbert_order
 from tests.reference.rectangle_partition import largest_log_ratio
 
 from .test_rectangle_lattice import stored_law

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.tree_scaling.rectangle_weights import (
+from blowfish_fast.kernels.partition.rectangle_prior import (
     BUCKET,
     COLUMNS,
     QUARTERS,

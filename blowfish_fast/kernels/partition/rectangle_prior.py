@@ -1,4 +1,4 @@
-"""The public numbers behind the sampled rectangles, in fixed point.
+"""Prior weights of dyadic rectangles and their splits, in fixed point.
 
 Serves `kernels.rectangle_partition`. A node of the lattice is a rectangle of 2**i rows
 and 2**j columns; what it may become, and with which prior weight, depends on (i, j)
