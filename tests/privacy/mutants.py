@@ -16,8 +16,10 @@ import numpy as np
 
 import blowfish_fast as bf
 import blowfish_fast.measure.handle as handle
+from blowfish_fast import kernels
 from blowfish_fast.audit.plan import QUICK, AuditTask, Shape
 from blowfish_fast.audit.walk import examine
+from blowfish_fast.kernels.tree.paths import LeafDistances
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import (
@@ -147,6 +149,35 @@ def a_move_that_changes_one_path():
         return right(self, weights, bf.policies.AddRemove(policy.domain))
 
     with patch.object(TreeStrategy, "worst_edge", one_path):
+        yield
+
+
+@planted("hierarchy", "graph_absent", "invariants", shape=7)
+def exact_nodes_that_forget_absent():
+    def exact_rows(self, policy):
+        labels, private = policy.components()
+        return kernels.uncrossed_nodes(self.tree, labels, np.zeros_like(private))
+
+    with free(TreeStrategy), patch.object(TreeStrategy, "exact_rows", exact_rows):
+        yield
+
+
+@planted("hierarchy", "line", "prices", shape=7)
+def windows_one_cell_too_short():
+    right = LeafDistances.within_reach
+
+    def shorter(self, lines, far):
+        return right(self, lines, np.maximum(far - 1, np.arange(far.size)))
+
+    def some_price(self, weights, policy):
+        # A price of 0 would measure nothing; the shorter window must be seen as such.
+        return max(worst(self, weights, policy), 1)
+
+    worst = TreeStrategy.worst_edge
+    with (
+        patch.object(LeafDistances, "within_reach", shorter),
+        patch.object(TreeStrategy, "worst_edge", some_price),
+    ):
         yield
 
 
