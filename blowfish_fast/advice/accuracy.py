@@ -236,7 +236,7 @@ def translate(
         for one in compare(policy, workload, epsilon=1, hurried=True)
     ]
     if samples and scope == "simultaneous":
-        found = promise.simulated(found, samples)
+        found = promise.simulate(found, samples)
     return Translation(wanted, miss, scope, found, free=False)
 
 
@@ -277,7 +277,7 @@ class _Promise:
             return Candidate(name, None, None, "", str(problem))
         return Candidate(name, epsilon, mechanism.at_epsilon(epsilon), "bound", "")
 
-    def simulated(self, found: list[Candidate], samples: int) -> list[Candidate]:
+    def simulate(self, found: list[Candidate], samples: int) -> list[Candidate]:
         """Replace the epsilon of the cheapest candidates where simulation needs less.
 
         Of all the tries each may fail with an equal part of what beta leaves open.
@@ -286,10 +286,11 @@ class _Promise:
         chosen = sorted(promised, key=lambda one: one.epsilon or 0)[:MOST_SIMULATED]
         names = {one.name for one in chosen}
         return [
-            self._simulated(one, samples) if one.name in names else one for one in found
+            self._simulate_one(one, samples) if one.name in names else one
+            for one in found
         ]
 
-    def _simulated(self, one: Candidate, samples: int) -> Candidate:
+    def _simulate_one(self, one: Candidate, samples: int) -> Candidate:
         assert one.mechanism is not None
         assert one.epsilon is not None
         law = self._law(one.mechanism)
@@ -303,7 +304,7 @@ class _Promise:
         # Errors shrink a little slower than 1 / epsilon: noise is whole numbers.
         tried = float(epsilon) * largest / self.alpha
         for _ in range(MOST_TRIES - 1):
-            guess = _rounded_up(tried)
+            guess = _round_up(tried)
             if guess >= one.epsilon:
                 return one
             largest = _largest_errors(law, guess, samples)[rank - 1]
@@ -351,20 +352,20 @@ class _Promise:
         """Return the least epsilon of the two bounds, checked at that very epsilon."""
         spread = law.spread(law.scales(Fraction(1)))
         by_tails = self._by_tails(spread)
-        epsilon = _rounded_up(min(self._by_widths(law, by_tails), by_tails))
+        epsilon = _round_up(min(self._by_widths(law, by_tails), by_tails))
         for _ in range(64):
             if float(epsilon) > LARGEST_EPSILON:
                 break
             if self._holds(law, law.scales(epsilon)):
                 return epsilon
             # Rates are rounded down, so noise is a little larger than promised.
-            epsilon = _rounded_up(float(epsilon) * (1.0 + 2.0**-12))
+            epsilon = _round_up(float(epsilon) * (1.0 + 2.0**-12))
         raise EpsilonError(
             f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
         )
 
     def _holds(self, law: _ErrorLaw, scales: Scales) -> bool:
-        if self._summed(law.spread(scales)) <= self.beta:
+        if self._tail_bound(law.spread(scales)) <= self.beta:
             return True
         if law.half_widths is None:
             return False
@@ -375,7 +376,7 @@ class _Promise:
     def _miss_of_each(self) -> float:
         return self.beta / (self.queries if self.scope == "simultaneous" else 1)
 
-    def _summed(self, spread: Spread) -> float:
+    def _tail_bound(self, spread: Spread) -> float:
         tails = chernoff_tail(np.full(spread.square.size, self.alpha), spread)
         if self.scope == "simultaneous":
             return float(tails.sum())
@@ -391,7 +392,7 @@ class _Promise:
                 spread.square / middle**2,
                 spread.largest / middle,
             )
-            if self._summed(shrunk) <= self.beta:
+            if self._tail_bound(shrunk) <= self.beta:
                 high = middle
             else:
                 low = middle
@@ -403,9 +404,7 @@ class _Promise:
             return start
         epsilon = start
         for _ in range(4):
-            widths = law.half_widths(
-                law.scales(_rounded_up(epsilon)), self._miss_of_each
-            )
+            widths = law.half_widths(law.scales(_round_up(epsilon)), self._miss_of_each)
             after = epsilon * float(widths.max(initial=0.0)) / self.alpha
             if not 0.0 < after < epsilon:
                 return epsilon
@@ -462,7 +461,7 @@ def _refuse_many_edges(coefficients: int) -> None:
         )
 
 
-def _rounded_up(epsilon: float) -> Fraction:
+def _round_up(epsilon: float) -> Fraction:
     return Fraction(max(math.ceil(epsilon * UNITS), 1), UNITS)
 
 

@@ -200,7 +200,7 @@ def compare(
     found.append(_queries(policy, workload, granted, hurried))
     for name, kind in MECHANISMS.items():
         if name not in COVERED and "workload" in inspect.signature(kind).parameters:
-            found.append(_registered(name, kind, policy, workload, granted))
+            found.append(_predict_mechanism(name, kind, policy, workload, granted))
     heading = f"{workload!r} under {policy!r}, eps = {float(granted):g}"
     return Comparison(found, heading)
 
@@ -246,10 +246,10 @@ def _queries(
             raise SizeError("its queries hold too many cells to be weighed in a hurry")
         return Laplace(policy, workload, epsilon=epsilon, strategy="queries")
 
-    return _predicted("queries", build, workload)
+    return _predict("queries", build, workload)
 
 
-def _registered(
+def _predict_mechanism(
     name: str,
     kind: type[Mechanism],
     policy: Policy,
@@ -259,10 +259,10 @@ def _registered(
     def build() -> Mechanism:
         return kind(policy, workload, epsilon=epsilon)
 
-    return _predicted(name, build, workload)
+    return _predict(name, build, workload)
 
 
-def _predicted(name: str, build: Any, workload: Workload) -> Prediction:
+def _predict(name: str, build: Any, workload: Workload) -> Prediction:
     mechanism = None
     try:
         mechanism = build()

@@ -65,7 +65,7 @@ def stand_in_line(name: str, cells: int) -> IntArray:
     shape = LINES[name]
     generator = generator_of(f"1d/{name}/{cells}")
     rates = _RATES[shape.kind](cells, shape, generator)
-    return _drawn(rates, shape, generator)
+    return _draw_counts(rates, shape, generator)
 
 
 @lru_cache(maxsize=4)
@@ -75,14 +75,16 @@ def stand_in_map(name: str, rows: int, columns: int) -> IntArray:
     generator = generator_of(f"2d/{name}/{rows}x{columns}")
     if shape.kind == "spikes":
         rates = _spikes(rows * columns, shape, generator)
-        counts = _drawn(rates, shape, generator).reshape(rows, columns)
+        counts = _draw_counts(rates, shape, generator).reshape(rows, columns)
     else:
         counts = _towns(rows, columns, shape, generator)
     counts.flags.writeable = False
     return counts
 
 
-def _drawn(rates: FloatArray, shape: Shape, generator: np.random.Generator) -> IntArray:
+def _draw_counts(
+    rates: FloatArray, shape: Shape, generator: np.random.Generator
+) -> IntArray:
     counts = generator.multinomial(shape.records, rates / rates.sum())
     return counts.astype(np.int64)
 
@@ -103,7 +105,7 @@ def _decay(cells: int, shape: Shape, generator: np.random.Generator) -> FloatArr
     return rates
 
 
-def _heaped(cells: int, shape: Shape, generator: np.random.Generator) -> FloatArray:
+def _heaps(cells: int, shape: Shape, generator: np.random.Generator) -> FloatArray:
     places = np.arange(cells) / cells
     rates = np.exp(-8.0 * places) * (0.5 + generator.random(cells))
     rates[:: max(cells // 80, 1)] *= 6.0
@@ -153,4 +155,4 @@ def _full_cells(cells: int, shape: Shape) -> int:
     return max(round(cells * (1.0 - shape.empty)), 2)
 
 
-_RATES = {"spikes": _spikes, "decay": _decay, "heaped": _heaped, "series": _series}
+_RATES = {"spikes": _spikes, "decay": _decay, "heaped": _heaps, "series": _series}
