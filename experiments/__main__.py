@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from blowfish_fast.apps.cli.commands.experiment import run_and_show
+from blowfish_fast.apps.cli.experiment_runs import run_experiments
 from blowfish_fast.apps.cli.printing import remark, show
 from blowfish_fast.errors import BlowfishError
 
@@ -65,7 +65,7 @@ def reproduce(
         written = f"written: {page}, from {len(names)} results"
         show({"page": str(page), "experiments": names} if json else written)
         return
-    run_and_show(
+    run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],
         data=data,
         trials=trials,

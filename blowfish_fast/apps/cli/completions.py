@@ -47,7 +47,7 @@ def mechanisms(incomplete: str) -> Offers:
     """Return the mechanisms that begin so: each has a file of its name."""
     spec = find_spec("blowfish_fast")
     folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else Path()
-    names = sorted(path.stem for path in (folder / "mechanisms").glob("[a-z]*.py"))
+    names = sorted(path.stem for path in (folder / "mechanisms").rglob("[a-z]*.py"))
     return _matching(
         ((one, "") for one in names if one not in NO_MECHANISMS), incomplete
     )

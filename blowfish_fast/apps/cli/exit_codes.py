@@ -20,8 +20,6 @@ from typing import Any
 
 from blowfish_fast.errors import BlowfishError, BudgetError, MissingExtraError
 
-from .wording import reword
-
 DONE = 0
 FOUND = 1
 REFUSED = 2
@@ -41,19 +39,19 @@ def report_error(problem: Exception, *, as_json: bool) -> int:
         traceback.print_exception(problem)
     word, code, fields = _verdict(problem)
     notes = getattr(problem, "__notes__", [])
-    fields["message"] = _sentences([fields["message"] or "", *notes])
+    message = _sentences([fields["message"] or "", *notes])
     if as_json:
-        line = json.dumps({"error": fields, "exit_code": code})
+        line = json.dumps({"error": {**fields, "message": message}, "exit_code": code})
         sys.stderr.write(line + "\n")
         return code
     from .printing import remark
 
-    remark(fields["message"], word=word)
+    remark(message, word=word)
     return code
 
 
-def say_interrupted(stop: KeyboardInterrupt) -> None:
-    """Tell that Ctrl-C was heard, with what was noted on the way up."""
+def report_interruption(stop: KeyboardInterrupt) -> None:
+    """Print that Ctrl-C was heard, with what was noted on the way up."""
     message = _sentences(["interrupted", *getattr(stop, "__notes__", [])])
     sys.stderr.write(message + "\n")
 
@@ -67,6 +65,8 @@ def _sentences(parts: list[str]) -> str:
 def _verdict(problem: Any) -> tuple[str, int, dict[str, str | None]]:
     """Return a word, an exit code and the fields of an error."""
     if isinstance(problem, BlowfishError):
+        from .wording import reword
+
         if isinstance(problem, MissingExtraError):
             return "missing", MISSING, reword(problem)
         spent = isinstance(problem, BudgetError)

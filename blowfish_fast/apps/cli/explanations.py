@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast.advice.posterior_belief import risk
-from blowfish_fast.apps.cli.parsing.words import nearest
+from blowfish_fast.apps.cli.parsing.spelling import nearest
 from blowfish_fast.errors import BlowfishError, InputError
 from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -223,12 +223,12 @@ def _lossless(release: Release) -> bool:
     return whole and release.mechanism in LOSSLESS
 
 
-def labelled(name: str) -> dict[str, str]:
+def docstring_labels(name: str) -> dict[str, str]:
     """Return the summary and the six labels of a mechanism, as plain text.
 
     Examples
     --------
-    >>> labelled("laplace")["Summary"]
+    >>> docstring_labels("laplace")["Summary"]
     'Release a histogram with discrete Laplace noise.'
     """
     text = inspect.getdoc(MECHANISMS[name]) or ""
@@ -252,7 +252,7 @@ def mechanism_sections(name: str) -> list[Section]:
     strategies = strategy_meanings()
     name = OTHER_NAMES.get(name, name)
     if name in MECHANISMS:
-        found = labelled(name)
+        found = docstring_labels(name)
         titles = {
             "Guarantee": "What it promises",
             "Neighbours": "Between which databases",

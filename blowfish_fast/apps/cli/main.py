@@ -1,35 +1,56 @@
-"""The root of the command line: panels, order of the commands, shared options.
+"""The ``blowfish`` command: its commands by panel, and how it runs and ends.
 
-    root.py  <--  release_group.py  answering_group.py  choosing_group.py  ...
-                  each registers its commands here and imports their work when called
-    application.py imports all groups, and so holds every command
-
-Nothing heavy is imported to print a help page or to complete a word.
+A command is a function in ``commands/NAME.py``, or a group of them. Nothing heavy is
+imported to print a help page or to complete a word: a command imports its work when it
+is called.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from . import completions
-from .exit_codes import INTERRUPTED, say_interrupted
-
-RELEASING = "Releasing"
-CHOOSING = "Choosing"
-BUDGET = "Budget"
-TRUST = "Trust"
-TOOLS = "Explorer and tools"
-ORDER = (
-    *("demo", "release", "explain", "answer"),
-    *("recommend", "compare", "policy"),
-    "ledger",
-    *("audit", "experiment"),
-    *("serve", "warmup", "version"),
+from .commands.answer import answer
+from .commands.audit import audit
+from .commands.compare import compare
+from .commands.demo import demo
+from .commands.experiment import experiment
+from .commands.explain import explain
+from .commands.ledger import ledger
+from .commands.policy import policy
+from .commands.recommend import recommend
+from .commands.release import release
+from .commands.serve import serve
+from .commands.version import version
+from .commands.warmup import warmup
+from .exit_codes import (
+    DONE,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    report_error,
+    report_interruption,
 )
-"""The commands as the help page lists them; others follow by their own names."""
+
+PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Releasing": {
+        "demo": demo,
+        "release": release,
+        "explain": explain,
+        "answer": answer,
+    },
+    "Choosing": {"recommend": recommend, "compare": compare, "policy": policy},
+    "Budget": {"ledger": ledger},
+    "Trust": {"audit": audit, "experiment": experiment},
+    "Explorer and tools": {"serve": serve, "warmup": warmup, "version": version},
+}
+"""Every command, in the order of the help page."""
+ORDER = [name for commands in PANELS.values() for name in commands]
 
 
 class Commands(TyperGroup):
@@ -37,10 +58,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names, panel by panel."""
-        found = list(self.commands)
-        return sorted(
-            found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)
-        )
+        return ORDER
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, its switches without a word for a value.
@@ -54,11 +72,11 @@ class Commands(TyperGroup):
         return found
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; Ctrl-C is told in a line, not in a traceback."""
+        """Run a command; Ctrl-C is reported in a line, not in a traceback."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
-            say_interrupted(stop)
+            report_interruption(stop)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -79,45 +97,72 @@ application = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            application.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            application.command(_name, rich_help_panel=_panel)(_command)
 
-Json = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
 
-Cells = Annotated[
-    list[str],
-    typer.Option(
-        "--cells",
-        "--domain",
-        metavar="CELLS",
-        help="The cells: 4096, 64x64, age=0:101:1, sex=categories:f,m, ...; repeated "
-        "for each column.",
-        show_default=False,
-    ),
-]
-PolicyWords = Annotated[
-    str,
-    typer.Option(
-        "--policy",
-        metavar="POLICY",
-        help="What stays indistinguishable: full, add_remove, line, attribute, "
-        "threshold:5, blocks:10, graph:FILE, product:line,full.",
-        autocompletion=completions.policies,
-        show_default=False,
-    ),
-]
-WorkloadWords = Annotated[
-    str,
-    typer.Option(
-        "--workload",
-        metavar="WORKLOAD",
-        help="What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
-        "rectangles:FILE, marginals:age,sex.",
-        autocompletion=completions.workloads,
-        show_default=False,
-    ),
-]
-Epsilon = Annotated[
-    str,
-    typer.Option(
-        metavar="NUMBER", help="What one release may spend.", show_default=False
-    ),
-]
+def main() -> None:
+    """Run the ``blowfish`` command and end with its exit code; see ``exit_codes``."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(words: Sequence[str]) -> int:
+    """Run the command that the words name, and return its exit code."""
+    as_json = "--json" in words
+    _take_named_shell(words)
+    try:
+        # For programs, wrong words are reported as JSON; for people, in typer's box.
+        code = application(
+            args=list(words), prog_name="blowfish", standalone_mode=not as_json
+        )
+        sys.stdout.flush()
+    except SystemExit as end:
+        # typer turns a closed pipe into the code of a failed check.
+        if isinstance(end.__context__, BrokenPipeError):
+            _discard_output()
+            return PIPE_CLOSED
+        # While words are read, typer hears Ctrl-C itself, and says nothing.
+        unsaid = getattr(end.__context__, "__cause__", None)
+        if isinstance(unsaid, KeyboardInterrupt):
+            report_interruption(unsaid)
+            return INTERRUPTED
+        return _flush(end.code if isinstance(end.code, int) else DONE)
+    except KeyboardInterrupt as stop:
+        report_interruption(stop)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        return PIPE_CLOSED
+    except Exception as problem:
+        return report_error(problem, as_json=as_json)
+    return code if isinstance(code, int) else DONE
+
+
+def _take_named_shell(words: Sequence[str]) -> None:
+    """Let a shell that is named count; typer would look for one above the process.
+
+    There is none in a container, in a timed job or behind a service.
+    """
+    asked = ("--install-completion", "--show-completion")
+    for option, shell in pairwise(words):
+        if option in asked and not shell.startswith("-"):
+            os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+
+
+def _flush(code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return PIPE_CLOSED
+    return code
+
+
+def _discard_output() -> None:
+    """Point the output nowhere, so that the interpreter's last flush is quiet."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -14,21 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
-from rich.highlighter import JSONHighlighter
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Report = Callable[[str], None]
 """Takes the name of the step that begins."""
@@ -59,6 +52,8 @@ def show(value: Any) -> None:
         return
     text = json_text(plain(value))
     if console.is_terminal:
+        from rich.highlighter import JSONHighlighter
+
         console.print(JSONHighlighter()(Text(text)), soft_wrap=True)
     else:
         sys.stdout.write(text + "\n")
@@ -159,6 +154,8 @@ def show_table(
 @contextmanager
 def waiting(text: str) -> Iterator[Report]:
     """Show a spinner and the step at hand while something works, on a terminal."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -175,12 +172,14 @@ def waiting(text: str) -> Iterator[Report]:
 
 def steps_bar() -> Progress:
     """Return a bar for counted steps, for a terminal only; see `counting`."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[last]}"),
+    from rich import progress
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=20),
+        progress.MofNCompleteColumn(),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.fields[last]}"),
         console=remarks,
         disable=not remarks.is_terminal,
         transient=True,

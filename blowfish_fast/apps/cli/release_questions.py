@@ -33,7 +33,7 @@ from blowfish_fast.data.cell_values import cell_columns, column_name
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
-from blowfish_fast.measure.strategies.answers import AnswerTable as AnswerNoise
+from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.olap import Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
@@ -86,7 +86,7 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
 def measures_answers(release: Release) -> bool:
     """Return whether noise was put on the queries themselves, and on nothing else."""
     kinds = [one.strategy.kind for one in release.measurements]
-    return release.interval_scope == "noise" and AnswerNoise.kind in kinds
+    return release.interval_scope == "noise" and Answers.kind in kinds
 
 
 def add_intervals(

@@ -9,7 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from blowfish_fast.apps.cli.application import application
+from blowfish_fast.apps.cli.main import application
 
 RUN = CliRunner()
 

@@ -12,15 +12,14 @@ import pytest
 import typer
 
 from blowfish_fast import errors
-from blowfish_fast.apps.cli import exit_codes as endings
-from blowfish_fast.apps.cli import main as root
-from blowfish_fast.apps.cli.exit_codes import told
-from blowfish_fast.apps.cli.running import ended
+from blowfish_fast.apps.cli import exit_codes
+from blowfish_fast.apps.cli.exit_codes import report_error
+from blowfish_fast.apps.cli.main import Commands, application, main, run_command
 
 
 def typed(capsys, *words):
     """Return exit code, output and error output of a command."""
-    code = ended(words)
+    code = run_command(words)
     found = capsys.readouterr()
     return code, found.out, found.err
 
@@ -28,10 +27,10 @@ def typed(capsys, *words):
 def failing(monkeypatch, problem):
     """Let `blowfish version` raise this."""
 
-    def fail(**_):
+    def fail(_):
         raise problem
 
-    monkeypatch.setattr("blowfish_fast.apps.cli.commands.version.run_version", fail)
+    monkeypatch.setattr("blowfish_fast.apps.cli.commands.version.show", fail)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def failing(monkeypatch, problem):
     ids=lambda one: type(one).__name__ if isinstance(one, Exception) else str(one),
 )
 def test_each_error_has_its_code_and_no_traceback(capsys, monkeypatch, problem, code):
-    monkeypatch.delenv(endings.TRACEBACK, raising=False)
+    monkeypatch.delenv(exit_codes.TRACEBACK, raising=False)
     failing(monkeypatch, problem)
     found, out, err = typed(capsys, "version")
     assert found == code
@@ -58,18 +57,18 @@ def test_each_error_has_its_code_and_no_traceback(capsys, monkeypatch, problem, 
     found, out, err = typed(capsys, "version", "--json")
     assert (found, out) == (code, "")
     plain = json.loads(err)
-    assert plain["code"] == code
-    assert plain["kind"] == type(problem).__name__
-    assert plain["error"]
+    assert plain["exit_code"] == code
+    assert plain["error"]["kind"] == type(problem).__name__
+    assert plain["error"]["message"]
 
 
 def test_a_fault_says_how_to_see_where_it_arose(capsys, monkeypatch):
     failing(monkeypatch, RuntimeError("surprise"))
-    monkeypatch.delenv(endings.TRACEBACK, raising=False)
+    monkeypatch.delenv(exit_codes.TRACEBACK, raising=False)
     _, _, err = typed(capsys, "version")
     assert "BLOWFISH_TRACEBACK=1" in err
     assert "blowfish version --json" in err
-    monkeypatch.setenv(endings.TRACEBACK, "1")
+    monkeypatch.setenv(exit_codes.TRACEBACK, "1")
     code, _, err = typed(capsys, "version")
     assert code == 5
     assert "Traceback" in err
@@ -79,7 +78,7 @@ def test_a_fault_says_how_to_see_where_it_arose(capsys, monkeypatch):
 def test_what_was_noted_on_the_way_up_is_told(capsys):
     problem = errors.BudgetError("too much.")
     problem.add_note("eps = 1 is charged")
-    assert told(problem, as_json=False) == 3
+    assert report_error(problem, as_json=False) == 3
     assert "too much. eps = 1 is charged" in capsys.readouterr().err
 
 
@@ -91,7 +90,7 @@ def test_words_that_are_not_understood_end_with_2(capsys, words):
     assert "blowfish" in err
     code, out, err = typed(capsys, *words, "--json")
     assert code == 2
-    assert json.loads(err)["code"] == 2
+    assert json.loads(err)["exit_code"] == 2
 
 
 def test_a_check_that_found_something_ends_with_1(capsys, tmp_path):
@@ -117,7 +116,7 @@ def test_an_interrupted_audit_says_how_to_go_on(capsys, monkeypatch, tmp_path):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blowfish_fast.apps.cli.commands.audit.audit_everything", stop)
+    monkeypatch.setattr("blowfish_fast.audit.walk.audit_everything", stop)
     code, _, err = typed(capsys, "audit", "--quick", "--out", str(tmp_path))
     assert code == 130
     assert "the same command goes on" in err
@@ -127,13 +126,13 @@ def test_ctrl_c_reaches_a_running_command():
     # The signal comes from inside the command, so it is running however slow we are.
     code = (
         "import os, signal, sys, time\n"
-        "from blowfish_fast.apps.cli import version_command\n"
-        "from blowfish_fast.apps.cli.running import ended\n"
-        "def work(**_):\n"
+        "from blowfish_fast.apps.cli.commands import version\n"
+        "from blowfish_fast.apps.cli.main import run_command\n"
+        "def work(_):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(60)\n"
-        "version_command.run_version = work\n"
-        "sys.exit(ended(['version']))"
+        "version.show = work\n"
+        "sys.exit(run_command(['version']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -147,7 +146,7 @@ def test_ctrl_c_is_answered_while_words_are_read(capsys, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(root.Commands, "parse_args", stop)
+    monkeypatch.setattr(Commands, "parse_args", stop)
     code, out, err = typed(capsys, "version")
     assert (code, out, err) == (130, "", "interrupted\n")
 
@@ -175,9 +174,7 @@ def test_the_command_and_the_module_are_one():
     from importlib.metadata import entry_points
 
     (command,) = entry_points(group="console_scripts", name="blowfish")
-    assert (
-        command.load() is __import__("blowfish_fast.apps.cli", fromlist=["main"]).main
-    )
+    assert command.load() is main
     done = subprocess.run(
         [sys.executable, "-m", "blowfish_fast", "version"],
         capture_output=True,
@@ -189,10 +186,7 @@ def test_the_command_and_the_module_are_one():
 
 
 def test_exits_of_commands_keep_their_code(capsys, monkeypatch):
-    def leave(**_):
-        raise typer.Exit(7)
-
-    monkeypatch.setattr("blowfish_fast.apps.cli.commands.version.run_version", leave)
+    failing(monkeypatch, typer.Exit(7))
     assert typed(capsys, "version")[0] == 7
     assert typed(capsys, "version", "--json")[0] == 7
-    assert root.application.info.name == "blowfish"
+    assert application.info.name == "blowfish"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from blowfish_fast.advice.experiments import runner
 from blowfish_fast.advice.experiments.result_files import read_csv
-from blowfish_fast.apps.cli.application import application
+from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import InputError
 
 FOLDERS = ("1d", "2d")

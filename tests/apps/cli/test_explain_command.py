@@ -8,16 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.application import application
 from blowfish_fast.apps.cli.explanations import (
     LABELS,
     attack_section,
     certainties,
-    labelled,
+    docstring_labels,
     limits_section,
     mechanism_sections,
     strategy_meanings,
 )
+from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -40,7 +40,7 @@ def empty_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_is_explained_by_its_six_labels(name):
-    found = labelled(name)
+    found = docstring_labels(name)
     for label in LABELS:
         assert found[label], label
         assert "`" not in found[label]

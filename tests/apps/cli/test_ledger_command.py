@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.application import application
+from blowfish_fast.apps.cli.main import application
 from blowfish_fast.errors import LedgerError
 
 RUN = CliRunner()

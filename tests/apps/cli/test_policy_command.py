@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.application import application
 from blowfish_fast.apps.cli.commands.policy import policy_facts
+from blowfish_fast.apps.cli.main import application
 
 RUN = CliRunner()
 

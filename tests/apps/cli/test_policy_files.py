@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from blowfish_fast.apps.cli.parsing.domain import parse_domain
+from blowfish_fast.apps.cli.parsing.policy import parse_policy
 from blowfish_fast.apps.cli.parsing.policy_files import (
     edges_from_file,
     labels_from_file,
 )
-from blowfish_fast.apps.cli.parsing.words import parsed_domain, parsed_policy
 from blowfish_fast.errors import InputError
 
-TOWNS = parsed_domain("town=categories:Bern,Köniz,Chur,Thun")
-CODES = parsed_domain("code=categories:1,2,3,4")
+TOWNS = parse_domain("town=categories:Bern,Köniz,Chur,Thun")
+CODES = parse_domain("code=categories:1,2,3,4")
 
 
 def written(folder, text):
@@ -28,7 +29,7 @@ def test_blocks_are_named(heading, tmp_path):
     labels = labels_from_file(path, TOWNS)
     assert len({labels[0], labels[1], labels[3]}) == 1
     assert labels[2] != labels[0]
-    policy = parsed_policy(f"blocks:{path}", TOWNS)
+    policy = parse_policy(f"blocks:{path}", TOWNS)
     assert policy.edge_count == 3
 
 
@@ -72,15 +73,15 @@ def test_numbers_that_could_be_categories_must_be_declared(tmp_path):
 
 
 def test_a_category_called_absent_is_a_category(tmp_path):
-    domain = parsed_domain("work=categories:present,absent")
+    domain = parse_domain("work=categories:present,absent")
     found = edges_from_file(written(tmp_path, "present,absent\n"), domain)
     np.testing.assert_array_equal(found, [[0, 1]])
 
 
 def test_public_totals_cost_what_they_must():
-    people = parsed_domain(["age=0:30:10", "sex=categories:f,m"])
-    policy = parsed_policy("full+known:sex", people)
+    people = parse_domain(["age=0:30:10", "sex=categories:f,m"])
+    policy = parse_policy("full+known:sex", people)
     assert policy.group_size == 2
-    assert parsed_policy("product:line,full+known:sex", people).group_size == 2
+    assert parse_policy("product:line,full+known:sex", people).group_size == 2
     with pytest.raises(InputError, match="did you mean 'sex'"):
-        parsed_policy("full+known:sx", people)
+        parse_policy("full+known:sx", people)

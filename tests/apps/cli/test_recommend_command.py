@@ -9,12 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.application import application
-from blowfish_fast.apps.cli.commands.recommend import (
-    parsed_domain,
-    parsed_policy,
-    parsed_workload,
-)
+from blowfish_fast.apps.cli.main import application
+from blowfish_fast.apps.cli.parsing.domain import parse_domain
+from blowfish_fast.apps.cli.parsing.policy import parse_policy
+from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.errors import BlowfishError
 
 RUN = CliRunner()
@@ -74,7 +72,6 @@ def test_it_spends_a_part_of_a_ledger_on_the_choice(tmp_path):
         (["--counts", "c.npy"], "give all three or none"),
         (["--counts", "c.npy", "--spend", "0.1", "--out", "o"], "as numpy.save writes"),
         (["--records", "-4"], "records must lie"),
-        (["--top", "0"], "at least 1"),
         (["--workload", "marginals:x"], "the numbers 0"),
     ],
 )
@@ -86,6 +83,12 @@ def test_bad_words_are_refused(changed, message, tmp_path, monkeypatch):
     done = RUN.invoke(application, [*facts, *changed])
     assert isinstance(done.exception, BlowfishError)
     assert message in str(done.exception)
+
+
+def test_a_table_has_at_least_one_line():
+    done = RUN.invoke(application, [*FACTS, "--top", "0"])
+    assert done.exit_code == 2
+    assert "greater than or equal to 1" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(
@@ -110,11 +113,11 @@ def test_nothing_is_charged_for_a_release_with_no_place_to_go(
 
 
 def test_words_become_public_facts():
-    grid = parsed_domain("6x7")
+    grid = parse_domain("6x7")
     assert grid.shape == (6, 7)
-    assert parsed_domain("12").shape == (12,)
-    assert parsed_policy("threshold:3", bf.Domain(9)).theta == 3
-    assert parsed_policy("full", grid) == bf.policies.Full(grid)
-    assert parsed_workload("rectangles:5", grid).queries == 5
-    assert parsed_workload("ranges", bf.Domain(9)).queries == 2000
-    assert isinstance(parsed_workload("prefixes", bf.Domain(9)), bf.workloads.Prefixes)
+    assert parse_domain("12").shape == (12,)
+    assert parse_policy("threshold:3", bf.Domain(9)).theta == 3
+    assert parse_policy("full", grid) == bf.policies.Full(grid)
+    assert parse_workload("rectangles:5", grid).queries == 5
+    assert parse_workload("ranges", bf.Domain(9)).queries == 2000
+    assert isinstance(parse_workload("prefixes", bf.Domain(9)), bf.workloads.Prefixes)

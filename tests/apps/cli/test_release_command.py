@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.application import application
 from blowfish_fast.apps.cli.files.demo_people import made_up_people
-from blowfish_fast.apps.cli.running import ended
+from blowfish_fast.apps.cli.main import application, run_command
+from blowfish_fast.apps.cli.wording import reword
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
@@ -212,7 +212,7 @@ def test_a_release_that_broke_off_goes_on_under_its_charge(empty_folder, monkeyp
 
     words = [*FACTS, "--ledger", "book", "--budget", "0.5"]
     with monkeypatch.context() as patch:
-        patch.setattr(module, "drawn", interrupted)
+        patch.setattr(module, "draw_parts", interrupted)
         done = RUN.invoke(application, words)
         assert done.exit_code == 130
     assert files(empty_folder) == ["book"]
@@ -302,9 +302,9 @@ def test_the_best_is_found_without_looking_at_the_data(monkeypatch):
 
 def test_stray_values_are_treated_as_stated(empty_folder):
     words = [*FACTS[:3], "--domain", "age=20:60:1", *FACTS[5:]]
-    message = str(refused(*words))
-    assert "--outside clamp" in message
-    assert message.endswith("Nothing was charged")
+    problem = refused(*words)
+    assert "--outside clamp" in reword(problem)["message"]
+    assert problem.__notes__ == ["Nothing was charged"]
     found = told(*words, "--outside", "cell")
     assert found["extra_cells"] == ["(outside) of age"]
     assert bf.Release.load("release.blowfish").domain.size == 41
@@ -428,9 +428,9 @@ def test_a_process_ends_quietly(empty_folder):
 
 
 def test_refusals_end_with_codes_and_without_tracebacks(capsys):
-    assert ended([*FACTS, "--ledger", "book", "--budget", "0.1", "--json"]) == 3
-    assert json.loads(capsys.readouterr().err)["kind"] == "BudgetError"
-    assert ended([*FACTS, "--policy", "lines", "--dry-run"]) == 2
+    assert run_command([*FACTS, "--ledger", "book", "--budget", "0.1", "--json"]) == 3
+    assert json.loads(capsys.readouterr().err)["error"]["kind"] == "BudgetError"
+    assert run_command([*FACTS, "--policy", "lines", "--dry-run"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "Traceback" not in said
     assert "did you mean 'line'" in said

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from blowfish_fast.apps.cli.running import ended
+from blowfish_fast.apps.cli.main import run_command
 
 PYTHON = re.compile(r"slice\(|Domain\.|Histogram\.|policies\.|numpy|\w+=\"|mapping")
 PEOPLE = ["release", "--data", "demo", "--workload", "identity", "--epsilon", "1"]
@@ -31,7 +31,7 @@ def empty_folder(tmp_path, monkeypatch):
     ],
 )
 def test_refusals_of_a_release(words, message, capsys):
-    assert ended([*PEOPLE, "--cells", *words]) == 2
+    assert run_command([*PEOPLE, "--cells", *words]) == 2
     said = capsys.readouterr().err
     assert message in " ".join(said.split())
     assert not PYTHON.search(said)
@@ -50,9 +50,9 @@ def test_refusals_of_a_question(words, message, capsys):
     cells = ["--cells", "age=0:100:10", "--cells"]
     cells.append("district=categories:centre,east,north,south,west")
     made = ["--policy", "full", "--seed", "1", "--out", "two.blowfish"]
-    assert ended([*PEOPLE, *cells, *made]) == 0
+    assert run_command([*PEOPLE, *cells, *made]) == 0
     capsys.readouterr()
-    assert ended(["answer", "two.blowfish", *words]) == 2
+    assert run_command(["answer", "two.blowfish", *words]) == 2
     said = capsys.readouterr().err
     assert message in " ".join(said.split())
     assert not PYTHON.search(said)

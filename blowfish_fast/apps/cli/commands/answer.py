@@ -7,33 +7,58 @@ written to a file.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from blowfish_fast._support.validation import as_confidence
-from blowfish_fast.apps.cli.files.release_outputs import write_csv
+import typer
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.options import Json, Question, with_options
 from blowfish_fast.apps.cli.printing import plain, remark, show, show_table, waiting
-from blowfish_fast.apps.cli.release_questions import Asked, answered, with_bounds
-from blowfish_fast.data.frames import Table
-from blowfish_fast.data.predicates import extent
 from blowfish_fast.errors import InputError
-from blowfish_fast.release.release import Release
+
+if TYPE_CHECKING:
+    from blowfish_fast.data.frames import Table
 
 MOST_LINES = 40
 """Lines of the table that are shown to people."""
 
 
-def run_answer(
-    path: Path, asked: Asked, *, confidence: float, out: Path | None, as_json: bool
+@with_options
+def answer(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RELEASE", help="The file of a release.", show_default=False
+        ),
+    ],
+    asked: Question,
+    confidence: Annotated[
+        float, typer.Option(metavar="PART", help="How often an interval must hold.")
+    ] = 0.95,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the table: .csv or .parquet."),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Read the release, answer, print, and write the table if asked to."""
+    """Ask a saved release, with intervals. Free.
+
+    Example: blowfish answer ages.blowfish --where age=20:40 --mean age
+    """
+    from blowfish_fast._support.validation import as_confidence
+    from blowfish_fast.apps.cli.files.release_outputs import write_csv
+    from blowfish_fast.apps.cli.release_questions import add_intervals, answer_question
+    from blowfish_fast.data.frames import Table
+    from blowfish_fast.data.predicates import extent
+
     checked = as_confidence(confidence)
     if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"a table is written as .csv or .parquet; received {out}")
     with waiting(f"reading {path.name}") as step:
-        release = Release.load(path)
+        release = bf.Release.load(path)
         step("answering")
-        found = answered(release, asked)
-        columns, about = with_bounds(release, found, checked)
+        found = answer_question(release, asked)
+        columns, about = add_intervals(release, found, checked)
     table = Table(columns)
     if out is not None:
         if out.suffix.lower() == ".parquet":
@@ -41,7 +66,9 @@ def run_answer(
         else:
             write_csv(table, out)
     if as_json:
-        show(_as_plain(path, release, table, checked, about, out))
+        answers = _as_plain(release, table, checked, about)
+        written = None if out is None else str(out)
+        show({"release": str(path), **answers, "written": written})
         return
     _show(release, table, about)
     if not asked.anything:
@@ -52,16 +79,10 @@ def run_answer(
 
 
 def _as_plain(
-    path: Path,
-    release: Release,
-    table: Table,
-    confidence: float,
-    about: str,
-    out: Path | None,
+    release: bf.Release, table: Table, confidence: float, about: str
 ) -> dict[str, Any]:
     columns = plain(table.columns)
     return {
-        "release": str(path),
         "mechanism": release.mechanism,
         "epsilon": str(release.guarantee.epsilon),
         "private": release.private,
@@ -71,11 +92,10 @@ def _as_plain(
             dict(zip(columns, row, strict=True))
             for row in zip(*columns.values(), strict=True)
         ],
-        "written": None if out is None else str(out),
     }
 
 
-def _show(release: Release, table: Table, about: str) -> None:
+def _show(release: bf.Release, table: Table, about: str) -> None:
     shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
     texts = [_texts(plain(column)) for column in shown.values()]
     names = [name.replace("_", " ") for name in shown]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
+import typer
 
-from blowfish_fast.accounting.ledger import Ledger
+import blowfish_fast as bf
+from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.exit_codes import FOUND
+from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import (
     console,
     counting,
@@ -18,22 +21,85 @@ from blowfish_fast.apps.cli.printing import (
     show,
     steps_bar,
 )
-from blowfish_fast.audit.plan import LONG, QUICK, Plan
-from blowfish_fast.audit.progress_file import ProgressFile
-from blowfish_fast.audit.report import COLUMNS, Report, note_figures
-from blowfish_fast.audit.walk import audit_everything, usable_workers
 from blowfish_fast.errors import InputError
-from blowfish_fast.mechanisms.base import _version
+
+if TYPE_CHECKING:
+    from blowfish_fast.audit.plan import AuditPlan
+    from blowfish_fast.audit.report import Report
 
 FEWEST_SAMPLES = 1000
-ENDS = (COLUMNS[0], COLUMNS[-1])
 WIDE = 120
 LEFT_OUT = ("stops", "random pairs", "power at 5 %")
 """Columns that a narrow screen has no room for."""
 
 
-def chosen_plan(quick: bool, samples: int | None) -> Plan:
+def audit(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The short form: about a minute.")
+    ] = False,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Audit this mechanism only; may be repeated.",
+            autocompletion=completions.mechanisms,
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(help="Choices per side; other numbers follow in proportion."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for audit.json, .html and .md; an audit that was broken off "
+            "goes on there."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes to share the work.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="File of figures to note the results in.")
+    ] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print the table of the documentation.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check every promise of every mechanism; code 1: one is broken.
+
+    A progress bar tells what is examined; with --out, a broken-off audit goes on.
+    """
+    from blowfish_fast.audit.report import note_figures
+
+    plan = choose_plan(quick, samples)
+    report, written = _run(plan, mechanism, out, workers, quick=quick)
+    if record is not None:
+        note_figures(record, report.figures())
+    if as_json:
+        show(report.to_dict())
+    elif table:
+        sys.stdout.write(report.to_markdown())
+    else:
+        _show_report(report)
+    # Apart from the report, which may be read by a program.
+    for violation in report.violations:
+        remarks.print(
+            f"[bold red]violation:[/] {violation.subject} under {violation.family} on "
+            f"{violation.domain}, {violation.check}: {violation.note}",
+            highlight=False,
+        )
+    if written:
+        remark(f"written: {', '.join(str(one) for one in written)}")
+    if not report.passed:
+        raise typer.Exit(FOUND)
+
+
+def choose_plan(quick: bool, samples: int | None) -> AuditPlan:
     """Return the plan that the words ask for; `samples` scales all of its numbers."""
+    from blowfish_fast.audit.plan import LONG, QUICK
+
     plan = QUICK if quick else LONG
     if samples is None:
         return plan
@@ -50,31 +116,31 @@ def chosen_plan(quick: bool, samples: int | None) -> Plan:
     )
 
 
-def run_audit(
+def _run(
+    plan: AuditPlan,
+    mechanisms: list[str] | None,
+    out: Path | None,
+    workers: int | None,
     *,
     quick: bool,
-    mechanisms: Sequence[str] | None,
-    samples: int | None,
-    out: Path | None,
-    as_json: bool,
-    as_table: bool,
-    workers: int | None = None,
-    record: Path | None = None,
-) -> bool:
-    """Walk, report, and return whether everything passed.
+) -> tuple[Report, list[Path]]:
+    """Walk; return the report, and the files that it was written to.
 
     With a folder, what is found is kept there stop by stop: the same command takes an
     audit up where it was broken off.
     """
-    plan = chosen_plan(quick, samples)
-    kept = None if out is None else ProgressFile(out, plan, _version())
+    from blowfish_fast.audit.progress_file import ProgressFile
+    from blowfish_fast.audit.report import Report
+    from blowfish_fast.audit.walk import audit_everything, usable_workers
+
+    kept = None if out is None else ProgressFile(out, plan, bf.__version__)
     start = time.perf_counter()
     try:
         with steps_bar() as bar:
             verdicts = audit_everything(
                 plan,
                 mechanisms=mechanisms or None,
-                open_ledger=Ledger,
+                open_ledger=bf.Ledger,
                 workers=workers or usable_workers(),
                 kept=kept,
                 progress=counting(bar, "auditing"),
@@ -88,45 +154,33 @@ def run_audit(
         plan,
         "quick" if quick else "long",
         time.perf_counter() - start if kept is None else kept.seconds,
-        _version(),
+        bf.__version__,
     )
-    written = report.write(out) if out is not None else []
-    if kept is not None:
-        # The report holds everything; the next audit begins anew.
-        kept.path.unlink()
-    if record is not None:
-        note_figures(record, report.figures())
-    if as_json:
-        show(report.to_dict())
-    elif as_table:
-        sys.stdout.write(report.to_markdown())
-    else:
-        _show_report(report)
-    # Apart from the report, which may be read by a program.
-    for violation in report.violations:
-        remarks.print(
-            f"[bold red]violation:[/] {violation.subject} under {violation.family} on "
-            f"{violation.domain}, {violation.check}: {violation.note}",
-            highlight=False,
-        )
-    if written:
-        remark(f"written: {', '.join(str(one) for one in written)}")
-    return report.passed
+    if out is None or kept is None:
+        return report, []
+    written = report.write(out)
+    # The report holds everything; the next audit begins anew.
+    kept.path.unlink()
+    return report, written
 
 
 def _show_report(report: Report) -> None:
     """Print the summary; a narrow screen leaves out what the sentences below tell."""
+    from blowfish_fast.audit.report import COLUMNS
+
     shown = [
         at
         for at, name in enumerate(COLUMNS)
         if console.width >= WIDE or name not in LEFT_OUT
     ]
+    from rich.table import Table
+
     table = Table(title="Audit", title_justify="left", box=None, header_style="bold")
     for at in shown:
         name = COLUMNS[at]
         table.add_column(
             name,
-            justify="left" if name in ENDS else "right",
+            justify="left" if name in (COLUMNS[0], COLUMNS[-1]) else "right",
             no_wrap=name == COLUMNS[0],
         )
     for row in report.rows():

@@ -12,16 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from blowfish_fast._support.validation import as_epsilon
-from blowfish_fast.advice.comparison import Comparison, compare
-from blowfish_fast.apps.cli.files.picture_files import check_picture, write_picture
-from blowfish_fast.apps.cli.parsing.words import (
-    parsed_domain,
-    parsed_policy,
-    parsed_workload,
-)
+import typer
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.options import Cells, Json, Top, WorkloadWords
 from blowfish_fast.apps.cli.printing import (
     remark,
     show,
@@ -30,53 +27,84 @@ from blowfish_fast.apps.cli.printing import (
     waiting,
 )
 from blowfish_fast.errors import InputError
-from blowfish_fast.policies import Policy, Threshold
-from blowfish_fast.workloads import Workload
+
+if TYPE_CHECKING:
+    from blowfish_fast.advice.comparison import Comparison
+    from blowfish_fast.policies import Policy
+    from blowfish_fast.workloads import Workload
 
 AROUND = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Where a picture of a single epsilon looks: these times as much."""
 
 
-def run_compare(
-    *,
-    cells: Sequence[str],
-    policies: Sequence[str],
-    workload: str,
-    epsilons: Sequence[str],
-    top: int,
-    picture: Path | None,
-    as_json: bool,
+def compare(
+    cells: Cells,
+    policy: Annotated[
+        list[str],
+        typer.Option(
+            metavar="POLICY",
+            help="What stays indistinguishable, as for policy describe; several are "
+            "set side by side.",
+            autocompletion=completions.policies,
+            show_default=False,
+        ),
+    ],
+    workload: WorkloadWords,
+    epsilon: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NUMBER",
+            help="What one release may spend; several are set side by side.",
+            show_default=False,
+        ),
+    ],
+    top: Top = 12,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw the errors over epsilon, or over thresholds."
+        ),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Predict, print, and draw if asked to."""
-    if len(policies) > 1 and len(epsilons) > 1:
+    """Predict the error of every mechanism, best first. Free.
+
+    Example: blowfish compare --cells 99 --policy line --workload ranges --epsilon 1
+    """
+    from blowfish_fast.apps.cli.files.picture_files import check_picture, write_picture
+    from blowfish_fast.apps.cli.parsing.domain import parse_domain
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+    from blowfish_fast.apps.cli.parsing.workload import parse_workload
+
+    if len(policy) > 1 and len(epsilon) > 1:
         raise InputError(
             "set several policies side by side, or several epsilons, but not both at "
-            f"once; received {len(policies)} policies and {len(epsilons)} epsilons"
+            f"once; received {len(policy)} policies and {len(epsilon)} epsilons"
         )
     if picture is not None:
         check_picture(picture)
-    domain = parsed_domain(cells)
-    stated = [parsed_policy(words, domain) for words in policies]
-    asked = parsed_workload(workload, domain)
+    domain = parse_domain(cells)
+    stated = [parse_policy(words, domain) for words in policy]
+    asked = parse_workload(workload, domain)
     with waiting("predicting") as step:
         tables: list[Comparison] = []
-        for policy in stated:
-            for epsilon in epsilons:
-                step(f"eps = {epsilon} under {type(policy).__name__}")
-                tables.append(compare(policy, asked, epsilon=epsilon))
+        for one in stated:
+            for amount in epsilon:
+                step(f"eps = {amount} under {type(one).__name__}")
+                tables.append(bf.compare(one, asked, epsilon=amount))
         if picture is not None:
             step("drawing")
-            write_picture(lambda: _drawn(stated, asked, epsilons), picture)
+            write_picture(lambda: _draw(stated, asked, epsilon), picture)
     if as_json:
-        show(_as_plain(tables, stated, epsilons, asked, picture))
+        show(_as_plain(tables, stated, epsilon, asked, picture))
         return
     if len(tables) == 1:
         _show_one(tables[0], top)
-    elif len(policies) == 1:
+    elif len(policy) == 1:
         heading = f"{asked!r} under {stated[0]!r}"
-        _show_several(tables, heading, [f"eps = {one}" for one in epsilons], top)
+        _show_several(tables, heading, [f"eps = {one}" for one in epsilon], top)
     else:
-        _show_several(tables, f"{asked!r}, eps = {epsilons[0]}", list(policies), top)
+        _show_several(tables, f"{asked!r}, eps = {epsilon[0]}", policy, top)
     if picture is not None:
         remark(f"written: {picture}")
 
@@ -157,6 +185,8 @@ def _as_plain(
     workload: Workload,
     picture: Path | None,
 ) -> dict[str, Any]:
+    from blowfish_fast._support.validation import as_epsilon
+
     pairs = [(policy, epsilon) for policy in policies for epsilon in epsilons]
     return {
         "workload": repr(workload),
@@ -174,23 +204,23 @@ def _as_plain(
     }
 
 
-def _drawn(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -> Any:
+def _draw(policies: list[Policy], workload: Workload, epsilons: Sequence[str]) -> Any:
     """Draw errors against epsilon, or over the thresholds."""
-    from blowfish_fast.plotting import error_against_epsilon, tradeoff_over_theta
+    from blowfish_fast._support.validation import as_epsilon
 
     if len(policies) == 1:
         several: list[Any] = list(epsilons)
         if len(several) == 1:
             several = [float(as_epsilon(several[0])) * times for times in AROUND]
-        return error_against_epsilon(policies[0], workload, several)
-    thresholds = [one for one in policies if isinstance(one, Threshold)]
+        return bf.plotting.error_against_epsilon(policies[0], workload, several)
+    thresholds = [one for one in policies if isinstance(one, bf.policies.Threshold)]
     units = {one.unit for one in thresholds}
     if len(thresholds) < len(policies) or len(units) > 1:
         raise InputError(
             "several policies are drawn when all are thresholds of one unit, such as "
             "--policy threshold:2 --policy threshold:8"
         )
-    return tradeoff_over_theta(
+    return bf.plotting.tradeoff_over_theta(
         policies[0].domain,
         workload,
         [float(one.theta) for one in thresholds],

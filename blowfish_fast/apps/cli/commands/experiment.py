@@ -2,160 +2,103 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from blowfish_fast.advice.experiments.datasets import check_data, sets_in
-from blowfish_fast.advice.experiments.experiment import Experiment
-from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
-from blowfish_fast.advice.experiments.result_files import (
-    format_value,
-    run_line,
-    verdict_line,
+import typer
+
+from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.options import (
+    Json,
+    PolicyWords,
+    WorkloadWords,
+    with_options,
 )
-from blowfish_fast.advice.experiments.runner import (
-    Finished,
-    run_experiment,
-    settings_for,
-)
-from blowfish_fast.apps.cli.exit_codes import INTERRUPTED
-from blowfish_fast.apps.cli.parsing.words import parsed_policy, parsed_workload
-from blowfish_fast.apps.cli.printing import console, counting, remark, show, steps_bar
-from blowfish_fast.mechanisms.registry import MECHANISMS
 
 
-def run_comparison(
-    *,
-    policy: str,
-    workload: str,
-    epsilons: Sequence[str],
-    mechanisms: Sequence[str] | None,
-    sets: Sequence[str] | None,
-    max_cells: int | None,
-    data: Path | None,
-    out: Path,
-    **options: Any,
-) -> None:
-    """Compare mechanisms over the sets of a folder, or over generated ones."""
-    check_data(data, sets or ())
-    experiment = MechanismGrid(
-        mechanisms or list(MECHANISMS),
-        sets or sets_in(data),
-        epsilons,
-        partial(parsed_policy, policy),
-        partial(parsed_workload, workload),
-        max_cells,
-        {"policy": policy, "workload": workload},
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """What is compared, on which data, and how often."""
+
+    policy: PolicyWords
+    workload: WorkloadWords
+    epsilon: Annotated[
+        list[str],
+        typer.Option(metavar="NUMBER", help="May be repeated.", show_default=False),
+    ]
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="May be repeated; without, every mechanism.",
+            autocompletion=completions.mechanisms,
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with 1d/*.npy and 2d/*.npy; generated without."),
+    ] = None
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME",
+            help="One data set, such as 1d/adult; may be repeated; without, all.",
+        ),
+    ] = None
+    max_cells: Annotated[
+        int | None,
+        typer.Option(help="Sum neighbours until no axis has more cells.", min=2),
+    ] = None
+    trials: Annotated[int, typer.Option(help="Releases of each mechanism.")] = 3
+    out: Annotated[
+        Path, typer.Option(help="Folder of the results; an earlier run goes on.")
+    ] = Path("blowfish-experiments")
+    seed: Annotated[
+        int | None,
+        typer.Option(help="All chance comes from it; drawn and noted without."),
+    ] = None
+    processes: Annotated[int, typer.Option(help="Processes to share the work.")] = 2
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Discard what is in the folder already.")
+    ] = False
+
+
+@with_options
+def experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
+    """Compare mechanisms by their error on data that are not secret.
+
+    Releases are seeded experiments: errors come from the true counts.
+    """
+    from blowfish_fast.advice.experiments.datasets import check_data, sets_in
+    from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
+    from blowfish_fast.advice.experiments.runner import settings_for
+    from blowfish_fast.apps.cli.experiment_runs import run_experiments
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+    from blowfish_fast.apps.cli.parsing.workload import parse_workload
+    from blowfish_fast.mechanisms.registry import MECHANISMS
+
+    check_data(asked.data, asked.sets or ())
+    comparison = MechanismGrid(
+        asked.mechanism or list(MECHANISMS),
+        asked.sets or sets_in(asked.data),
+        asked.epsilon,
+        partial(parse_policy, asked.policy),
+        partial(parse_workload, asked.workload),
+        asked.max_cells,
+        {"policy": asked.policy, "workload": asked.workload},
     )
     # What does not fit a set is refused before the first release.
-    experiment.check(settings_for(experiment, out, data=data))
-    run_and_show([experiment], data=data, out=out, **options)
-
-
-def run_and_show(
-    chosen: Sequence[Experiment],
-    *,
-    data: Path | None,
-    trials: int | None,
-    out: Path,
-    seed: int | None,
-    processes: int,
-    anew: bool,
-    as_json: bool,
-    quick: bool = False,
-) -> None:
-    """Run experiments one after the other, and show what came out."""
-    # A folder that is wrong is refused before the first of many hours.
-    check_data(data, sorted({need for one in chosen for need in one.needs}))
-    asked = [
-        settings_for(
-            one, out, trials=trials, seed=seed, data=data, quick=quick, anew=anew
-        )
-        for one in chosen
-    ]
-    with_figure = find_spec("matplotlib") is not None
-    results = []
-    for one, settings in zip(chosen, asked, strict=True):
-        try:
-            with steps_bar() as bar:
-                finished = run_experiment(
-                    one,
-                    settings,
-                    out,
-                    processes=processes,
-                    progress=counting(bar, one.name),
-                    anew=anew,
-                    figure=with_figure,
-                )
-        except KeyboardInterrupt:
-            _say_interrupted(one, out)
-            sys.exit(INTERRUPTED)
-        results.append(finished)
-        if not as_json:
-            _show_result(finished)
-    if as_json:
-        show({"results": [_plain(one) for one in results]})
-    elif not with_figure:
-        remark("no figures: install blowfish_fast[plot] to get them")
-
-
-def _show_result(finished: Finished) -> None:
-    summary = finished.summary
-    texts = [list(summary.columns)]
-    texts += [[format_value(value) for value in line] for line in summary.lines]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    console.print(finished.experiment.title, style="bold", highlight=False)
-    for line in texts:
-        first, *others = zip(line, widths, strict=True)
-        cells = [first[0].ljust(first[1])]
-        cells += [text.rjust(width) for text, width in others]
-        # Wider than the screen, a line runs over its edge rather than lose digits.
-        console.print("  ".join(cells), highlight=False, soft_wrap=True, markup=False)
-    verdict = verdict_line(summary, finished.settings)
-    files = ", ".join(str(one) for one in finished.files)
-    for note in summary.notes:
-        console.print(note, highlight=False, markup=False)
-    if verdict:
-        claim = f"The paper: {finished.experiment.claim}"
-        console.print(claim, highlight=False, markup=False)
-        console.print(f"Here: {verdict}", style="bold", highlight=False, markup=False)
-    console.print(run_line(finished.settings), highlight=False)
-    console.print(f"written: {files}", highlight=False, markup=False)
-
-
-def _plain(finished: Finished) -> dict[str, Any]:
-    summary = finished.summary
-    return {
-        "experiment": finished.experiment.name,
-        "title": finished.experiment.title,
-        "protocol": finished.experiment.protocol,
-        "trials": finished.settings.trials,
-        "seed": finished.settings.seed,
-        "generated_data": finished.settings.data is None,
-        "private": False,
-        "table": [
-            dict(zip(summary.columns, line, strict=True)) for line in summary.lines
-        ],
-        "notes": list(summary.notes),
-        "files": [str(one) for one in finished.files],
-        **(
-            {}
-            if summary.verdict is None
-            else {
-                "claim": finished.experiment.claim,
-                "outcome": summary.verdict.outcome,
-                "verdict": verdict_line(summary, finished.settings),
-            }
-        ),
-    }
-
-
-def _say_interrupted(one: Experiment, out: Path) -> None:
-    remark(
-        f"interrupted; finished tasks are kept in {out / one.name}.csv. The same "
-        "command goes on from there"
+    comparison.check(settings_for(comparison, asked.out, data=asked.data))
+    run_experiments(
+        [comparison],
+        data=asked.data,
+        trials=asked.trials,
+        out=asked.out,
+        seed=asked.seed,
+        processes=asked.processes,
+        anew=asked.anew,
+        as_json=as_json,
     )

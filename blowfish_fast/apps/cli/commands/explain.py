@@ -8,63 +8,84 @@ explain dawa               a mechanism: promise, error, time, source
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.apps.cli.explanations import (
-    OTHER_NAMES,
-    Certainty,
-    Section,
-    as_plain,
-    attack_section,
-    certainties,
-    exactness_section,
-    half_width,
-    labelled,
-    limits_section,
-    mechanism_sections,
-    secret_section,
-)
-from blowfish_fast.apps.cli.parsing.job_file import Job
-from blowfish_fast.apps.cli.parsing.release_plan import chosen_in_sight, stated_facts
+import blowfish_fast as bf
+from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import console, harmless, show, waiting
-from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.policies import from_dict
-from blowfish_fast.release.release import Release
+
+if TYPE_CHECKING:
+    from blowfish_fast.apps.cli.explanations import Certainty, Section
+    from blowfish_fast.apps.cli.parsing.job import Job
 
 
-def run_explain(subject: str, *, as_json: bool) -> None:
-    """Explain a job file, the file of a release, or a mechanism by its name."""
+def explain(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="A job file (.toml), the file of a release, or a mechanism's name.",
+            autocompletion=completions.mechanisms,
+            show_default=False,
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Say in plain words what a job, a release or a mechanism means. Free."""
+    from blowfish_fast.apps.cli.explanations import as_plain
+
     path = Path(subject)
     if path.suffix.lower() == ".toml":
-        told, sections = _job(path)
+        facts, sections = _job(path)
     elif path.is_file() or path.suffix:
-        told, sections = _release(path)
+        facts, sections = _release(path)
     else:
-        sections = mechanism_sections(subject)
-        known = OTHER_NAMES.get(subject, subject)
-        labels = labelled(known) if known in MECHANISMS else {}
-        told = {"kind": "mechanism", "name": subject, "labels": labels}
+        facts, sections = _mechanism(subject)
     if as_json:
-        show({**told, "sections": as_plain(sections)})
+        show({**facts, "sections": as_plain(sections)})
         return
     for section in sections:
         _show(section)
 
 
+def _mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
+    from blowfish_fast.apps.cli.explanations import (
+        OTHER_NAMES,
+        docstring_labels,
+        mechanism_sections,
+    )
+    from blowfish_fast.mechanisms.registry import MECHANISMS
+
+    known = OTHER_NAMES.get(name, name)
+    labels = docstring_labels(known) if known in MECHANISMS else {}
+    facts = {"kind": "mechanism", "name": name, "labels": labels}
+    return facts, mechanism_sections(name)
+
+
 def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
+    from blowfish_fast.apps.cli.explanations import (
+        Section,
+        attack_section,
+        certainties,
+        limits_section,
+        secret_section,
+    )
+    from blowfish_fast.apps.cli.parsing.job import Job
+    from blowfish_fast.apps.cli.release_plan import choose_with_progress, read_facts
+
     job = Job.from_file(path)
-    facts = stated_facts(job)
-    choice = chosen_in_sight(facts, job)
+    facts = read_facts(job)
+    choice = choose_with_progress(facts, job)
     epsilon = choice.mechanism.epsilon
     with waiting("weighing what can be learnt"):
         attack = attack_section(facts.policy, epsilon)
         sure = certainties(facts.policy, epsilon)
-    columns = " x ".join(job.domain)
+    columns = " x ".join(job.domain or ())
     released = [
         f"Counts over {facts.domain.size:,} cells ({columns}), from "
         f"{job.shown_data or 'data that is not stated yet'}.",
@@ -86,7 +107,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
         Section("How exact it will be", exact),
         limits_section(facts.policy),
     ]
-    told = {
+    about = {
         "kind": "job",
         "job": job.to_dict(),
         "epsilon": str(epsilon),
@@ -96,7 +117,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
         "remaining": remaining,
         "certainty": _plain(sure),
     }
-    return told, sections
+    return about, sections
 
 
 def _cost(job: Job, epsilon: float) -> tuple[list[str], float | None]:
@@ -110,7 +131,7 @@ def _cost(job: Job, epsilon: float) -> tuple[list[str], float | None]:
             + (f"; it would begin with {job.total}." if job.total else ".")
         )
         return sentences, None
-    with Ledger(job.ledger) as ledger:
+    with bf.Ledger(job.ledger) as ledger:
         remaining = float(ledger.remaining)
         sentences.append(
             f"{remaining:g} of {float(ledger.epsilon):g} remains in {job.ledger}: "
@@ -124,9 +145,19 @@ def _positive(epsilon: float) -> float:
 
 
 def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
-    release = Release.load(path)
+    from blowfish_fast.apps.cli.explanations import (
+        Section,
+        attack_section,
+        certainties,
+        exactness_section,
+        half_width,
+        limits_section,
+        secret_section,
+    )
+
+    release = bf.Release.load(path)
     promise = release.guarantee
-    policy = from_dict(promise.policy)
+    policy = bf.policies.from_dict(promise.policy)
     with waiting("weighing what can be learnt"):
         attack = attack_section(policy, promise.epsilon)
         sure = certainties(policy, promise.epsilon) if promise.epsilon else []
@@ -148,7 +179,7 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
         limits_section(policy),
     ]
     covered = release.interval_scope == "noise"
-    told = {
+    about = {
         "kind": "release",
         "mechanism": release.mechanism,
         "version": release.version,
@@ -159,10 +190,10 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
         "half_width": half_width(release) if covered else None,
         "certainty": _plain(sure),
     }
-    return told, sections
+    return about, sections
 
 
-def _recipe(release: Release) -> str:
+def _recipe(release: bf.Release) -> str:
     strategy = release.details.get("strategy")
     if not isinstance(strategy, str):
         return release.mechanism

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.accounting.statements import Entry
-from blowfish_fast.apps.cli.files.picture_files import write_picture
-from blowfish_fast.apps.cli.parsing.words import parsed_domain, parsed_policy
+import typer
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.exit_codes import FOUND
+from blowfish_fast.apps.cli.options import Cells, Json, PolicyWords
 from blowfish_fast.apps.cli.printing import (
     counted,
     remark,
@@ -20,39 +20,152 @@ from blowfish_fast.apps.cli.printing import (
 )
 from blowfish_fast.errors import LedgerError
 
+if TYPE_CHECKING:
+    from blowfish_fast.accounting.statements import Entry
 
-def run_create(
-    path: Path, epsilon: str, cells: Sequence[str], policy: str, *, as_json: bool
+ledger = typer.Typer(
+    help="Open a budget, see what is left, and check its chain.", no_args_is_help=True
+)
+
+LedgerFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LEDGER", help="The file of the ledger.", show_default=False
+    ),
+]
+
+
+@ledger.command()
+def create(
+    path: LedgerFile,
+    epsilon: Annotated[
+        str,
+        typer.Option(metavar="NUMBER", help="The whole budget.", show_default=False),
+    ],
+    cells: Cells,
+    policy: PolicyWords,
+    as_json: Json = False,
 ) -> None:
-    """Make a ledger where there is none yet."""
+    """Make a ledger: a budget for one body of data under one policy."""
+    from blowfish_fast.apps.cli.parsing.domain import parse_domain
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+
     if path.exists():
         raise LedgerError(
             f"there is something at {path} already, and a ledger is never overwritten; "
             "blowfish ledger status shows one"
         )
-    stated = parsed_policy(policy, parsed_domain(cells))
-    Ledger(path, epsilon=epsilon, policy=stated).close()
-    run_status(path, as_json=as_json)
+    stated = parse_policy(policy, parse_domain(cells))
+    bf.Ledger(path, epsilon=epsilon, policy=stated).close()
+    _show_status(path, as_json=as_json)
 
 
-def run_allot(path: Path, analyst: str, epsilon: str, *, as_json: bool) -> None:
-    """Set an analyst's part and show what stands now."""
-    with _opened(path) as ledger:
-        ledger.allot(analyst, epsilon)
-    run_status(path, as_json=as_json)
+@ledger.command()
+def allot(
+    path: LedgerFile,
+    analyst: Annotated[
+        str, typer.Argument(metavar="ANALYST", help="Their name.", show_default=False)
+    ],
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER", help="What they may spend in all.", show_default=False
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Set what an analyst may spend of the budget in all."""
+    with open_ledger(path) as book:
+        book.allot(analyst, epsilon)
+    _show_status(path, as_json=as_json)
 
 
-def run_status(path: Path, *, as_json: bool) -> None:
-    """Print budget, charges and allotments."""
-    with _opened(path) as ledger:
-        shares = ledger.allotments()
+@ledger.command()
+def status(path: LedgerFile, as_json: Json = False) -> None:
+    """Print what was spent, what remains, and each analyst's part."""
+    _show_status(path, as_json=as_json)
+
+
+@ledger.command()
+def history(
+    path: LedgerFile,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the budget over time.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print every charge, oldest first; draw the budget over time."""
+    from blowfish_fast.apps.cli.files.picture_files import write_picture
+
+    with open_ledger(path) as book:
+        entries = book.history()
+        if picture is not None:
+            write_picture(lambda: bf.plotting.budget_over_time(book), picture)
+    if as_json:
+        listed: dict[str, Any] = {"charges": [_plain(one) for one in entries]}
+        if picture is not None:
+            listed["picture"] = str(picture)
+        show(listed)
+        return
+    if entries:
+        _show_charges(entries)
+    else:
+        show("nothing was charged yet")
+    if picture is not None:
+        remark(f"written: {picture}")
+
+
+@ledger.command()
+def verify(
+    path: LedgerFile,
+    head: Annotated[
+        str | None,
+        typer.Option(help="A head noted earlier; it must still be in the chain."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check chain, sums and answers; code 1: something does not fit."""
+    try:
+        with open_ledger(path) as book:
+            found: dict[str, Any] = {
+                "intact": True,
+                "head": book.verify(head),
+                "epsilon": float(book.epsilon),
+                "spent": float(book.spent),
+                "charges": len(book.history()),
+            }
+    except LedgerError as problem:
+        show({"intact": False, "problem": str(problem)} if as_json else str(problem))
+        raise typer.Exit(FOUND) from None
+    if as_json:
+        show(found)
+        return
+    show(
+        f"intact: {counted(found['charges'], 'charge')}, eps = {found['spent']:g} of "
+        f"{found['epsilon']:g} spent"
+    )
+    show(f"head {found['head']}")
+
+
+def open_ledger(path: Path) -> bf.Ledger:
+    """Open a ledger; refuse to make one, which takes a budget and a policy."""
+    if not path.exists():
+        raise LedgerError(
+            f"there is no ledger at {path}; `blowfish ledger create` makes one"
+        )
+    return bf.Ledger(path)
+
+
+def _show_status(path: Path, *, as_json: bool) -> None:
+    with open_ledger(path) as book:
+        shares = book.allotments()
         found: dict[str, Any] = {
             "ledger": str(path),
-            "epsilon": float(ledger.epsilon),
-            "spent": float(ledger.spent),
-            "remaining": float(ledger.remaining),
-            "charges": len(ledger.history()),
-            "frozen": ledger.frozen,
+            "epsilon": float(book.epsilon),
+            "spent": float(book.spent),
+            "remaining": float(book.remaining),
+            "charges": len(book.history()),
+            "frozen": book.frozen,
             "allotments": {
                 analyst: {
                     "epsilon": float(one.epsilon),
@@ -61,10 +174,10 @@ def run_status(path: Path, *, as_json: bool) -> None:
                 }
                 for analyst, one in shares.items()
             },
-            "domain": repr(ledger.policy.domain),
-            "promise": ledger.policy.describe(),
-            "policy": ledger.policy.to_dict(),
-            "about": ledger.about,
+            "domain": repr(book.policy.domain),
+            "promise": book.policy.describe(),
+            "policy": book.policy.to_dict(),
+            "about": book.about,
         }
     if as_json:
         show(found)
@@ -87,53 +200,6 @@ def run_status(path: Path, *, as_json: bool) -> None:
             for name, one in shares.items()
         ]
         show_table(["analyst", "may spend", "spent", "remaining"], rows)
-
-
-def run_verify(path: Path, head: str | None, *, as_json: bool) -> bool:
-    """Check a ledger's chain, sums and answers; print its head, or what is wrong."""
-    try:
-        with _opened(path) as ledger:
-            found: dict[str, Any] = {
-                "intact": True,
-                "head": ledger.verify(head),
-                "epsilon": float(ledger.epsilon),
-                "spent": float(ledger.spent),
-                "charges": len(ledger.history()),
-            }
-    except LedgerError as problem:
-        show({"intact": False, "problem": str(problem)} if as_json else str(problem))
-        return False
-    if as_json:
-        show(found)
-        return True
-    show(
-        f"intact: {counted(found['charges'], 'charge')}, eps = {found['spent']:g} of "
-        f"{found['epsilon']:g} spent"
-    )
-    show(f"head {found['head']}")
-    return True
-
-
-def run_history(path: Path, picture: Path | None, *, as_json: bool) -> None:
-    """Print every charge of a ledger, oldest first; draw the budget over time."""
-    with _opened(path) as ledger:
-        entries = ledger.history()
-        if picture is not None:
-            from blowfish_fast.plotting import budget_over_time
-
-            write_picture(lambda: budget_over_time(ledger), picture)
-    if as_json:
-        listed: dict[str, Any] = {"charges": [_plain(one) for one in entries]}
-        if picture is not None:
-            listed["picture"] = str(picture)
-        show(listed)
-        return
-    if entries:
-        _show_charges(entries)
-    else:
-        show("nothing was charged yet")
-    if picture is not None:
-        remark(f"written: {picture}")
 
 
 def _show_charges(entries: list[Entry]) -> None:
@@ -167,11 +233,3 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "request": entry.request,
         "note": entry.note,
     }
-
-
-def _opened(path: Path) -> Ledger:
-    if not path.exists():
-        raise LedgerError(
-            f"there is no ledger at {path}; blowfish ledger create makes one"
-        )
-    return Ledger(path)

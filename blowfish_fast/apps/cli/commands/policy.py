@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from blowfish_fast.apps.cli.files.picture_files import write_picture
-from blowfish_fast.apps.cli.parsing.words import parsed_domain, parsed_policy
+import typer
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.options import Cells, Json, PolicyWords
 from blowfish_fast.apps.cli.printing import counted, show, show_pairs, waiting
 from blowfish_fast.errors import SizeError
-from blowfish_fast.policies import Policy
 
 LONGEST_JSON = 400
 """Characters of the JSON form that are shown to people."""
 
+policy = typer.Typer(
+    help="Say or draw what a policy keeps indistinguishable.", no_args_is_help=True
+)
 
-def run_describe(cells: Sequence[str], words: str, *, as_json: bool) -> None:
-    """Say what stays indistinguishable, and how the graph is made."""
-    policy = parsed_policy(words, parsed_domain(cells))
+
+@policy.command()
+def describe(cells: Cells, words: PolicyWords, as_json: Json = False) -> None:
+    """Say what a policy promises, and how its graph is made."""
+    stated = _stated_policy(cells, words)
     with waiting("counting edges"):
-        facts = policy_facts(policy)
+        facts = policy_facts(stated)
     if as_json:
         show(facts)
         return
@@ -29,7 +34,7 @@ def run_describe(cells: Sequence[str], words: str, *, as_json: bool) -> None:
     if len(text) > LONGEST_JSON:
         text = f"{len(text):,} characters; --json prints them"
     show_pairs(
-        repr(policy),
+        repr(stated),
         [
             ("promise", facts["promise"]),
             ("neighbours", f"two databases where {facts['neighbours']}"),
@@ -42,21 +47,36 @@ def run_describe(cells: Sequence[str], words: str, *, as_json: bool) -> None:
     )
 
 
-def run_draw(cells: Sequence[str], words: str, out: Path, *, as_json: bool) -> None:
-    """Draw the graph, or a summary of a large one."""
-    from blowfish_fast.plotting import policy_graph
+@policy.command()
+def draw(
+    cells: Cells,
+    words: PolicyWords,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The picture: .png, .svg or .pdf.")
+    ] = Path("policy.png"),
+    as_json: Json = False,
+) -> None:
+    """Draw the graph of a policy; a large one is summarised."""
+    from blowfish_fast.apps.cli.files.picture_files import write_picture
 
-    policy = parsed_policy(words, parsed_domain(cells))
+    stated = _stated_policy(cells, words)
     with waiting("drawing"):
-        picture = write_picture(lambda: policy_graph(policy), out)
+        picture = write_picture(lambda: bf.plotting.policy_graph(stated), out)
     if as_json:
-        show({**policy_facts(policy), "picture": picture})
+        show({**policy_facts(stated), "picture": picture})
         return
-    show(f"{policy.describe()}.")
+    show(f"{stated.describe()}.")
     show(f"written: {picture}")
 
 
-def policy_facts(policy: Policy) -> dict[str, Any]:
+def _stated_policy(cells: list[str], words: str) -> bf.policies.Policy:
+    from blowfish_fast.apps.cli.parsing.domain import parse_domain
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+
+    return parse_policy(words, parse_domain(cells))
+
+
+def policy_facts(policy: bf.policies.Policy) -> dict[str, Any]:
     """Return everything there is to say; None where it would take too long."""
     return {
         "promise": policy.describe(),

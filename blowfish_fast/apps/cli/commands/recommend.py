@@ -1,121 +1,153 @@
 """``blowfish recommend``: which mechanism to use, and why.
 
-Words become public facts (``words``): ``--cells 64x64``, ``--policy threshold:10``,
-``--workload ranges:2000``.
+With ``--counts`` and ``--spend`` the data decides, for a part of epsilon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
+import typer
 
-from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.advice.recommendation import Advice, Recommendation, recommend
-from blowfish_fast.apps.cli.files.array_files import loaded_array
-from blowfish_fast.apps.cli.files.release_outputs import Outputs
-from blowfish_fast.apps.cli.parsing.job_file import Job
-from blowfish_fast.apps.cli.parsing.words import (
-    parsed_domain,
-    parsed_policy,
-    parsed_workload,
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.options import (
+    Cells,
+    Epsilon,
+    Json,
+    PolicyWords,
+    Top,
+    WorkloadWords,
+    with_options,
 )
 from blowfish_fast.apps.cli.printing import console, counting, show, steps_bar
-from blowfish_fast.errors import InputError, LedgerError
-from blowfish_fast.release.release import Release
+from blowfish_fast.errors import InputError
 
-IN_PYTHON = "`choosing(share=...)`"
+if TYPE_CHECKING:
+    from blowfish_fast._support.typing import AnyArray
+    from blowfish_fast.advice.recommendation import Advice, Recommendation
+
+IN_PYTHON = "`choose_privately(share=...)`"
 IN_WORDS = "--spend SHARE, with --counts and --out,"
 """How the choice is made from the data, in the library and here."""
 
 
-def run_recommend(
-    *,
-    cells: str | Sequence[str],
-    policy: str,
-    workload: str,
-    epsilon: str,
-    records: int,
-    trials: int | None,
-    top: int,
-    counts: Path | None,
-    spend: str | None,
-    ledger: Path | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Rank, explain and, if asked to, spend a part of epsilon on the choice."""
-    if (counts is None) != (spend is None) or (counts is None) != (out is None):
-        raise InputError(
-            "choosing by the data needs all of --counts FILE, --spend SHARE and --out "
-            "FILE; give all three or none"
-        )
-    domain = parsed_domain(cells)
-    if counts is not None and out is not None:
-        # What cannot be read or written is refused before anything is charged.
-        data = _counts(counts)
-        book = None if ledger is None else str(ledger)
-        files = Job(data=str(counts), ledger=book, release=str(out))
-        Outputs(files, overwrite=True).check(domain)
-        if ledger is not None and not ledger.exists():
-            raise LedgerError(
-                f"there is no ledger at {ledger}; blowfish ledger create makes one"
-            )
-    if top < 1:
-        raise InputError(f"--top is a number of lines, at least 1; received {top}")
-    stated = parsed_policy(policy, domain)
-    asked = parsed_workload(workload, domain)
+@dataclass(frozen=True)
+class RecommendOptions:
+    """What is public about a release, and what a choice by the data needs."""
+
+    cells: Cells
+    policy: PolicyWords
+    workload: WorkloadWords
+    epsilon: Epsilon
+    records: Annotated[
+        int,
+        typer.Option(help="Roughly how many records there are.", show_default=False),
+    ]
+    trials: Annotated[
+        int | None, typer.Option(help="Releases per generated histogram.")
+    ] = None
+    top: Top = 12
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Counts (.npy) to choose by and release; with --spend."
+        ),
+    ] = None
+    spend: Annotated[
+        str | None,
+        typer.Option(metavar="PART", help="Part of epsilon that the choice may spend."),
+    ] = None
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Ledger that is charged for the release."),
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of the release.")
+    ] = None
+
+
+@with_options
+def recommend(asked: RecommendOptions, as_json: Json = False) -> None:
+    """Rank mechanisms by predicted or typical error, and say why."""
+    from blowfish_fast.apps.cli.parsing.domain import parse_domain
+    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+    from blowfish_fast.apps.cli.parsing.workload import parse_workload
+
+    domain = parse_domain(asked.cells)
+    # What cannot be read or written is refused before anything is charged.
+    data = _read_counts(asked, domain)
+    policy = parse_policy(asked.policy, domain)
+    workload = parse_workload(asked.workload, domain)
     with steps_bar() as bar:
-        advice = recommend(
-            stated,
-            asked,
-            epsilon=epsilon,
-            records=records,
-            trials=trials,
+        advice = bf.recommend(
+            policy,
+            workload,
+            epsilon=asked.epsilon,
+            records=asked.records,
+            trials=asked.trials,
             progress=counting(bar, "trying"),
         )
-    release = None
-    if counts is not None and out is not None:
-        release = _chosen(advice, data, spend, ledger, out)
+    release = None if data is None else _choose_and_release(advice, data, asked)
     if as_json:
         show(_as_plain(advice, release))
         return
-    _show_table(advice, top)
+    _show_table(advice, asked.top)
     if release is not None:
         show(
             f"released by {release.details['chosen_mechanism']}, since the data "
             f"resembles {release.details['resembles']!r}: {release.guarantee} Written "
-            f"to {out}"
+            f"to {asked.out}"
         )
 
 
-def _counts(path: Path) -> AnyArray:
+def _read_counts(asked: RecommendOptions, domain: bf.Domain) -> AnyArray | None:
+    """Return the counts to choose by, if any; check all that the release needs."""
+    from blowfish_fast.apps.cli.files.release_outputs import Outputs
+    from blowfish_fast.apps.cli.parsing.array_files import loaded_array
+    from blowfish_fast.apps.cli.parsing.job import Job
+
+    from .ledger import open_ledger
+
+    path = asked.counts
+    if len({one is None for one in (path, asked.spend, asked.out)}) > 1:
+        raise InputError(
+            "choosing by the data needs all of --counts FILE, --spend SHARE and --out "
+            "FILE; give all three or none"
+        )
+    if path is None:
+        return None
     if path.suffix.lower() != ".npy" or not path.is_file():
         raise InputError(
-            f"counts are a .npy file, as numpy.save writes it; received {str(path)!r}, "
-            f"which is {'another kind' if path.is_file() else 'not there'}"
+            f"counts are a .npy file, one array; received {str(path)!r}, which is "
+            f"{'another kind' if path.is_file() else 'not there'}"
         )
-    return loaded_array(path, "counts")
+    data = loaded_array(path, "counts")
+    book = None if asked.ledger is None else str(asked.ledger)
+    files = Job(data=str(path), ledger=book, release=str(asked.out))
+    Outputs(files, overwrite=True).check(domain)
+    if asked.ledger is not None:
+        open_ledger(asked.ledger).close()
+    return data
 
 
-def _chosen(
-    advice: Recommendation, data: AnyArray, spend: Any, ledger: Path | None, out: Path
-) -> Release:
+def _choose_and_release(
+    advice: Recommendation, data: AnyArray, asked: RecommendOptions
+) -> bf.Release:
     """Choose privately and release, through a ledger if one is given."""
-    mechanism = advice.choosing(share=spend)
-    if ledger is None:
+    mechanism = advice.choose_privately(share=asked.spend)
+    if asked.ledger is None:
         release = mechanism.release(data)
     else:
-        with Ledger(ledger) as book:
+        with bf.Ledger(asked.ledger) as book:
             release = book.release(mechanism, data)
-    release.save(out)
+    assert asked.out is not None
+    release.save(asked.out)
     return release
 
 
-def _as_plain(advice: Recommendation, release: Release | None) -> dict[str, Any]:
+def _as_plain(advice: Recommendation, release: bf.Release | None) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "question": advice.heading,
         "best": advice.best.name,
@@ -132,6 +164,8 @@ def _as_plain(advice: Recommendation, release: Release | None) -> dict[str, Any]
 
 
 def _show_table(advice: Recommendation, top: int) -> None:
+    from rich.table import Table
+
     table = Table(title=advice.heading, title_justify="left")
     table.add_column("mechanism", no_wrap=True)
     table.add_column("error", justify="right")

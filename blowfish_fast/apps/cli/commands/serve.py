@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from blowfish_fast._support.optional import require
 from blowfish_fast.errors import InputError
 
 
-def run_server(
-    folder: Path | None,
-    *,
-    demo: bool,
-    database: str | None,
-    tables: Path | None,
-    epsilon: float,
-    host: str,
-    port: int,
-    https: bool,
-    new_secret: bool,
-    as_json: bool = False,
+def serve(
+    folder: Annotated[
+        Path | None, typer.Option(help="Where ledgers, secrets and added data live.")
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Made-up data, one table, one analyst.")
+    ] = False,
+    database: Annotated[
+        str | None,
+        typer.Option(help="A .duckdb, .csv or .parquet file, or postgres://..."),
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(help="JSON: a list of tables to describe.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Budget of each new table.")] = 2.0,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 finds a free one.")
+    ] = 8350,
+    https: Annotated[
+        bool, typer.Option("--https", help="Browsers come through an https proxy.")
+    ] = False,
+    new_secret: Annotated[
+        bool, typer.Option("--new-secret", help="Make a new secret for the curator.")
+    ] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print address and new secrets as plain JSON."),
+    ] = False,
 ) -> None:
-    """Open a workspace, print new secrets once, and serve until interrupted."""
+    """Serve the explorer to a curator and analysts."""
     for module in ("fastapi", "uvicorn", "ibis", "jinja2", "plotly"):
         require(module, extra="web", purpose="blowfish serve")
     import uvicorn
@@ -73,6 +90,8 @@ def run_server(
 
 def _check_address(host: str, port: int) -> None:
     """Refuse a place that cannot be listened on, before secrets are made and lost."""
+    import socket
+
     if not 0 <= port <= 65535:
         raise InputError(
             f"a port lies between 0 and 65535; received {port}. 0 takes a free one"
@@ -114,6 +133,8 @@ def open_workspace(
     new_secret : bool
         Make a new secret for the curator; the old one ends.
     """
+    import tempfile
+
     from blowfish_fast.apps.server.demo_data import SALARIES, make_demo
     from blowfish_fast.apps.server.keys import CURATOR
     from blowfish_fast.apps.server.workspace import Workspace

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
 
+from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import show
 
 PACKAGES = (
@@ -15,10 +14,10 @@ PACKAGES = (
 )
 
 
-def run_version(*, as_json: bool) -> None:
-    """Print the version, or as JSON all versions that matter; null: not installed."""
-    found = installed("blowfish_fast")
-    if not as_json:
+def version(json: Json = False) -> None:
+    """Print the version; with --json all that a report needs."""
+    found = _installed("blowfish_fast")
+    if not json:
         show(found)
         return
     show(
@@ -32,7 +31,9 @@ def run_version(*, as_json: bool) -> None:
 
 
 def _installed(name: str) -> str | None:
+    from importlib import metadata
+
     try:
-        return installed(name)
-    except PackageNotFoundError:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
         return None

@@ -22,9 +22,11 @@ from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
-from blowfish_fast.apps.cli.files.array_files import lines_of
 from blowfish_fast.data.domain import LARGEST_DOMAIN, Domain
 from blowfish_fast.errors import InputError
+
+from .array_files import lines_of
+from .spelling import nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
@@ -37,7 +39,7 @@ FORMS = (
 )
 
 
-def parsed_domain(words: str | Sequence[str]) -> Domain:
+def parse_domain(words: str | Sequence[str]) -> Domain:
     """Return the domain of ``4096``, of ``64x64``, or of named columns.
 
     Parameters
@@ -47,9 +49,9 @@ def parsed_domain(words: str | Sequence[str]) -> Domain:
 
     Examples
     --------
-    >>> parsed_domain("64x64").shape
+    >>> parse_domain("64x64").shape
     (64, 64)
-    >>> parsed_domain(["age=0:101:1", "sex=categories:f,m"])
+    >>> parse_domain(["age=0:101:1", "sex=categories:f,m"])
     Domain(age: 101 cells x sex: 2 cells)
     """
     listed = [words] if isinstance(words, str) else list(words)
@@ -58,10 +60,10 @@ def parsed_domain(words: str | Sequence[str]) -> Domain:
         raise InputError(f"a domain needs at least one column: {FORMS}")
     if len(parts) == 1 and "=" not in parts[0]:
         return _plain_cells(parts[0])
-    return Domain.product(*(column_domain(part) for part in parts))
+    return Domain.product(*(parse_column(part) for part in parts))
 
 
-def column_domain(words: str) -> Domain:
+def parse_column(words: str) -> Domain:
     """Return the domain of one column, ``age=0:101:1`` or another form."""
     name, equals, cells = (part.strip() for part in words.partition("="))
     if not equals or not name or not cells:
@@ -84,6 +86,21 @@ def column_domain(words: str) -> Domain:
     if _is_date(low) and _is_date(high):
         return Domain.from_dates(_dates(low, high, step, words), name=name)
     return Domain.from_edges(_evenly(low, high, step, words), name=name)
+
+
+def parse_column_name(word: str, domain: Domain) -> str | int:
+    """Return the column of a domain that a word names, or numbers from 0."""
+    stripped = word.strip()
+    known = [name for name in domain.names if name is not None]
+    if stripped in known:
+        return stripped
+    if re.fullmatch("[0-9]{1,9}", stripped) and int(stripped) < domain.ndim:
+        return int(stripped)
+    numbers = "0" if domain.ndim == 1 else f"0 to {domain.ndim - 1}"
+    raise InputError(
+        f"there is no column {stripped!r} in the domain{nearest(stripped, known)}; it "
+        f"has {', '.join(known) or f'no names, and the numbers {numbers}'}"
+    )
 
 
 def _columns_of(words: str) -> list[str]:

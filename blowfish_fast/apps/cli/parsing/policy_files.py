@@ -14,18 +14,17 @@ Everything here is public, so messages may quote it.
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.apps.cli.files.array_files import lines_of, numbers_from_file
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
 
-from .nearest_word import nearest
+from .array_files import numbers_from_file, rows_of
+from .spelling import nearest
 
 ABSENT = "absent"
 PAIRS = "edges, two cells per line"
@@ -36,7 +35,9 @@ MEANINGS = ("categor", "cell")
 def labels_from_file(path: Path, domain: Domain) -> AnyArray:
     """Return the block of each cell of `domain`."""
     names = _names(domain)
-    rows = [] if names is None or path.suffix.lower() == ".npy" else _rows(path)
+    rows: list[list[str]] = []
+    if names is not None and path.suffix.lower() != ".npy":
+        rows = rows_of(path, "categories")
     if names is None or not any(len(row) == 2 for row in rows):
         labels = numbers_from_file(path, "labels, one per cell")
         return labels if labels.shape == domain.shape else labels.reshape(-1)
@@ -69,7 +70,7 @@ def edges_from_file(path: Path, domain: Domain) -> AnyArray:
     names = _names(domain)
     if names is None or path.suffix.lower() == ".npy":
         return numbers_from_file(path, PAIRS)
-    rows = _rows(path)
+    rows = rows_of(path, "categories")
     # A category of that name is a category.
     place = {ABSENT: -1} | {name: cell for cell, name in enumerate(names)}
     first = rows[0]
@@ -109,15 +110,6 @@ def _names(domain: Domain) -> list[str] | None:
         return None
     (attribute,) = domain.attributes
     return [str(one) for one in attribute.levels or ()]
-
-
-def _rows(path: Path) -> list[list[str]]:
-    lines = lines_of(path, "categories")
-    # As spreadsheets write it: a comma in a name needs quotes, a semicolon none.
-    delimiter = next((one for one in ",;\t" if one in lines[0]), ",")
-    return [
-        [one.strip() for one in row] for row in csv.reader(lines, delimiter=delimiter)
-    ]
 
 
 def _numbered(rows: list[list[str]]) -> bool:

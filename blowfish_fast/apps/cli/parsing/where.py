@@ -16,7 +16,6 @@ word per attribute, and a file of queries one column or two:
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from blowfish_fast.data.predicates import Cover, attribute_cover, everything, ex
 from blowfish_fast.errors import InputError
 from blowfish_fast.workloads import Rectangles
 
-from .array_files import lines_of
+from .array_files import rows_of
 from .spelling import nearest
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
@@ -100,7 +99,7 @@ def queries_of_file(
     path: Path, domain: Domain
 ) -> tuple[Rectangles, dict[str, AnyArray]]:
     """Return the boxes of a CSV file, and its columns to stand beside the answers."""
-    rows = [[one.strip() for one in row] for row in csv.reader(lines_of(path, "query"))]
+    rows = rows_of(path, "query")
     names = _heading(rows[0], domain)
     if names is None:
         names = [name for pair in _pairs(domain) for name in pair]

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.parsing.domain import column_domain
-from blowfish_fast.apps.cli.parsing.extra_cells import policy_over
-from blowfish_fast.apps.cli.parsing.words import (
-    parsed_domain,
-    parsed_policy,
-    parsed_workload,
-)
+from blowfish_fast.apps.cli.parsing.domain import parse_column, parse_domain
+from blowfish_fast.apps.cli.parsing.policy import parse_policy
+from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.errors import BlowfishError
 
 LINE = bf.Domain(12)
@@ -53,31 +49,31 @@ GRID = bf.Domain((4, 6))
     ],
 )
 def test_a_domain_is_what_its_words_say(words, meant):
-    assert parsed_domain(words) == meant
+    assert parse_domain(words) == meant
 
 
 def test_years_and_quarters_end_with_the_last_day():
-    assert column_domain("d=2020-01-01:2024-01-01:year").size == 4
-    assert column_domain("d=2020-01-01:2022-01-01:quarter").size == 8
-    assert column_domain("d=2024-02-27:2024-03-02:day").size == 4
+    assert parse_column("d=2020-01-01:2024-01-01:year").size == 4
+    assert parse_column("d=2020-01-01:2022-01-01:quarter").size == 8
+    assert parse_column("d=2024-02-27:2024-03-02:day").size == 4
 
 
 def test_time_may_go_to_its_last_day():
-    last = parsed_domain("d=9999-01-01:9999-12-31:month")
+    last = parse_domain("d=9999-01-01:9999-12-31:month")
     assert last.size == 12
 
 
 def test_advice_is_another_word_than_the_one_received():
     with pytest.raises(BlowfishError) as caught:
-        parsed_policy("threshold", bf.Domain(9))
+        parse_policy("threshold", bf.Domain(9))
     assert "did you mean" not in str(caught.value)
     with pytest.raises(BlowfishError, match="did you mean 'line'"):
-        parsed_policy("LINE", bf.Domain(9))
+        parse_policy("LINE", bf.Domain(9))
 
 
 def test_columns_are_listed_or_joined_by_an_x():
-    apart = parsed_domain(["age=0:100:10", "sex=categories:f,x,m"])
-    assert apart == parsed_domain("age=0:100:10 x sex=categories:f,x,m")
+    apart = parse_domain(["age=0:100:10", "sex=categories:f,x,m"])
+    assert apart == parse_domain("age=0:100:10 x sex=categories:f,x,m")
     assert apart.shape == (10, 3)
     assert apart.names == ("age", "sex")
 
@@ -85,7 +81,7 @@ def test_columns_are_listed_or_joined_by_an_x():
 def test_lists_may_come_from_files(tmp_path):
     file = tmp_path / "towns.txt"
     file.write_text("Bern\nLa Chaux, de\n\n")
-    domain = parsed_domain(f"town=categories:@{file}")
+    domain = parse_domain(f"town=categories:@{file}")
     assert domain.attributes[0].levels == ("Bern", "La Chaux, de")
 
 
@@ -122,22 +118,22 @@ def test_lists_may_come_from_files(tmp_path):
 def test_domains_that_make_no_sense_are_refused(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BlowfishError, match=message.replace("^", r"\^")):
-        parsed_domain(words)
+        parse_domain(words)
 
 
 def test_policies_are_what_their_words_say():
     values = bf.Domain.from_edges(range(0, 101, 5), name="age")
-    assert parsed_policy("add_remove", GRID) == bf.policies.AddRemove(GRID)
-    assert parsed_policy("line", LINE) == bf.policies.Line(LINE)
-    assert parsed_policy("threshold:3", LINE) == bf.policies.Threshold(LINE, 3)
+    assert parse_policy("add_remove", GRID) == bf.policies.AddRemove(GRID)
+    assert parse_policy("line", LINE) == bf.policies.Line(LINE)
+    assert parse_policy("threshold:3", LINE) == bf.policies.Threshold(LINE, 3)
     for words in ("threshold:2:linf", "threshold:2:cells:linf"):
         meant = bf.policies.Threshold(GRID, 2, metric="linf")
-        assert parsed_policy(words, GRID) == meant
+        assert parse_policy(words, GRID) == meant
     by_value = bf.policies.Threshold(values, 10, unit="value")
-    assert parsed_policy("threshold:10:value", values) == by_value
-    assert parsed_policy("blocks:4", LINE).sizes.tolist() == [4, 4, 4]
-    assert parsed_policy("blocks:2x4", GRID).sizes.tolist() == [8, 4, 8, 4]
-    product = parsed_policy("product:line,blocks:3", GRID)
+    assert parse_policy("threshold:10:value", values) == by_value
+    assert parse_policy("blocks:4", LINE).sizes.tolist() == [4, 4, 4]
+    assert parse_policy("blocks:2x4", GRID).sizes.tolist() == [8, 4, 8, 4]
+    product = parse_policy("product:line,blocks:3", GRID)
     assert [type(one).__name__ for one in product.factors] == ["Line", "Blocks"]
 
 
@@ -145,9 +141,9 @@ def test_policies_may_come_from_files(tmp_path):
     edges, labels = tmp_path / "edges.csv", tmp_path / "labels.npy"
     edges.write_text("from,to\n0,1\n1,2\n2,-1\n")
     np.save(labels, np.arange(12) % 3)
-    graph = parsed_policy(f"graph:{edges}", LINE)
+    graph = parse_policy(f"graph:{edges}", LINE)
     assert graph == bf.policies.Graph(LINE, [[0, 1], [1, 2], [2, -1]])
-    assert parsed_policy(f"blocks:{labels}", LINE).components().count == 3
+    assert parse_policy(f"blocks:{labels}", LINE).components().count == 3
 
 
 @pytest.mark.parametrize(
@@ -172,28 +168,28 @@ def test_policies_may_come_from_files(tmp_path):
 def test_policies_that_make_no_sense_are_refused(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BlowfishError, match=message):
-        parsed_policy(words, GRID)
+        parse_policy(words, GRID)
 
 
 def test_workloads_are_what_their_words_say(tmp_path):
     queries = tmp_path / "asked.csv"
     queries.write_text("start,end\n0,3\n2,12\n")
     for words in (f"ranges:{queries}", str(queries)):
-        asked = parsed_workload(words, LINE)
+        asked = parse_workload(words, LINE)
         assert asked.starts.tolist() == [0, 2]
         assert asked.ends.tolist() == [3, 12]
     boxes = tmp_path / "boxes.npy"
     np.save(boxes, [[0, 1, 2, 6]])
-    box = parsed_workload(f"rectangles:{boxes}", GRID)
+    box = parse_workload(f"rectangles:{boxes}", GRID)
     assert box.lows.tolist() == [[0, 1]]
     assert box.highs.tolist() == [[2, 6]]
-    assert parsed_workload("ranges:7", LINE).queries == 7
-    assert parsed_workload("rectangles:5", GRID).queries == 5
-    assert parsed_workload("all_ranges", LINE).queries == 78
-    assert parsed_workload("total", GRID).queries == 1
-    people = parsed_domain(["age=0:100:10", "sex=categories:f,m"])
-    assert parsed_workload("marginals:sex", people).queries == 2
-    assert parsed_workload("marginals:1,0", people).queries == 20
+    assert parse_workload("ranges:7", LINE).queries == 7
+    assert parse_workload("rectangles:5", GRID).queries == 5
+    assert parse_workload("all_ranges", LINE).queries == 78
+    assert parse_workload("total", GRID).queries == 1
+    people = parse_domain(["age=0:100:10", "sex=categories:f,m"])
+    assert parse_workload("marginals:sex", people).queries == 2
+    assert parse_workload("marginals:1,0", people).queries == 20
 
 
 @pytest.mark.parametrize(
@@ -217,22 +213,22 @@ def test_workloads_that_make_no_sense_are_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.csv").write_text("1,2,3\n")
     (tmp_path / "ragged.csv").write_text("1,2\n3\n")
-    people = parsed_domain(["age=0:100:10", "sex=categories:f,m"])
+    people = parse_domain(["age=0:100:10", "sex=categories:f,m"])
     with pytest.raises(BlowfishError, match=message):
-        parsed_workload(words, people)
+        parse_workload(words, people)
 
 
 def test_extra_cells_are_joined_to_every_value():
-    ages = parsed_domain("age=0:5:1").with_extra_cells(missing=True, outside=True)
-    line = policy_over("line", ages)
+    ages = parse_domain("age=0:5:1").with_extra_cells(missing=True, outside=True)
+    line = parse_policy("line", ages)
     assert line.distance(0, [4, 5, 6]).tolist() == [2.0, 1.0, 1.0]
     assert line.joins(5, 6)
-    assert policy_over("full", ages) == bf.policies.Full(ages)
-    plain = parsed_domain("age=0:5:1")
-    assert policy_over("line", plain) == bf.policies.Line(plain)
-    people = parsed_domain(["age=0:5:1", "sex=categories:f,m"])
+    assert parse_policy("full", ages) == bf.policies.Full(ages)
+    plain = parse_domain("age=0:5:1")
+    assert parse_policy("line", plain) == bf.policies.Line(plain)
+    people = parse_domain(["age=0:5:1", "sex=categories:f,m"])
     both = people.with_extra_cells(missing=["age"])
-    product = policy_over("product:line,full", both)
+    product = parse_policy("product:line,full", both)
     assert product.factors[0].domain.size == 6
     with pytest.raises(BlowfishError, match="product:POLICY,POLICY"):
-        policy_over("threshold:2", both)
+        parse_policy("threshold:2", both)

@@ -35,19 +35,11 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.workloads import Workload
 
-from .extra_cells import policy_over
-from .job_file import BEST, Job
-from .words import (
-    KNOWN_TOTALS,
-    POLICY_FORMS,
-    WORKLOAD_FORMS,
-    nearest,
-    parsed_domain,
-    parsed_workload,
-)
-
-ON_QUERIES = "queries"
-"""What tables call noise on the stated queries themselves."""
+from .parsing.domain import parse_domain
+from .parsing.job import BEST, ON_QUERIES, Job
+from .parsing.policy import POLICY_FORMS, parse_policy
+from .parsing.spelling import KNOWN_TOTALS, nearest
+from .parsing.workload import WORKLOAD_FORMS, parse_workload
 
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
@@ -56,7 +48,7 @@ Step = Callable[[int, int, str], None]
 """Takes steps done, steps in all, and the name of the next."""
 
 
-class Choice(NamedTuple):
+class MechanismChoice(NamedTuple):
     """A mechanism, and why it is used.
 
     Attributes
@@ -136,7 +128,7 @@ def listed_orders(words: str, domain: Domain) -> list[str]:
     ]
 
 
-def stated_facts(job: Job) -> Facts:
+def read_facts(job: Job) -> Facts:
     """Read the domain, policy and workload of a job; refuse what was left unsaid."""
     if not job.domain:
         raise InputError(
@@ -152,14 +144,14 @@ def stated_facts(job: Job) -> Facts:
         raise InputError(
             f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}"
         )
-    plain = parsed_domain(list(job.domain))
-    outside, missing = treatments(job.outside), treatments(job.missing)
+    plain = parse_domain(list(job.domain))
+    outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
     domain, rules = domain_with_rules(plain, outside, missing)
-    policy = policy_over(job.policy, domain)
-    return Facts(domain, rules, policy, parsed_workload(job.workload, domain))
+    policy = parse_policy(job.policy, domain)
+    return Facts(domain, rules, policy, parse_workload(job.workload, domain))
 
 
-def treatments(words: str | Mapping[str, str] | None) -> Any:
+def parse_treatments(words: str | Mapping[str, str] | None) -> Any:
     """Read ``cell``, or ``age=cell,income=clamp`` for some columns."""
     if words is None or isinstance(words, Mapping) or "=" not in words:
         return words
@@ -167,27 +159,29 @@ def treatments(words: str | Mapping[str, str] | None) -> Any:
     return {name.strip(): word.strip() for name, _, word in pairs}
 
 
-def chosen_mechanism(facts: Facts, job: Job, step: Step | None = None) -> Choice:
+def choose_mechanism(
+    facts: Facts, job: Job, step: Step | None = None
+) -> MechanismChoice:
     """Return the mechanism of a job at the epsilon that it spends."""
     _check_accuracy(job)
     name = job.mechanism or BEST
     if job.epsilon is None:
-        return _by_accuracy(facts, name, job)
+        return _least_epsilon(facts, name, job)
     epsilon = as_epsilon(job.epsilon)
     if name != BEST:
-        return _named(facts, name, epsilon)
+        return _named_choice(facts, name, epsilon)
     if job.records is not None:
-        return _recommended(facts, epsilon, job.records, step)
-    return _predicted_best(facts, epsilon)
+        return _least_typical_error(facts, epsilon, job.records, step)
+    return _least_predicted_error(facts, epsilon)
 
 
-def chosen_in_sight(facts: Facts, job: Job) -> Choice:
-    """Return `chosen_mechanism`, with its progress on the terminal."""
+def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
+    """Return `choose_mechanism`, with its progress on the terminal."""
     if job.records is None or (job.mechanism or BEST) != BEST:
         with waiting("choosing a mechanism"):
-            return chosen_mechanism(facts, job)
+            return choose_mechanism(facts, job)
     with steps_bar() as bar:
-        return chosen_mechanism(facts, job, counting(bar, "trying mechanisms"))
+        return choose_mechanism(facts, job, counting(bar, "trying mechanisms"))
 
 
 def _check_accuracy(job: Job) -> None:
@@ -202,23 +196,25 @@ def _check_accuracy(job: Job) -> None:
         )
 
 
-def _named(facts: Facts, name: str, epsilon: Fraction) -> Choice:
-    mechanism = _made(facts, name, epsilon)
-    return _known(mechanism, name, (f"{name} was asked for.",))
+def _named_choice(facts: Facts, name: str, epsilon: Fraction) -> MechanismChoice:
+    mechanism = _make_mechanism(facts, name, epsilon)
+    return _with_prediction(mechanism, name, (f"{name} was asked for.",))
 
 
-def _made(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
+def _make_mechanism(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
     kind: Any = MECHANISMS.get(name)
     if kind is not None and "workload" not in inspect.signature(kind).parameters:
         raise InputError(
             f"{name} does not release counts for a workload; use it from Python. "
-            f"Others are {', '.join(_names())}"
+            f"Others are {', '.join(_release_names())}"
         )
     if kind is not None:
         made: Mechanism = kind(facts.policy, facts.workload, epsilon=epsilon)
         return made
     if name == ON_QUERIES:
-        return Laplace(facts.policy, facts.workload, epsilon=epsilon, strategy="queries")
+        return Laplace(
+            facts.policy, facts.workload, epsilon=epsilon, strategy="queries"
+        )
     for strategy in NAMES:
         if name == strategy:
             return Transformed(
@@ -229,12 +225,12 @@ def _made(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
                 strategy=strategy,
             )
     raise InputError(
-        f"there is no mechanism {name!r}{nearest(name, [*_names(), BEST])}; there are "
-        f"{BEST}, {', '.join(_names())}"
+        f"there is no mechanism {name!r}{nearest(name, [*_release_names(), BEST])}; "
+        f"there are {BEST}, {', '.join(_release_names())}"
     )
 
 
-def _names() -> list[str]:
+def _release_names() -> list[str]:
     return [
         name
         for name, kind in MECHANISMS.items()
@@ -242,16 +238,18 @@ def _names() -> list[str]:
     ]
 
 
-def _known(mechanism: Mechanism, name: str, because: tuple[str, ...]) -> Choice:
+def _with_prediction(
+    mechanism: Mechanism, name: str, because: tuple[str, ...]
+) -> MechanismChoice:
     try:
         total = mechanism.expected_total_error()
     except DataDependentError:
-        return Choice(mechanism, name, because, None, "unknown")
+        return MechanismChoice(mechanism, name, because, None, "unknown")
     error = math.sqrt(max(total, 0.0) / max(mechanism.workload.queries, 1))
-    return Choice(mechanism, name, because, error, "predicted")
+    return MechanismChoice(mechanism, name, because, error, "predicted")
 
 
-def _predicted_best(facts: Facts, epsilon: Fraction) -> Choice:
+def _least_predicted_error(facts: Facts, epsilon: Fraction) -> MechanismChoice:
     hurried = facts.domain.size > MANY_CELLS
     table = compare(facts.policy, facts.workload, epsilon=epsilon, hurried=hurried)
     best = table.best
@@ -277,12 +275,14 @@ def _predicted_best(facts: Facts, epsilon: Fraction) -> Choice:
             "of records, --records, to try them on generated data."
         )
     error = math.sqrt(max(best.mean, 0.0))
-    return Choice(best.mechanism, best.name, tuple(because), error, "predicted")
+    return MechanismChoice(
+        best.mechanism, best.name, tuple(because), error, "predicted"
+    )
 
 
-def _recommended(
+def _least_typical_error(
     facts: Facts, epsilon: Fraction, records: int, step: Step | None
-) -> Choice:
+) -> MechanismChoice:
     advice = recommend(
         facts.policy, facts.workload, epsilon=epsilon, records=records, progress=step
     )
@@ -293,10 +293,10 @@ def _recommended(
         )
     # The advice for Python users has no place here.
     because = tuple(one for one in advice.because if "`" not in one)
-    return Choice(best.mechanism, best.name, because, best.error, best.kind)
+    return MechanismChoice(best.mechanism, best.name, because, best.error, best.kind)
 
 
-def _by_accuracy(facts: Facts, name: str, job: Job) -> Choice:
+def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
     alpha, beta = _as_float(job.alpha, "alpha"), _as_float(job.beta, "beta")
     found = translate(facts.policy, facts.workload, alpha=alpha, beta=beta)
     wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"
@@ -327,7 +327,7 @@ def _by_accuracy(facts: Facts, name: str, job: Job) -> Choice:
             f"It is the cheapest of {len(promising)}; {others[0].name} would need "
             f"{float(other):.6g}."
         )
-    return _known(best.mechanism, best.name, tuple(because))
+    return _with_prediction(best.mechanism, best.name, tuple(because))
 
 
 def _as_float(text: str | None, name: str) -> float:
@@ -337,7 +337,7 @@ def _as_float(text: str | None, name: str) -> float:
         raise InputError(f"{name} must be a number; received {text!r}") from None
 
 
-def promise(choice: Choice, *, secure: bool) -> Guarantee:
+def promise(choice: MechanismChoice, *, secure: bool) -> Guarantee:
     """Return what the release will promise."""
     mechanism = choice.mechanism
     return Guarantee.of(
@@ -345,7 +345,7 @@ def promise(choice: Choice, *, secure: bool) -> Guarantee:
     )
 
 
-def memory_sentence(choice: Choice) -> str:
+def memory_sentence(choice: MechanismChoice) -> str:
     """Say how much memory the release may take, from public sizes."""
     needed = choice.mechanism.memory_needed() + BASE_BYTES
     return f"at most {needed / 2**20:,.0f} MiB"

@@ -19,13 +19,6 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.errors import InputError
 
-SUFFIXES = (".csv", ".npy", ".txt")
-
-
-def names_a_file(words: str) -> bool:
-    """Return whether words look like the name of a file of numbers."""
-    return Path(words).suffix.lower() in SUFFIXES
-
 
 def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:
     """Return the rows of numbers in a file.
@@ -58,6 +51,16 @@ def lines_of(path: Path, meaning: str) -> list[str]:
     if not found:
         raise InputError(f"{path} holds no {meaning}; it is empty")
     return found
+
+
+def rows_of(path: Path, meaning: str) -> list[list[str]]:
+    """Return the fields of a small public CSV file, without spaces around them."""
+    lines = lines_of(path, meaning)
+    # As spreadsheets write it: a comma in a name needs quotes, a semicolon none.
+    delimiter = next((one for one in ",;\t" if one in lines[0]), ",")
+    return [
+        [one.strip() for one in row] for row in csv.reader(lines, delimiter=delimiter)
+    ]
 
 
 def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
@@ -95,7 +98,7 @@ def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
 
 
 def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
-    rows = [[one.strip() for one in row] for row in csv.reader(lines_of(path, meaning))]
+    rows = rows_of(path, meaning)
     if not all(_is_number(one) for one in rows[0]):
         rows = rows[1:]
     for at, row in enumerate(rows, start=1):

@@ -1,12 +1,19 @@
-"""The word that was meant, where the one typed is not known.
+"""Small pieces of the command line's language, light enough for any help page.
 
-Serves every message that refuses a name: of a column, a policy, a table of a job file.
+Serves every reader of words: the word that was meant where the one typed is not known,
+and the endings by which a word names a file.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
+
+KNOWN_TOTALS = "+known:"
+"""Parts a policy from the columns whose totals are public."""
+SUFFIXES = (".csv", ".npy", ".txt")
+"""Endings of files of numbers, labels or queries."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -22,3 +29,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     # A word that is known, but lacks what follows it, is no advice.
     meant = by_small_letters[close[0]] if close else word
     return "" if meant == word else f" (did you mean {meant!r}?)"
+
+
+def names_a_file(words: str) -> bool:
+    """Return whether words look like the name of a file of numbers."""
+    return Path(words).suffix.lower() in SUFFIXES

@@ -1,0 +1,220 @@
+"""Options of the commands: those that several share, and dataclasses of many.
+
+A command with many options takes them as one dataclass, whose fields are annotated as
+the parameters of a typer function are:
+
+    @dataclass
+    class Options:
+        file: Annotated[Path, typer.Argument()]
+        times: Annotated[int, typer.Option()] = 1
+
+    @with_options
+    def copy(asked: Options) -> None: ...                blowfish copy A --times 3
+
+Nothing heavy is imported here: help pages and completion need the options only.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from . import completions
+
+Json = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
+Cells = Annotated[
+    list[str],
+    typer.Option(
+        "--cells",
+        "--domain",
+        metavar="CELLS",
+        help="The cells: 4096, 64x64, age=0:101:1, sex=categories:f,m, ...; repeated "
+        "for each column.",
+        show_default=False,
+    ),
+]
+PolicyWords = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="What stays indistinguishable: full, add_remove, line, attribute, "
+        "threshold:5, blocks:10, graph:FILE, product:line,full.",
+        autocompletion=completions.policies,
+        show_default=False,
+    ),
+]
+WorkloadWords = Annotated[
+    str,
+    typer.Option(
+        "--workload",
+        metavar="WORKLOAD",
+        help="What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
+        "rectangles:FILE, marginals:age,sex.",
+        autocompletion=completions.workloads,
+        show_default=False,
+    ),
+]
+Epsilon = Annotated[
+    str,
+    typer.Option(
+        metavar="NUMBER", help="What one release may spend.", show_default=False
+    ),
+]
+Top = Annotated[int, typer.Option(metavar="NUMBER", help="Lines of the table.", min=1)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What ``blowfish answer`` is asked, in words that are not read yet."""
+
+    ranges: Annotated[
+        list[str],
+        typer.Option(
+            "--range",
+            metavar="LOW:HIGH",
+            help="Count from LOW up to, without, HIGH; on several columns "
+            "LOW:HIGH,LOW:HIGH. May be repeated.",
+        ),
+    ] = field(default_factory=list)
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--ranges",
+            metavar="FILE",
+            help="CSV, a query per line: columns NAME_from and NAME_to, or NAME for "
+            "one value; from and to for a single column.",
+        ),
+    ] = None
+    where: Annotated[
+        list[str],
+        typer.Option(
+            metavar="CONDITION",
+            help="age=20:40 or town=Bern,Chur; of several, all must hold.",
+        ),
+    ] = field(default_factory=list)
+    count: Annotated[
+        bool, typer.Option("--count", help="Count the records; this is the default.")
+    ] = False
+    sum_of: Annotated[
+        str | None, typer.Option("--sum", metavar="COLUMN", help="Sum a column.")
+    ] = None
+    mean_of: Annotated[
+        str | None, typer.Option("--mean", metavar="COLUMN", help="Mean of a column.")
+    ] = None
+    by: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN",
+            help="Break down by the cells of a column, or by edges: age=0,18,65,101.",
+        ),
+    ] = field(default_factory=list)
+    quantiles: Annotated[
+        list[float],
+        typer.Option(
+            "--quantile",
+            metavar="PART",
+            help="Where this part of all records is reached; 0.5 is the median.",
+        ),
+    ] = field(default_factory=list)
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORKLOAD",
+            help="Queries in words: identity, prefixes, ranges:FILE, ...",
+            autocompletion=completions.workloads,
+        ),
+    ] = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is a question at all."""
+        listed = self.ranges or self.file or self.quantiles or self.workload
+        return bool(listed) or self.selects
+
+    @property
+    def selects(self) -> bool:
+        """Whether records are selected and measured."""
+        measured = self.sum_of is not None or self.mean_of is not None
+        return bool(self.where or self.by or self.count or measured)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose dataclass parameters are spread into their fields.
+
+    Where a field may hold more than can be typed, the second entry of its annotation
+    says what is typed: ``Annotated[str | Mapping[str, str] | None, str | None, ...]``.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Size:
+    ...     width: int
+    ...     height: int = 1
+    >>> def area(size: Size, unit: str = "cm") -> None:
+    ...     print(size.width * size.height, unit)
+    >>> inspect.signature(with_options(area))
+    <Signature (*, width: int, height: int = 1, unit: str = 'cm')>
+    >>> with_options(area)(width=3, height=2, unit="m")
+    6 m
+    """
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    spread: dict[str, Any] = {}
+    for name, one in inspect.signature(command).parameters.items():
+        if is_dataclass(hints[name]):
+            spread[name] = hints[name]
+            parameters += _parameters(hints[name])
+        else:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(one.replace(kind=kind, annotation=hints[name]))
+
+    @functools.wraps(command)
+    def called(**values: Any) -> None:
+        for name, kind in spread.items():
+            own = {one.name: values.pop(one.name) for one in fields(kind)}
+            # What was not typed keeps the default of the dataclass.
+            values[name] = kind(
+                **{at: one for at, one in own.items() if one is not None}
+            )
+        command(**values)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
+def _parameters(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a dataclass as parameters of a function."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(one),
+            annotation=_typed_as(hints[one.name]),
+        )
+        for one in fields(kind)
+    ]
+
+
+def _default(one: Any) -> Any:
+    if one.default_factory is not MISSING:
+        return None
+    return inspect.Parameter.empty if one.default is MISSING else one.default
+
+
+def _typed_as(hint: Any) -> Any:
+    if get_origin(hint) is not Annotated:
+        return hint
+    _, second, *others = get_args(hint)
+    if get_origin(second) is None and not isinstance(second, type):
+        return hint
+    return Annotated[(second, *others)]

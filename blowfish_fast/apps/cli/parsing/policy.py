@@ -1,0 +1,180 @@
+"""Policies in words: which values must stay indistinguishable.
+
+    add_remove, full, line, attribute   one word
+    threshold:5                         at most 5 cells apart
+    threshold:5000:value                at most 5000 apart, by the edges
+    threshold:2:linf                    on a grid: l1, l2 or linf
+    blocks:10, blocks:8x8               runs or tiles of cells
+    blocks:labels.csv                   a block for each category or cell
+    graph:edges.csv                     pairs of categories or cells
+    product:line,full                   one policy per column
+    full+known:sex                      towards those who know its totals
+
+Cells for missing values and values outside are joined to every value of their column.
+Every refusal gives the rule, the words received and the forms there are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError
+from blowfish_fast.policies import (
+    POLICIES,
+    Blocks,
+    Graph,
+    MarginalConstraints,
+    Policy,
+    Product,
+    Threshold,
+    join_extra_cells,
+)
+
+from .domain import parse_column_name
+from .policy_files import edges_from_file, labels_from_file
+from .spelling import KNOWN_TOTALS, names_a_file, nearest
+
+METRICS = ("l1", "l2", "linf")
+PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
+WHOLE_RECORDS = ("add_remove", "full", "attribute")
+"""Policies that treat all cells alike, extra cells among them."""
+POLICY_FORMS = (
+    f"{', '.join(PLAIN_POLICIES)}, threshold:THETA (:value, :l2 or :linf), "
+    "blocks:SIZE, blocks:FILE, graph:FILE or product:POLICY,POLICY, each with "
+    "+known:COLUMN where the totals of a column are public"
+)
+
+
+def parse_policy(words: str, domain: Domain) -> Policy:
+    """Return the policy of ``full``, ``threshold:10`` or another form.
+
+    Examples
+    --------
+    >>> parse_policy("threshold:3", Domain(9)).edge_count
+    21
+    >>> parse_policy("product:line,full", Domain((3, 4))).edge_count
+    26
+    >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
+    >>> parse_policy("line", ages.with_extra_cells(missing=True)).edge_count
+    5
+    """
+    words, _, known = words.strip().partition(KNOWN_TOTALS)
+    if known:
+        columns = [parse_column_name(one, domain) for one in known.split(",")]
+        constraints = MarginalConstraints(domain, columns)
+        return parse_policy(words, domain).with_constraints(constraints)
+    name, _, setting = words.partition(":")
+    makers = {
+        "threshold": _threshold,
+        "blocks": _blocks,
+        "graph": _graph,
+        "product": _product,
+    }
+    extras = any(one.extras for one in domain.attributes)
+    if extras and name not in (*WHOLE_RECORDS, "product"):
+        return _beside_extra_cells(words, domain)
+    if name in makers and setting:
+        return makers[name](setting, domain, words)
+    if name in PLAIN_POLICIES and not setting:
+        made: Any = POLICIES[name]
+        policy: Policy = made(domain)
+        return policy
+    raise InputError(
+        f"the policy is one of {POLICY_FORMS}; received {words!r}"
+        f"{nearest(name, [*PLAIN_POLICIES, *makers])}"
+    )
+
+
+def _beside_extra_cells(words: str, domain: Domain) -> Policy:
+    """Return a policy over the values, with every extra cell joined to all."""
+    inner = parse_policy(words, domain.without_extra_cells())
+    if domain.ndim > 1:
+        raise InputError(
+            f"cells for missing values or values outside have no place in {words!r} "
+            "over several columns; use product:POLICY,POLICY, full or attribute, or "
+            "clamp such values"
+        )
+    return join_extra_cells(inner, domain)
+
+
+def _threshold(setting: str, domain: Domain, words: str) -> Policy:
+    number, *choices = setting.split(":")
+    chosen: dict[str, Any] = {}
+    for one in choices:
+        kind = "metric" if one in METRICS else "unit"
+        if kind in chosen or one not in (*METRICS, "cells", "value"):
+            raise InputError(
+                "a threshold is threshold:THETA, then :cells or :value, and on grids "
+                f":l1, :l2 or :linf; received {words!r}"
+            )
+        chosen[kind] = one
+    try:
+        theta = float(number)
+    except ValueError:
+        raise InputError(
+            f"a threshold is threshold:THETA with a number, as in threshold:5; "
+            f"received {words!r}"
+        ) from None
+    if not math.isfinite(theta):
+        raise InputError(f"theta must be finite; received {words!r}. Use full")
+    whole = int(theta) if theta == int(theta) else theta
+    return Threshold(domain, whole, **chosen)
+
+
+def _blocks(setting: str, domain: Domain, words: str) -> Policy:
+    if names_a_file(setting):
+        return Blocks(domain, labels_from_file(Path(setting), domain))
+    sides = setting.lower().split("x")
+    if not all(re.fullmatch("0*[1-9][0-9]{0,17}", one) for one in sides):
+        raise InputError(
+            "blocks are blocks:SIZE with a number of cells, blocks:8x8 on a grid, or "
+            f"blocks:FILE with a label for each cell; received {words!r}"
+        )
+    sizes = [int(one) for one in sides]
+    if len(sizes) == 1:
+        sizes *= domain.ndim
+    if len(sizes) != domain.ndim:
+        raise InputError(
+            f"blocks need one size, or one per column of the domain, which has "
+            f"{domain.ndim}; received {words!r}"
+        )
+    return Blocks(domain, _tiles(domain, sizes))
+
+
+def _tiles(domain: Domain, sizes: list[int]) -> IntArray:
+    """Return the tile of each cell, `sizes` cells per side, numbered in C order."""
+    labels = np.zeros((1,) * domain.ndim, dtype=np.int64)
+    for axis, (cells, size) in enumerate(zip(domain.shape, sizes, strict=True)):
+        along = np.arange(cells) // size
+        shape = [cells if one == axis else 1 for one in range(domain.ndim)]
+        labels = labels * (int(along[-1]) + 1) + along.reshape(shape)
+    return np.ascontiguousarray(labels)
+
+
+def _graph(setting: str, domain: Domain, words: str) -> Policy:
+    if not names_a_file(setting):
+        raise InputError(
+            "a graph is graph:FILE, a .csv with two categories, or two cell numbers, "
+            f"per line; received {words!r}"
+        )
+    return Graph(domain, edges_from_file(Path(setting), domain))
+
+
+def _product(setting: str, domain: Domain, words: str) -> Policy:
+    parts = [one.strip() for one in setting.split(",")]
+    if len(parts) != domain.ndim:
+        raise InputError(
+            f"a product names one policy per column of the domain, which has "
+            f"{domain.ndim}; received {words!r}"
+        )
+    factors = [
+        parse_policy(one, domain.marginal(axis)) for axis, one in enumerate(parts)
+    ]
+    return Product(*factors, domain=domain)

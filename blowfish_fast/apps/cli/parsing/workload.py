@@ -1,0 +1,99 @@
+"""Workloads in words: what will be asked.
+
+    identity, prefixes,                 one word
+    all_ranges, total
+    ranges:2000, rectangles:500         random ones, always the same
+    ranges:asked.csv, rectangles:a.npy  starts and ends, half-open, in cells
+    marginals:age,sex                   the table over these columns
+
+Every refusal gives the rule, the words received and the forms there are.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import InputError
+from blowfish_fast.workloads import (
+    AllRanges,
+    Identity,
+    Marginals,
+    Prefixes,
+    Ranges,
+    Rectangles,
+    Total,
+    Workload,
+)
+
+from .array_files import numbers_from_file
+from .domain import parse_column_name
+from .spelling import names_a_file, nearest
+
+SEED_OF_QUERIES = 1
+QUERIES = 2000
+MOST_QUERIES = 10**7
+PLAIN_WORKLOADS: dict[str, type[Workload]] = {
+    "all_ranges": AllRanges,
+    "identity": Identity,
+    "prefixes": Prefixes,
+    "total": Total,
+}
+WORKLOAD_FORMS = (
+    f"{', '.join(PLAIN_WORKLOADS)}, ranges:NUMBER, rectangles:NUMBER, ranges:FILE, "
+    "rectangles:FILE or marginals:COLUMN,COLUMN"
+)
+
+
+def parse_workload(words: str, domain: Domain) -> Workload:
+    """Return the workload of ``identity``, ``ranges:2000`` or another form.
+
+    Examples
+    --------
+    >>> parse_workload("ranges:50", Domain(9)).queries
+    50
+    """
+    name, _, setting = words.strip().partition(":")
+    if name in ("ranges", "rectangles") and re.fullmatch("[0-9]*", setting):
+        kind = Ranges if name == "ranges" else Rectangles
+        number = int(setting[:12] or QUERIES)
+        if not 1 <= number <= MOST_QUERIES:
+            raise InputError(
+                f"a workload of random {name} has 1 to {MOST_QUERIES:,} of them; "
+                f"received {words!r}. All of them are all_ranges"
+            )
+        return kind.random(domain, number, rng=SEED_OF_QUERIES)
+    if name in ("ranges", "rectangles") and names_a_file(setting):
+        return _queries_in(Path(setting), domain, boxes=name == "rectangles")
+    if names_a_file(words):
+        return _queries_in(Path(words.strip()), domain, boxes=domain.ndim > 1)
+    if name == "marginals" and setting:
+        return Marginals(
+            domain, [parse_column_name(one, domain) for one in setting.split(",")]
+        )
+    if name in PLAIN_WORKLOADS and not setting:
+        made: Any = PLAIN_WORKLOADS[name]
+        workload: Workload = made(domain)
+        return workload
+    known = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals"]
+    raise InputError(
+        f"the workload is one of {WORKLOAD_FORMS}; received {words!r}"
+        f"{nearest(name, known)}"
+    )
+
+
+def _queries_in(path: Path, domain: Domain, *, boxes: bool) -> Workload:
+    """Return the queries of a file: starts, then ends, of each column."""
+    rows: FloatArray = numbers_from_file(path, "queries, starts then ends")
+    wanted = 2 * domain.ndim if boxes else 2
+    if rows.ndim != 2 or rows.shape[1] != wanted:
+        raise InputError(
+            f"each line of {path} needs {wanted} numbers, the starts and then the "
+            f"(exclusive) ends; received shape {rows.shape}"
+        )
+    if boxes:
+        return Rectangles(domain, rows[:, : domain.ndim], rows[:, domain.ndim :])
+    return Ranges(domain, rows[:, 0], rows[:, 1])

@@ -1,0 +1,209 @@
+"""A job is checked against its data and its ledger, charged, and released.
+
+    public     columns fit -> ledger would pay
+    private    data -> counts
+    charged    ledger -> release
+
+Whatever can be refused is refused before the data is read, and the rest before anything
+is charged.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.statements import Entry, Preview
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.text_form import TextForm
+from blowfish_fast.errors import (
+    BudgetError,
+    CountsError,
+    InputError,
+    LedgerError,
+    PolicyError,
+)
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.release.release import Release
+
+from .files.data_source import Source, opened_source
+from .parsing.job import Job
+from .printing import counting, steps_bar, waiting
+from .release_plan import Facts
+
+PARTS = 100
+"""Steps of the bar that shows how much of the data is read."""
+
+
+def open_data(job: Job, facts: Facts) -> Source:
+    """Open the data that a job names; check its columns, and read no value."""
+    if job.data is None:
+        raise InputError(
+            "state the data: --data people.csv (or .parquet, .npy, .duckdb, an "
+            "address), or --data demo for made-up people"
+        )
+    source = opened_source(
+        job.data,
+        table=job.data_table,
+        count_column=job.count_column,
+        named=any(facts.domain.names),
+        form=TextForm(job.encoding, job.decimal, job.dates, tuple(job.blanks or ())),
+    )
+    source.check(facts.domain)
+    return source
+
+
+def check_ledger(job: Job, seed: int | None) -> None:
+    """Refuse what a ledger would refuse by its terms alone."""
+    if job.ledger is None:
+        if job.total is not None or job.request is not None:
+            raise InputError(
+                "a budget and a request belong to a ledger; name its file, --ledger"
+            )
+        return
+    if job.total is not None:
+        as_epsilon(job.total, "the budget of a ledger")
+    path = Path(job.ledger)
+    if seed is not None:
+        raise InputError(
+            f"a seed makes an experiment, which no ledger pays for; received --seed "
+            f"{seed}. Leave --seed or --ledger out"
+        )
+    if not path.exists() and job.total is None:
+        raise LedgerError(
+            f"there is no ledger at {path}; make one with `blowfish ledger create`, or "
+            "state its whole budget here: --budget 2, in a job file total = 2.0"
+        )
+    if not path.exists() and not path.parent.is_dir():
+        raise LedgerError(
+            f"there is no folder {path.parent} for the ledger; make it first"
+        )
+
+
+def _open_ledger(job: Job, facts: Facts) -> Ledger:
+    """Open the ledger of a job; make it only where a budget was stated."""
+    assert job.ledger is not None
+    path = Path(job.ledger)
+    if path.exists():
+        return Ledger(path)
+    return Ledger(path, epsilon=job.total, policy=facts.policy)
+
+
+def preview_charge(
+    job: Job, facts: Facts, mechanism: Mechanism
+) -> dict[str, Any] | None:
+    """Return what the ledger would say; refuse what it would refuse."""
+    if job.ledger is None:
+        return None
+    known = Path(job.ledger).exists()
+    if known:
+        ledger = Ledger(job.ledger)
+    else:
+        # In memory: a ledger of these terms, without a file.
+        ledger = Ledger(None, epsilon=job.total, policy=facts.policy)
+    with ledger:
+        _check_total(job, ledger)
+        entry = None if job.request is None else ledger.entry(job.request)
+        weighed = ledger.preview(mechanism)
+        _check_request(entry, weighed)
+        if entry is not None and entry.state != "reserved":
+            after = ledger.remaining
+        elif entry is None and not weighed.accepted:
+            covered = mechanism.policy.implies(ledger.policy)
+            kind = BudgetError if covered else PolicyError
+            way_out = (
+                ""
+                if covered
+                else f"; `blowfish ledger status {job.ledger}` shows its policy and "
+                "cells: state the same, or name another ledger"
+            )
+            raise kind(f"{weighed.reason}{way_out}. Nothing was charged")
+        else:
+            after = weighed.after if entry is None else ledger.remaining
+        return {
+            "file": job.ledger,
+            "new": not known,
+            "total": float(ledger.epsilon),
+            "before": float(ledger.remaining),
+            "after": float(after),
+            "replayed": entry is not None and entry.state != "reserved",
+        }
+
+
+def _check_total(job: Job, ledger: Ledger) -> None:
+    """Refuse a budget that is not the ledger's; a ledger is never enlarged."""
+    if job.total is None:
+        return
+    with Ledger(None, epsilon=job.total, policy=ledger.policy) as stated:
+        if stated.epsilon == ledger.epsilon:
+            return
+    raise LedgerError(
+        f"the ledger {job.ledger} has a budget of {float(ledger.epsilon):g}; received "
+        f"{job.total}. Leave --budget (in a job file, total) out, or state the same. "
+        "Nothing was charged"
+    )
+
+
+def _check_request(entry: Entry | None, weighed: Preview) -> None:
+    """Refuse a name that was given to another question, as far as the log shows."""
+    if entry is None:
+        return
+    if (entry.mechanism, entry.epsilon) != (weighed.mechanism, weighed.cost):
+        raise LedgerError(
+            f"the request {entry.request!r} was made for another question "
+            f"({entry.mechanism}, eps = {float(entry.epsilon):g}), and this is "
+            f"{weighed.mechanism}, eps = {float(weighed.cost):g}; choose another name, "
+            "--request. Nothing was charged"
+        )
+
+
+def charge_and_release(
+    job: Job, facts: Facts, source: Source, mechanism: Mechanism, seed: int | None
+) -> tuple[Release, str | None]:
+    """Count, charge, draw; return the release and the name under which it was paid."""
+    data = _count_records(source, facts)
+    if job.ledger is None:
+        with waiting("releasing") as report:
+            return mechanism.release(data, seed, progress=report), None
+    request = job.request or f"release-{uuid.uuid4().hex[:12]}"
+    with _open_ledger(job, facts) as ledger:
+        before = ledger.entry(request)
+        try:
+            with waiting("releasing") as report:
+                release = ledger.release(mechanism, data, request, progress=report)
+        except BaseException as problem:
+            # A name that was known and is refused belongs to another question.
+            refused = before is not None and isinstance(problem, LedgerError)
+            if ledger.entry(request) is not None and not refused:
+                problem.add_note(
+                    f"Run the same command with --request {request}: it goes on under "
+                    "the charge that was made."
+                )
+            raise
+    return release, request
+
+
+def _count_records(source: Source, facts: Facts) -> Histogram:
+    with steps_bar() as bar:
+        count = counting(bar, "reading")
+        count(0, PARTS, "")
+        try:
+            return source.histogram(
+                facts.domain,
+                facts.rules,
+                lambda part: count(int(PARTS * part), PARTS, ""),
+            )
+        except CountsError as problem:
+            problem.add_note("Nothing was charged")
+            raise
+
+
+def remaining_budget(job: Job) -> float | None:
+    """Return what remains in the ledger of a job, if it has one."""
+    if job.ledger is None:
+        return None
+    with Ledger(job.ledger) as ledger:
+        return float(ledger.remaining)
