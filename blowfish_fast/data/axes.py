@@ -161,8 +161,10 @@ def from_cuts(edges: Iterable[Any], name: str | None) -> Axis:
         cuts: FloatArray = array.astype(np.float64)
     except (TypeError, ValueError):
         raise DomainError(
-            f"edges must be numbers or dates; received dtype {array.dtype}. Texts that "
-            "are dates go to Domain.from_dates, categories to Domain.from_levels"
+            "edges must be numbers or dates",
+            received=f"dtype {array.dtype}",
+            way_out="Texts that are dates go to Domain.from_dates, categories to "
+            "Domain.from_levels",
         ) from None
     _check_cuts(cuts)
     return Axis(cuts.size - 1, name, cuts=tuple(cuts.tolist()))
@@ -190,8 +192,9 @@ def from_date_cuts(edges: Iterable[Any], name: str | None) -> Axis:
 def _check_cuts(cuts: FloatArray) -> None:
     if cuts.ndim != 1 or cuts.size < 2:
         raise DomainError(
-            f"edges must be at least two numbers; received {cuts.size}. "
-            "n cells have n + 1 edges"
+            "edges must be at least two numbers",
+            received=cuts.size,
+            way_out="n cells have n + 1 edges",
         )
     if not np.isfinite(cuts).all():
         raise DomainError("edges must be finite; clamp the values at both ends")
@@ -209,8 +212,9 @@ def as_moments(values: AnyArray) -> AnyArray:
     """Read dates, times or ISO texts as microseconds; None becomes a missing date."""
     if values.dtype.kind not in "MOU":
         raise DomainError(
-            f"dates must be datetime64, date objects or ISO texts; received dtype "
-            f"{values.dtype}. Numbers go to Domain.from_edges"
+            "dates must be datetime64, date objects or ISO texts",
+            received=f"dtype {values.dtype}",
+            way_out="Numbers go to Domain.from_edges",
         )
     if values.dtype.kind == "O":
         values = _without_blanks(values)
@@ -296,9 +300,10 @@ def from_level_list(levels: Iterable[Any], name: str | None) -> Axis:
     for one in values:
         if not isinstance(one, str | int | float) or one != one:
             raise DomainError(
-                f"a level is a text, a number or a truth value; received {one!r}. "
-                "Missing values get a cell by with_extra_cells(missing=True), dates by "
-                "Domain.from_dates"
+                "a level is a text, a number or a truth value",
+                received=repr(one),
+                way_out="Missing values get a cell by with_extra_cells(missing=True), "
+                "dates by Domain.from_dates",
             )
     if len(set(values)) != len(values):
         raise DomainError("levels must differ; a value stands in the list twice")
@@ -377,7 +382,8 @@ def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
     if not isinstance(groups, Mapping):
         raise DomainError(
             f"levels of {attribute.name or 'this attribute'} are merged by a mapping, "
-            f"new level to a list of old ones; received {type(groups).__name__}"
+            "new level to a list of old ones",
+            received=type(groups).__name__,
         )
     members = [
         [(one, cell) for one in _several(group)]

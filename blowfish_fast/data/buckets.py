@@ -48,8 +48,8 @@ class Buckets:
         valid = self.edges.ndim == 1 and self.edges.size >= 2 and self.edges[0] == 0
         if not valid or not (np.diff(self.edges) > 0).all():
             raise DomainError(
-                "bucket edges must start at 0 and increase strictly; received "
-                f"{self.edges[:5]} ..."
+                "bucket edges must start at 0 and increase strictly",
+                received=f"{self.edges[:5]} ...",
             )
         if order is not None and order.size != self.edges[-1]:
             raise DomainError(

@@ -55,7 +55,9 @@ class Attributes:
         names = [one.name for one in attributes if one.name is not None]
         if len(set(names)) != len(names):
             raise DomainError(
-                f"attribute names must differ; received {names}. Rename one of them"
+                "attribute names must differ",
+                received=names,
+                way_out="Rename one of them",
             )
         cells = math.prod(one.size for one in attributes)
         if cells > self._most:
@@ -82,7 +84,7 @@ class Attributes:
     def product(cls, *domains: Attributes) -> Self:
         """Combine domains into one over all their attributes."""
         if not domains:
-            raise DomainError("a product needs at least one domain; received none")
+            raise DomainError("a product needs at least one domain", received="none")
         return cls._of(one for domain in domains for one in domain.attributes)
 
     @property
@@ -133,7 +135,7 @@ class Attributes:
         chosen = tuple(self.axis(one) for one in ([names] if single else names))
         if not chosen or len(set(chosen)) < len(chosen):
             raise DomainError(
-                f"name at least one attribute, each once; received {names!r}"
+                "name at least one attribute, each once", received=repr(names)
             )
         return chosen
 
@@ -364,8 +366,9 @@ def _labels(names: Any, attributes: int) -> list[Any]:
         return [None] * attributes
     if not isinstance(names, Iterable):
         raise DomainError(
-            "names are texts, one per attribute, and several sizes are one tuple, such "
-            f"as Domain((4, 5)); received {names!r} as names"
+            "names are texts, one per attribute, and several sizes are one tuple, "
+            "such as Domain((4, 5))",
+            received=f"{names!r} as names",
         )
     labels = [names] if isinstance(names, str) else list(names)
     if len(labels) != attributes:
@@ -382,7 +385,8 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         raise DomainError(str(problem)) from None
     if sizes.ndim != 1 or sizes.size == 0 or (sizes < 1).any():
         raise DomainError(
-            "each attribute needs at least one cell; received shape "
-            f"{shape!r}. A domain of n ordered values is Domain(n)"
+            "each attribute needs at least one cell",
+            received=f"shape {shape!r}",
+            way_out="A domain of n ordered values is Domain(n)",
         )
     return tuple(int(size) for size in sizes)

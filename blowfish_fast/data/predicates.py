@@ -126,8 +126,9 @@ def _intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
     if isinstance(one, slice):
         if one.step is not None:
             raise InputError(
-                f"a range of values has no step; received {one!r}. Ask for several "
-                "ranges in a list"
+                "a range of values has no step",
+                received=repr(one),
+                way_out="Ask for several ranges in a list",
             )
         low = 0.0 if one.start is None else _coordinate(attribute, one.start)
         high = (
@@ -152,8 +153,9 @@ def _level_intervals(attribute: Axis, one: Any) -> list[tuple[float, float]]:
         if one == slice(None):
             return [(0.0, float(attribute.regular))]
         raise InputError(
-            f"levels have no ranges; received {one!r}. List the levels: "
-            f"{attribute.name or 'attribute'}=[...]"
+            "levels have no ranges",
+            received=repr(one),
+            way_out=f"List the levels: {attribute.name or 'attribute'}=[...]",
         )
     value = one.item() if isinstance(one, np.generic) else one
     if value not in attribute.levels:
@@ -296,8 +298,8 @@ def groups_of(
     elif not isinstance(bins, Iterable) or isinstance(bins, str):
         raise InputError(
             f"bins of {attribute.name or 'an attribute'} are edges in values, such as "
-            f"[0, 18, 65], levels, or a mapping from names to conditions; received "
-            f"{bins!r}"
+            "[0, 18, 65], levels, or a mapping from names to conditions",
+            received=repr(bins),
         )
     elif attribute.levels is not None:
         named = [(one, attribute_cover(attribute, one)) for one in bins]

@@ -53,8 +53,9 @@ class Policy(PolicyGraph):
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise PolicyError(
-                f"a policy is stated over a Domain; received {quoted(domain)}. "
-                "Write policies.Full(Domain(n))"
+                "a policy is stated over a Domain",
+                received=quoted(domain),
+                way_out="Write policies.Full(Domain(n))",
             )
         self.domain = domain
         self.parent = None
@@ -130,7 +131,8 @@ class Policy(PolicyGraph):
             if cells.size and (cells.min() < ABSENT or cells.max() >= self.domain.size):
                 raise PolicyError(
                     f"cells are numbered from 0 to {self.domain.size - 1}, and -1 is "
-                    f'"absent"; received {cells.min()} to {cells.max()}'
+                    '"absent"',
+                    received=f"{cells.min()} to {cells.max()}",
                 )
         one, two = np.broadcast_arrays(*given)
         return one.reshape(-1).copy(), two.reshape(-1).copy(), one.shape
@@ -174,8 +176,8 @@ class Policy(PolicyGraph):
         buckets = labels if isinstance(labels, Buckets) else Buckets.from_labels(labels)
         if buckets.cells != self.domain.size:
             raise DomainError(
-                f"labels must name a bin for each of the {self.domain.size} cells; "
-                f"received {buckets.cells}"
+                f"labels must name a bin for each of the {self.domain.size} cells",
+                received=buckets.cells,
             )
         return self._quotient(buckets, Domain(buckets.count)).derive_from(self, buckets)
 

@@ -61,14 +61,16 @@ class Blocks(Policy):
         if given.shape not in (domain.shape, (domain.size,)):
             raise PolicyError(
                 f"labels must cover the domain: shape {domain.shape}, or "
-                f"({domain.size},) in C order; received {given.shape}"
+                f"({domain.size},) in C order",
+                received=given.shape,
             )
         self._given = given.reshape(-1)
         self._given.flags.writeable = False
         if self._given.min() < 0:
             raise PolicyError(
-                f"each cell needs a block, 0 or more; received {self._given.min()}. A "
-                "cell that is joined to no other gets a label of its own"
+                "each cell needs a block, 0 or more",
+                received=self._given.min(),
+                way_out="A cell that is joined to no other gets a label of its own",
             )
 
     @cached_property

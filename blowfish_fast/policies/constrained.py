@@ -66,7 +66,8 @@ class Constrained(Policy):
         if not isinstance(constraints, Constraints):
             raise PolicyError(
                 "constraints are CountConstraints, MarginalConstraints or "
-                f"RectangleConstraints; received {constraints!r}"
+                "RectangleConstraints",
+                received=repr(constraints),
             )
         if base.has_constraints:
             raise PolicyError(
@@ -75,8 +76,8 @@ class Constrained(Policy):
             )
         if base.domain != constraints.domain:
             raise PolicyError(
-                f"policy and constraints must share one domain; received "
-                f"{base.domain!r} and {constraints.domain!r}"
+                "policy and constraints must share one domain",
+                received=f"{base.domain!r} and {constraints.domain!r}",
             )
         super().__init__(base.domain)
         self.base = base

@@ -66,7 +66,7 @@ class Constraints(ABC):
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise DomainError(
-                f"constraints are stated over a Domain; received {domain!r}"
+                "constraints are stated over a Domain", received=repr(domain)
             )
         self.domain = domain
 
@@ -116,7 +116,8 @@ class Constraints(ABC):
         if not ABSENT <= cell < self.domain.size:
             raise PolicyError(
                 f"cells are numbered from 0 to {self.domain.size - 1}, and -1 is "
-                f'"absent"; received {cell}'
+                '"absent"',
+                received=cell,
             )
         kind = kinds.absent if cell == ABSENT else kinds.labels[cell]
         return kinds.members[kinds.pointers[kind] : kinds.pointers[kind + 1]]
@@ -190,14 +191,16 @@ class CountConstraints(Constraints):
         shapes = ((domain.size,), domain.shape)
         if given.ndim < 2 or given.shape[0] == 0 or given.shape[1:] not in shapes:
             raise PolicyError(
-                f"masks must have shape (queries, {domain.size}), or one mask of shape "
-                f"{domain.shape} per query; received {given.shape}"
+                f"masks must have shape (queries, {domain.size}), or one mask of "
+                f"shape {domain.shape} per query",
+                received=given.shape,
             )
         whole = given.dtype.kind in "iu" and bool(((given == 0) | (given == 1)).all())
         if given.dtype.kind != "b" and not whole:
             raise PolicyError(
-                "masks must mark cells with True and False; received dtype "
-                f"{given.dtype}. Write mask = values >= 10, or the like"
+                "masks must mark cells with True and False",
+                received=f"dtype {given.dtype}",
+                way_out="Write mask = values >= 10, or the like",
             )
         self.masks: BoolArray = given.reshape(given.shape[0], -1).astype(np.bool_)
         self.masks.flags.writeable = False
@@ -256,7 +259,7 @@ class MarginalConstraints(Constraints):
         self.marginals = tuple(_axes(domain, one) for one in _split_marginals(axes))
         if not self.marginals or not all(self.marginals):
             raise PolicyError(
-                f"a marginal needs at least one attribute; received {axes!r}"
+                "a marginal needs at least one attribute", received=repr(axes)
             )
 
     def marginal_sizes(self) -> tuple[int, ...]:
@@ -350,8 +353,8 @@ class RectangleConstraints(Constraints):
         self.highs = _corners(domain, highs, "highs")
         if self.lows.shape != self.highs.shape or self.lows.shape[0] == 0:
             raise PolicyError(
-                "give one low and one high corner per rectangle; received "
-                f"{self.lows.shape[0]} lows and {self.highs.shape[0]} highs"
+                "give one low and one high corner per rectangle",
+                received=f"{self.lows.shape[0]} lows and {self.highs.shape[0]} highs",
             )
         inside = (self.lows >= 0) & (self.highs <= domain.shape)
         bad = ~(inside & (self.lows < self.highs)).all(axis=1)
@@ -445,12 +448,12 @@ def _axes(domain: Domain, given: Any) -> tuple[int, ...]:
         axis = domain.axis(one) if isinstance(one, str) else one
         if not isinstance(axis, int | np.integer) or not 0 <= axis < domain.ndim:
             raise PolicyError(
-                f"attributes are named, or numbered from 0 to {domain.ndim - 1}; "
-                f"received {one!r}"
+                f"attributes are named, or numbered from 0 to {domain.ndim - 1}",
+                received=repr(one),
             )
         axes.append(int(axis))
     if len(set(axes)) != len(axes):
-        raise PolicyError(f"a marginal names an attribute once; received {given!r}")
+        raise PolicyError("a marginal names an attribute once", received=repr(given))
     return tuple(axes)
 
 
@@ -463,8 +466,8 @@ def _corners(domain: Domain, given: Any, name: str) -> IntArray:
         corners = corners[:, None]
     if corners.ndim != 2 or corners.shape[1] != domain.ndim:
         raise PolicyError(
-            f"{name} must have shape (rectangles, {domain.ndim}); received "
-            f"{corners.shape}"
+            f"{name} must have shape (rectangles, {domain.ndim})",
+            received=corners.shape,
         )
     corners.flags.writeable = False
     return corners

@@ -50,7 +50,7 @@ class Product(Policy):
 
     def __init__(self, *factors: Policy, domain: Domain | None = None) -> None:
         if not factors:
-            raise PolicyError("a product needs at least one policy; received none")
+            raise PolicyError("a product needs at least one policy", received="none")
         for number, one in enumerate(factors):
             if not isinstance(one, Policy):
                 raise PolicyError(
@@ -73,8 +73,9 @@ class Product(Policy):
         joint = Domain.product(*(one.domain for one in factors))
         if domain is not None and joint.shape != domain.shape:
             raise PolicyError(
-                f"the factors span a domain of shape {joint.shape}; received a domain "
-                f"of shape {domain.shape}. Give one factor per attribute, in order"
+                f"the factors span a domain of shape {joint.shape}",
+                received=f"a domain of shape {domain.shape}",
+                way_out="Give one factor per attribute, in order",
             )
         super().__init__(joint if domain is None else domain)
         self.factors = factors

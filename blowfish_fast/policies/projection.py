@@ -71,18 +71,20 @@ class Band(Policy):
             raise PolicyError(str(problem)) from None
         if self.far.shape != domain.shape:
             raise PolicyError(
-                f"far must name one cell for each of the {domain.size}; received "
-                f"shape {self.far.shape}"
+                f"far must name one cell for each of the {domain.size}",
+                received=f"shape {self.far.shape}",
             )
         if self._lengths.min() < 0 or self.far.max() >= domain.size:
             raise PolicyError(
                 "the furthest cell must not lie before its own and must lie in the "
-                f"domain of {domain.size}; received {self.far[:5]} ..."
+                f"domain of {domain.size}",
+                received=f"{self.far[:5]} ...",
             )
         if (self.far[1:] < self.far[:-1]).any():
             raise PolicyError(
-                "the furthest cell must never decrease along the line; received "
-                f"{self.far[:5]} .... policies.Graph takes any edges"
+                "the furthest cell must never decrease along the line",
+                received=f"{self.far[:5]} ...",
+                way_out="policies.Graph takes any edges",
             )
         self.far.flags.writeable = False
 
@@ -209,8 +211,8 @@ class Projection(Graph):
             )
         if buckets.cells != source.domain.size:
             raise PolicyError(
-                f"the bins must cover the {source.domain.size} cells of the policy; "
-                f"received bins of {buckets.cells}"
+                f"the bins must cover the {source.domain.size} cells of the policy",
+                received=f"bins of {buckets.cells}",
             )
         Policy.__init__(self, Domain(buckets.count))
         self.derive_from(source, buckets)

@@ -60,8 +60,8 @@ class TablePolicy(Policy):
     ) -> None:
         if not isinstance(domain, Domain | WideDomain) or None in domain.names:
             raise PolicyError(
-                "a table is a Domain or WideDomain whose attributes all have names; "
-                f"received {domain!r}"
+                "a table is a Domain or WideDomain whose attributes all have names",
+                received=repr(domain),
             )
         # Nothing below lists cells, so a wide domain serves every table.
         wide: Any = WideDomain.product(domain)
@@ -89,8 +89,8 @@ class TablePolicy(Policy):
         attribute = self.domain.attributes[axis]
         if not isinstance(policy, Policy) or policy.domain.attributes != (attribute,):
             raise PolicyError(
-                f"the policy of {name!r} must be stated over that attribute alone; "
-                f"received {policy!r}"
+                f"the policy of {name!r} must be stated over that attribute alone",
+                received=repr(policy),
             )
         # The product's own rules: no constraints, nobody absent in one attribute.
         Product(policy)

@@ -90,10 +90,10 @@ class Threshold(Policy):
     ) -> None:
         super().__init__(domain)
         if unit not in ("cells", "value"):
-            raise PolicyError(f'unit must be "cells" or "value"; received {unit!r}')
+            raise PolicyError('unit must be "cells" or "value"', received=repr(unit))
         if metric not in ("l1", "l2", "linf"):
             raise PolicyError(
-                f'metric must be "l1", "l2" or "linf"; received {metric!r}'
+                'metric must be "l1", "l2" or "linf"', received=repr(metric)
             )
         if unit == "value" and domain.ndim != 1:
             raise PolicyError(
@@ -385,8 +385,10 @@ def _read_theta(theta: Any, unit: str, *, whole: bool) -> int | float:
     if unit == "value":
         if number <= 0:
             raise PolicyError(
-                f"theta must be greater than 0 in value units; received {theta!r}. It "
-                "is the largest difference of two values that must stay hidden"
+                "theta must be greater than 0 in value units",
+                received=repr(theta),
+                way_out="It is the largest difference of two values that must stay "
+                "hidden",
             )
         return float(theta)
     if number < 1:

@@ -109,8 +109,9 @@ class Workload(ABC):
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise WorkloadError(
-                f"a workload is stated over a Domain; received {quoted(domain)}. "
-                "Write workloads.Identity(Domain(n))"
+                "a workload is stated over a Domain",
+                received=quoted(domain),
+                way_out="Write workloads.Identity(Domain(n))",
             )
         self.domain = domain
 
@@ -151,8 +152,9 @@ class Workload(ABC):
         array = np.asarray(getattr(counts, "counts", counts))
         if array.shape != self.domain.shape:
             raise DomainError(
-                f"counts must have the shape of the workload's domain, "
-                f"{self.domain.shape}; received {array.shape}"
+                "counts must have the shape of the workload's domain, "
+                f"{self.domain.shape}",
+                received=array.shape,
             )
         if array.dtype.kind in "biu":
             array = array.astype(np.int64)
@@ -352,5 +354,5 @@ def query_count(count: Any) -> int:
     """Read how many queries are wanted: at least one."""
     number = as_whole(count, "count")
     if number < 1:
-        raise WorkloadError(f"ask for at least one query; received {count!r}")
+        raise WorkloadError("ask for at least one query", received=repr(count))
     return number

@@ -39,13 +39,13 @@ class Linear(Workload):
             rows = sparse.csr_array(matrix, dtype=np.float64)
         except (TypeError, ValueError):
             raise WorkloadError(
-                "matrix must be a numeric matrix of shape (queries, cells); received "
-                f"{type(matrix).__name__}"
+                "matrix must be a numeric matrix of shape (queries, cells)",
+                received=type(matrix).__name__,
             ) from None
         if rows.ndim != 2 or rows.shape[1] != domain.size:
             raise WorkloadError(
-                f"matrix must have one column per cell, {domain.size}; received shape "
-                f"{rows.shape}"
+                f"matrix must have one column per cell, {domain.size}",
+                received=f"shape {rows.shape}",
             )
         if not np.isfinite(rows.data).all():
             raise WorkloadError("matrix must be finite; found NaN or infinity")

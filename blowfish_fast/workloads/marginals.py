@@ -95,7 +95,7 @@ def _axes(domain: Domain, axes: Any) -> tuple[int, ...]:
                 raise WorkloadError(str(problem)) from None
         if not 0 <= number < domain.ndim:
             raise WorkloadError(
-                f"axes must lie between 0 and {domain.ndim - 1}; received {axis!r}"
+                f"axes must lie between 0 and {domain.ndim - 1}", received=repr(axis)
             )
         chosen.append(number)
     if not chosen:
@@ -103,5 +103,5 @@ def _axes(domain: Domain, axes: Any) -> tuple[int, ...]:
             "keep at least one axis; the table over none of them is Total(domain)"
         )
     if len(set(chosen)) < len(chosen):
-        raise WorkloadError(f"axes must differ; received {axes!r}")
+        raise WorkloadError("axes must differ", received=repr(axes))
     return tuple(sorted(chosen))

@@ -54,8 +54,8 @@ class Ranges(Workload):
             raise WorkloadError(str(problem)) from None
         if self.starts.ndim != 1 or self.starts.shape != self.ends.shape:
             raise WorkloadError(
-                "starts and ends must be two lists of the same length; received "
-                f"shapes {self.starts.shape} and {self.ends.shape}"
+                "starts and ends must be two lists of the same length",
+                received=f"shapes {self.starts.shape} and {self.ends.shape}",
             )
         wrong = (self.starts < 0) | (self.ends > domain.size)
         if wrong.any():

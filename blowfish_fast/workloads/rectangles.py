@@ -44,8 +44,8 @@ class Rectangles(Workload):
         self.highs = _corners(highs, domain, "highs")
         if self.lows.shape != self.highs.shape:
             raise WorkloadError(
-                "lows and highs must have the same shape; received "
-                f"{self.lows.shape} and {self.highs.shape}"
+                "lows and highs must have the same shape",
+                received=f"{self.lows.shape} and {self.highs.shape}",
             )
         sizes = np.array(domain.shape, dtype=np.float64)
         outside = ((self.lows < 0) | (self.highs > sizes)).any(axis=1)
@@ -119,8 +119,8 @@ class Rectangles(Workload):
         sides = np.atleast_1d(as_integers(shape, "shape"))
         if sides.shape != (domain.ndim,) or (sides < 1).any():
             raise WorkloadError(
-                f"give one side of at least 1 cell per attribute; received {shape!r} "
-                f"for a domain of shape {domain.shape}"
+                "give one side of at least 1 cell per attribute",
+                received=f"{shape!r} for a domain of shape {domain.shape}",
             )
         room = np.array(domain.shape) - sides
         if (room < 0).any():
@@ -137,10 +137,10 @@ def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
     try:
         array = np.asarray(corners, dtype=np.float64)
     except (TypeError, ValueError):
-        raise WorkloadError(f"{name} must be numbers; received {corners!r}") from None
+        raise WorkloadError(f"{name} must be numbers", received=repr(corners)) from None
     if array.ndim != 2 or array.shape[1] != domain.ndim:
         raise WorkloadError(
-            f"{name} must have shape (queries, {domain.ndim}); received {array.shape}"
+            f"{name} must have shape (queries, {domain.ndim})", received=array.shape
         )
     if not np.isfinite(array).all():
         raise WorkloadError(f"{name} must be finite numbers; found NaN or infinity")

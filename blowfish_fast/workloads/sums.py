@@ -39,13 +39,13 @@ class Sum(Workload):
             array = np.array(weights, dtype=np.float64)
         except (TypeError, ValueError):
             raise WorkloadError(
-                "weights must be numbers, one per cell; received "
-                f"{type(weights).__name__}"
+                "weights must be numbers, one per cell", received=type(weights).__name__
             ) from None
         if array.shape not in (domain.shape, (domain.size,)):
             raise WorkloadError(
                 f"weights must have the domain's shape {domain.shape}, or "
-                f"({domain.size},) in C order; received {array.shape}"
+                f"({domain.size},) in C order",
+                received=array.shape,
             )
         if not np.isfinite(array).all():
             raise WorkloadError("weights must be finite; found NaN or infinity")

@@ -133,8 +133,8 @@ def check_policy(policy: Policy) -> None:
     """Refuse what is no policy, and constraints, under which records move together."""
     if not isinstance(policy, Policy):
         raise PolicyError(
-            "state the policy first, such as policies.Full(domain); received "
-            f"{policy!r}"
+            "state the policy first, such as policies.Full(domain)",
+            received=repr(policy),
         )
     if policy.has_constraints:
         raise PolicyError(
@@ -147,13 +147,13 @@ def _check(policy: Policy, workload: Workload) -> None:
     check_policy(policy)
     if not isinstance(workload, Workload):
         raise WorkloadError(
-            "state the workload second, such as workloads.Identity(domain); received "
-            f"{workload!r}"
+            "state the workload second, such as workloads.Identity(domain)",
+            received=repr(workload),
         )
     if workload.domain != policy.domain:
         raise DomainError(
-            f"policy and workload must share one domain; received {policy.domain!r} "
-            f"and {workload.domain!r}"
+            "policy and workload must share one domain",
+            received=f"{policy.domain!r} and {workload.domain!r}",
         )
 
 

@@ -101,7 +101,7 @@ def _heaviest(weights: Any) -> float:
         raise WorkloadError("weights must be numbers, one per record") from None
     if array.size == 0 or not np.isfinite(array).all():
         raise WorkloadError(
-            "weights must be finite numbers, one per record; received "
-            f"{array.size} of them"
+            "weights must be finite numbers, one per record",
+            received=f"{array.size} of them",
         )
     return float(np.abs(array).max())
