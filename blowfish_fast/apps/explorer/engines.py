@@ -22,10 +22,16 @@ import numpy as np
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.csv_files import load_csv
 from blowfish_fast.data.records import Rule
 from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery
 from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
-from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
+from blowfish_fast.errors import (
+    BlowfishError,
+    CatalogError,
+    EngineError,
+    InputError,
+)
 
 if TYPE_CHECKING:
     # Described with pydantic, which a connection does without.
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FILES = {".csv": "read_csv", ".parquet": "read_parquet", ".pq": "read_parquet"}
+CSV, PARQUET = (".csv",), (".parquet", ".pq")
 DATABASES = (".duckdb", ".ddb", ".db")
 KEPT_QUERIES = 256
 """Compiled queries that are remembered."""
@@ -81,7 +87,7 @@ class Database:
         if text.startswith(POSTGRES):
             return cls(_postgres(text), "PostgreSQL")
         path = Path(text.removeprefix("duckdb://"))
-        if path.suffix in FILES:
+        if path.suffix in CSV + PARQUET:
             return cls(_files([path]), "DuckDB")
         if path.suffix in DATABASES or text.startswith("duckdb://"):
             return cls(_duckdb(path), "DuckDB")
@@ -255,17 +261,20 @@ def _duckdb(path: Path) -> Any:
 def _files(paths: list[Path]) -> Any:
     backend = ibis_module().duckdb.connect()
     for path in paths:
-        reader = FILES.get(path.suffix)
-        if reader is None or not path.is_file():
+        if path.suffix not in CSV + PARQUET or not path.is_file():
             raise EngineError(
-                f"{path.name!r} is no CSV or Parquet file; expected one of {set(FILES)}"
+                f"{path.name!r} is no CSV or Parquet file; expected one of "
+                f"{', '.join(CSV + PARQUET)}"
             )
-        # A table of its own: types are settled once, by all rows.
-        options = {"sample_size": -1} if reader == "read_csv" else {}
         try:
-            view = getattr(backend, reader)(str(path), **options)
-            backend.create_table(path.stem, view)
-            backend.raw_sql(f'DROP VIEW "{view.get_name()}"')
+            if path.suffix in CSV:
+                load_csv(backend.con, path, path.stem)
+            else:
+                view = backend.read_parquet(str(path))
+                backend.create_table(path.stem, view)
+                backend.raw_sql(f'DROP VIEW "{view.get_name()}"')
+        except InputError as problem:
+            raise EngineError(str(problem)) from None
         except Exception as problem:
             raise EngineError(
                 f"{path.name!r} could not be read ({type(problem).__name__})"

@@ -21,6 +21,7 @@ from typing import Any
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.apps.explorer.exploration import SAMPLES, Explorer, as_table
+from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
 
 from .keys import Keys
@@ -181,21 +182,20 @@ class Workspace:
 
 def _load_csv(content: bytes, path: Path, name: str) -> None:
     """Make a DuckDB file of a CSV file; types are settled by all rows."""
-    import duckdb
-
+    duckdb = duckdb_module()
     upload, draft = path.with_suffix(".csv"), path.with_suffix(".new")
     upload.write_bytes(content)
     try:
         connection = duckdb.connect(str(draft))
         try:
-            read = connection.read_csv(str(upload), sample_size=-1, header=True)
-            read.create(name)
+            load_csv(connection, upload, name)
         finally:
             connection.close()
         os.replace(draft, path)
-    except duckdb.Error:
+    except (duckdb.Error, InputError) as problem:
+        why = getattr(problem, "rule", "it is no table").replace(str(upload), "it")
         raise InputError(
-            "the file could not be read as CSV with a header line"
+            f"the file could not be read as CSV with a header line: {why}"
         ) from None
     finally:
         upload.unlink(missing_ok=True)

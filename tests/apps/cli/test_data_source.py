@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sqlite3
 
 import numpy as np
@@ -52,16 +51,6 @@ def folder(tmp_path_factory):
     return where
 
 
-@pytest.fixture
-def without_arrow(monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name: None if name == "pyarrow" else find(name),
-    )
-
-
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("file", ["people.csv", "people.parquet"])
 def test_files_are_counted_as_the_columns_are(file, case, folder):
@@ -70,13 +59,6 @@ def test_files_are_counted_as_the_columns_are(file, case, folder):
     assert expected.sum() == 10_000
     found = counts(str(folder / file), domain, outside)
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_csv_is_counted_without_arrow_too(case, folder, without_arrow):
-    domain, outside = CASES[case]
-    found = counts(str(folder / "people.csv"), domain, outside)
-    np.testing.assert_array_equal(found, counts("demo", domain, outside))
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +160,7 @@ def write(path, text):
 MISSING = "n;age;sex;day\n2;3;f;2024-01-05\n1;;m;2024-02-01\n3;NA;;\n1;9;m;2024-01-31\n"
 
 
-@pytest.mark.parametrize("arrow", [True, False])
-def test_missing_values_go_where_they_are_told(arrow, tmp_path, request):
-    if not arrow:
-        request.getfixturevalue("without_arrow")
+def test_missing_values_go_where_they_are_told(tmp_path):
     path = write(tmp_path / "few.csv", MISSING)
     ages = ["age=0:10:5"]
     assert counts(path, ages, missing="cell").tolist() == [1, 1, 2]
@@ -229,7 +208,6 @@ def test_missing_values_in_a_database_go_where_they_are_told(tmp_path):
             counts(str(path), bad, outside)
 
 
-@pytest.mark.parametrize("arrow", [True, False])
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -244,9 +222,7 @@ def test_missing_values_in_a_database_go_where_they_are_told(tmp_path):
         ('age,b\n17,"1\n18,2\n19,3\n', "must be closed"),
     ],
 )
-def test_what_cannot_be_read_is_not_quoted(text, message, arrow, tmp_path, request):
-    if not arrow:
-        request.getfixturevalue("without_arrow")
+def test_what_cannot_be_read_is_not_quoted(text, message, tmp_path):
     path = write(tmp_path / "bad.csv", text)
     with pytest.raises(BlowfishError, match=message) as caught:
         counts(path, ["age=0:101:1"])
@@ -263,23 +239,17 @@ def test_a_byte_order_mark_and_odd_delimiters_are_read(tmp_path):
         counts(str(path), ["age=0:5:5"])
 
 
-@pytest.mark.parametrize("arrow", [True, False])
-def test_a_quotation_mark_inside_a_value_loses_nobody(arrow, tmp_path, request):
-    if not arrow:
-        request.getfixturevalue("without_arrow")
+def test_a_quotation_mark_inside_a_value_loses_nobody(tmp_path):
     path = write(tmp_path / "pipes.csv", 'age,b\n3,5" pipe\n4,"a ""b"""\n4,c\n')
     assert counts(path, ["age=0:5:5"]).tolist() == [3]
 
 
-@pytest.mark.parametrize("arrow", [True, False])
 @pytest.mark.parametrize(
     "text", ["20240105", "1704412800", "1999", "1999-01", "05.01.2024", "2024-13-01Z"]
 )
 def test_dates_of_another_form_are_refused_even_where_others_are_clamped(
-    text, arrow, tmp_path, request
+    text, tmp_path
 ):
-    if not arrow:
-        request.getfixturevalue("without_arrow")
     path = write(tmp_path / "days.csv", f"day\n{text}\n")
     with pytest.raises(BlowfishError, match="values of day: dates must read") as caught:
         counts(path, ["day=2024-01-01:2025-01-01:month"], "clamp")
@@ -359,9 +329,10 @@ def test_a_schema_of_another_kind_is_refused_before_a_row_is_read(folder):
             opened_source(str(folder / "people.parquet")).check(parse_domain(domain))
 
 
-def test_long_files_are_read_in_chunks(tmp_path, without_arrow, monkeypatch):
-    monkeypatch.setattr("blowfish_fast.apps.cli.files.csv_chunks.ROWS", 7)
-    path = write(
-        tmp_path / "long.csv", "age\n" + "".join(f"{i % 10}\n" for i in range(95))
-    )
-    assert counts(path, ["age=0:10:5"]).tolist() == [50, 45]
+def test_long_files_are_read_in_chunks(tmp_path, monkeypatch):
+    monkeypatch.setattr("blowfish_fast.apps.cli.files.record_files.ROWS", 2048)
+    monkeypatch.setattr("blowfish_fast.data.csv_files.BYTES_AT_ONCE", 1000)
+    lines = "".join(f"{i % 10},1\n" for i in range(9500))
+    path = write(tmp_path / "long.csv", "age,n\n" + lines)
+    assert counts(path, ["age=0:10:5"]).tolist() == [4750, 4750]
+    assert counts(path, ["age=0:10:5"], count_column="n").tolist() == [4750, 4750]

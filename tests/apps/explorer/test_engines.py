@@ -236,3 +236,18 @@ def test_several_files_are_tables_named_like_them(tmp_path):
     assert list(engine.columns("wards")) == ["name", "beds"]
     with pytest.raises(EngineError, match=r"'notes.txt' is no CSV or Parquet file"):
         Database.of_files([tmp_path / "notes.txt"])
+
+
+def test_a_csv_file_of_an_office_is_a_table(tmp_path):
+    lines = "sep=;\r\nalter;Ort;;Ort\r\n3;Zürich;x;y\r\n4,5;Genf;x;y\r\n"
+    (tmp_path / "leute.csv").write_bytes(lines.encode("utf-16"))
+    columns = Database.connect(tmp_path / "leute.csv").columns("leute")
+    assert list(columns) == ["alter", "Ort", "column 3", "column 4"]
+    assert columns["Ort"] == "string"
+
+
+def test_a_csv_file_that_is_cut_off_inside_a_value_is_refused(tmp_path):
+    (tmp_path / "cut.csv").write_text('age,name\n3,"Ann\n4,Bob\n')
+    with pytest.raises(EngineError, match="quotation mark") as caught:
+        Database.connect(tmp_path / "cut.csv")
+    assert "Ann" not in str(caught.value)

@@ -17,17 +17,24 @@ from typing import Protocol
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.apps.cli.parsing.text_forms import TextForm, checked_form
+from blowfish_fast.apps.cli.parsing.array_files import loaded_array, numbers_from_file
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import Rule
+from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import InputError
 
-from .array_files import loaded_array, numbers_from_file
-from .csv_chunks import Part
 from .database_source import DatabaseTable, names_a_database
 from .demo_people import made_up_people
-from .record_files import CSV, PARQUET, PLAIN, RecordsFile, counted
+from .record_files import (
+    CSV,
+    PARQUET,
+    PLAIN,
+    Part,
+    RecordsFile,
+    count_chunks,
+    domain_as_stored,
+)
 
 FORMS = (
     "a .csv (.tsv, .txt, .csv.gz), .parquet or .npy file, a .duckdb or .sqlite file, "
@@ -82,7 +89,8 @@ def opened_source(
     if suffix == ".gz" and Path(path.stem).suffix.lower() in CSV:
         suffix = Path(path.stem).suffix.lower()
     records = named and suffix in CSV and not names_a_database(words)
-    if checked_form(form) != PLAIN and not records:
+    form.check()
+    if form != PLAIN and not records:
         raise InputError(
             "encoding, decimal, dates and blanks say how a CSV file of records is "
             f"written, and {_shown(words)} is none; leave them out"
@@ -205,4 +213,6 @@ class MadeUp:
         if self.count_column is not None:
             chunk[self.count_column] = columns[self.count_column]
         done(1.0)
-        return counted(iter([chunk]), domain, rules, self.count_column)
+        stored = domain_as_stored(domain, texts=["district"], truths=[])
+        counts = count_chunks(iter([chunk]), stored, rules, self.count_column)
+        return Histogram(domain, counts.reshape(domain.shape))

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.apps.cli.parsing.nearest_word import nearest
+from blowfish_fast.apps.cli.parsing.spelling import nearest
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -24,8 +24,7 @@ from blowfish_fast.data.sql import CellQuery
 from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.errors import CountsError, EngineError, InputError
 
-from .csv_chunks import Part
-from .record_files import domain_as_stored
+from .record_files import Part, domain_as_stored
 
 DATABASES = (".duckdb", ".ddb", ".db")
 SQLITE = (".sqlite", ".sqlite3")

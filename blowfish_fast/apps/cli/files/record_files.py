@@ -29,7 +29,7 @@ from blowfish_fast.data.csv_files import (
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import Rule, cell_blocks, refuse_weights
-from blowfish_fast.data.text_form import TextForm, literal, trimmed
+from blowfish_fast.data.text_form import TextForm, literal, trim_spaces
 from blowfish_fast.errors import InputError
 
 CSV = (".csv", ".tsv", ".txt")
@@ -111,12 +111,12 @@ class RecordsFile:
     ) -> Iterator[dict[str, AnyArray]]:
         """Yield the needed columns of a CSV file, chunk by chunk."""
         head = read_head(self.path, [one.name for one in needed], self.form)
-        values = [
-            _read_text(trimmed(f"c{head.names.index(one.name)}"), one.kind, self.form)
-            for one in needed
+        places = [head.names.index(one.name) for one in needed]
+        columns = [
+            _Column(f"c{at}", one.kind) for at, one in zip(places, needed, strict=True)
         ]
         with CsvTable(self.path, head).opened() as table:
-            for batch in _batches(values, table.source(texts=True)):
+            for batch in _batches(columns, table.source(texts=True), self.form):
                 yield self._columns(batch, needed)
                 done(table.part)
 
@@ -126,7 +126,8 @@ class RecordsFile:
         """Yield the needed columns of a Parquet file, chunk by chunk."""
         read = 0
         try:
-            for batch in _batches([table.value(one) for one in needed], table.source):
+            columns = [table.column(one) for one in needed]
+            for batch in _batches(columns, table.source, PLAIN):
                 yield self._columns(batch, needed)
                 read += batch.num_rows
                 done(min(1.0, read / table.rows))
@@ -234,48 +235,65 @@ class _ParquetTable:
                 )
         return stored
 
-    def value(self, needed: Needed) -> _Value:
-        """Return the value of a column."""
+    def column(self, needed: Needed) -> _Column:
+        """Return a column; only dates may be texts that have to be read."""
         name = needed.name.replace('"', '""')
         column, kind = f'"{name}"', self.types[needed.name]
         if needed.kind == "number":
-            return _Value(f"CAST({column} AS DOUBLE)")
+            return _Column(f"CAST({column} AS DOUBLE)")
         if needed.kind == "category":
-            return _Value(column)
+            return _Column(column)
         if _is_text(kind):
-            return _read_text(trimmed(column), "date", PLAIN)
+            return _Column(column, "date")
         if "TIME ZONE" in kind:
-            return _Value(f"make_timestamp(epoch_us({column}))")
-        return _Value(f"CAST({column} AS TIMESTAMP)")
+            return _Column(f"make_timestamp(epoch_us({column}))")
+        return _Column(f"CAST({column} AS TIMESTAMP)")
 
 
-class _Value(NamedTuple):
-    """SQL of a value, and of whether it is neither a value nor missing."""
+class _Column(NamedTuple):
+    """SQL of a value; with a kind, of a text from which the value has to be read."""
 
-    value: str
-    bad: str = "false"
-
-
-def _read_text(text: str, kind: str, form: TextForm) -> _Value:
-    value = form.value(text, kind)
-    if kind == "category":
-        return _Value(value)
-    return _Value(value, f"NOT {form.is_blank(text, kind)} AND ({value}) IS NULL")
+    expression: str
+    kind: str | None = None
 
 
-def _batches(values: list[_Value], source: str) -> Iterator[Any]:
-    """Yield record batches of the values, in any order of the rows."""
+def _batches(columns: list[_Column], source: str, form: TextForm) -> Iterator[Any]:
+    """Yield record batches of values, and of whether each is neither that nor missing.
+
+    The order of rows is of no account: they are counted.
+    """
     require("pyarrow", extra="files", purpose="reading files of records")
-    asked = ", ".join(
-        f"{one.value} AS value{at}, {one.bad} AS bad{at}"
-        for at, one in enumerate(values)
-    )
+    query = source
+    selected = [_steps(*one, at, form) for at, one in enumerate(columns)]
+    for step in zip(*selected, strict=True):
+        query = f"(SELECT {', '.join(step)} FROM {query})"
     with duckdb_module().connect() as connection:
         connection.execute("SET preserve_insertion_order = false")
-        found = connection.execute(f"SELECT {asked} FROM {source}")
+        result = connection.execute(f"FROM {query}")
         # Called otherwise before DuckDB 1.5.
-        fetch = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+        fetch = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
         yield from fetch(ROWS)
+
+
+def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[str]:
+    """Return what nested queries select for a column, from the innermost on.
+
+    No text is taken apart twice, and those that read as usual (u) not at all; spaces
+    around the others (t) are cut off before their value (v) is read.
+    """
+    text, usual, value = f"t{at}", f"u{at}", f"v{at}"
+    if kind is None:
+        passed_on = [f"{expression} AS {value}", value, value]
+        return [*passed_on, f"{value} AS value{at}, false AS bad{at}"]
+    rest = f"CASE WHEN {usual} IS NULL THEN"
+    found = f"COALESCE({usual}, {value})"
+    bad = "false" if kind == "category" else f"NOT {form.is_blank(text, kind)}"
+    return [
+        f"{expression} AS {text}, {form.usual_value(expression, kind)} AS {usual}",
+        f"{usual}, {rest} {trim_spaces(text)} END AS {text}",
+        f"{usual}, {text}, {rest} {form.value(text, kind)} END AS {value}",
+        f"{found} AS value{at}, {found} IS NULL AND {bad} AS bad{at}",
+    ]
 
 
 def count_chunks(

@@ -1,0 +1,333 @@
+"""CSV files of records, however an office saved them, as tables of DuckDB.
+
+    sep=;                      for Excel; says what stands between values
+    age;district               names; spaces around them, and breaks in them, pass
+    34;north                   records
+
+Python unpacks and decodes the file and hands it to DuckDB through a pipe, in UTF-8
+with plain line ends: DuckDB alone would take the half of a torn gzip file for the
+whole, knows few encodings, and refuses mixed line ends. Nothing is written to disk,
+and memory does not grow with the file. What cannot be read is said without quoting
+it: it could be a person's value.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import difflib
+import gzip
+import io
+import os
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from blowfish_fast._support.optional import require
+from blowfish_fast.errors import InputError
+
+from .text_form import TextForm, is_number, literal
+
+DELIMITERS = (",", ";", "\t", "|")
+ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
+"""How a zipped file begins, a workbook of Excel among them, and one of gzip."""
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+TORN = (EOFError, zlib.error, gzip.BadGzipFile)
+"""What a file that is not packed as its name says raises."""
+MOST_LINES = 50
+"""Lines that the names may take."""
+LONGEST_LINE = 2**20
+BYTES_AT_ONCE = 2**20
+
+
+class CsvHead(NamedTuple):
+    """What the first lines of a CSV file say; nothing of its records.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns.
+    delimiter, encoding : str
+        Between values, and of the texts.
+    lines : int
+        Lines up to and with the names.
+    """
+
+    names: list[str]
+    delimiter: str
+    encoding: str
+    lines: int
+
+
+def duckdb_module() -> Any:
+    """Return DuckDB, or say which extra brings it."""
+    return require("duckdb", extra="files", purpose="reading files of records")
+
+
+def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
+    """Return the head of a file with the wanted columns; no record is read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_bytes(bytes([97, 59, 98, 10, 51]))           # a;b, and a line
+    >>> read_head(path, ["a"], TextForm())
+    CsvHead(names=['a', 'b'], delimiter=';', encoding='utf-8-sig', lines=1)
+    """
+    encoding = _encoding(path, form)
+    delimiters: Sequence[str] = DELIMITERS
+    try:
+        with _open_bytes(path) as packed, _texts(path, packed, encoding) as file:
+            line, lines = file.readline(LONGEST_LINE), 1
+            if line.lower().startswith("sep=") and len(line.rstrip("\n")) == 5:
+                # Written by Excel, and for it, above the names.
+                delimiters, line, lines = [line[4]], file.readline(LONGEST_LINE), 2
+            while line.count('"') % 2 and lines < MOST_LINES:
+                # A name with a line break in it, as spreadsheets write them.
+                line, lines = line + file.readline(LONGEST_LINE), lines + 1
+            empty = file.read(1) == ""
+    except UnicodeError:
+        raise _undecoded(path, encoding) from None
+    except TORN:
+        raise _torn(path) from None
+    heads = []
+    for delimiter in delimiters:
+        names = next(csv.reader([line], delimiter=delimiter), [])
+        names = [one if one in wanted else " ".join(one.split()) for one in names]
+        heads.append(CsvHead(names, delimiter, encoding, lines))
+    fitting = [one for one in heads if all(name in one.names for name in wanted)]
+    head = max(fitting or heads, key=lambda one: len(one.names))
+    if not fitting or not any(head.names):
+        raise lacking_column(path, wanted, head.names)
+    if empty:
+        raise InputError(
+            f"{path} names its columns and holds no record below them; is it the right "
+            "file? Nothing was charged"
+        )
+    twice = [one for one in wanted if head.names.count(one) > 1]
+    if twice:
+        raise InputError(
+            f"{path} has more than one column {twice[0]!r}; rename the others"
+        )
+    return head
+
+
+class CsvTable:
+    """The records below the head of a CSV file, while DuckDB reads them.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    head : CsvHead
+        As `read_head` found it.
+
+    Attributes
+    ----------
+    part : float
+        The part of the file that has been read, from 0 to 1.
+    """
+
+    def __init__(self, path: Path, head: CsvHead) -> None:
+        self.path, self.head = path, head
+        self.part = 0.0
+        self._problem: Exception | None = None
+        self._pipe = -1
+
+    @contextmanager
+    def opened(self) -> Iterator[CsvTable]:
+        """Feed the file to DuckDB; raise what was wrong with it, in our words."""
+        self._pipe, end = os.pipe()
+        feeding = threading.Thread(target=self._feed, args=(end,), daemon=True)
+        feeding.start()
+        try:
+            yield self
+        except duckdb_module().Error as problem:
+            self._raise_own()
+            raise self._unreadable(str(problem)) from None
+        finally:
+            # Whoever still writes is told that nobody reads any more.
+            os.close(self._pipe)
+        feeding.join()
+        self._raise_own()
+
+    def source(self, *, texts: bool) -> str:
+        """Return the SQL of the table, its columns c0, c1, ... if they are `texts`.
+
+        Otherwise columns have the names of the file, and types that all of its rows
+        agree with.
+        """
+        options = {
+            "delim": literal(self.head.delimiter),
+            "quote": literal('"'),
+            "escape": literal('"'),
+            "header": "false",
+            "strict_mode": "true",
+        }
+        if texts:
+            count = len(self.head.names)
+            columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(count))
+            options |= {"auto_detect": "false", "columns": f"{{{columns}}}"}
+        else:
+            names = ", ".join(map(literal, self._unique_names()))
+            options |= {"sample_size": "-1", "names": f"[{names}]"}
+        stated = ", ".join(f"{name} = {value}" for name, value in options.items())
+        return f"read_csv('/dev/fd/{self._pipe}', {stated})"
+
+    def _unique_names(self) -> list[str]:
+        names = self.head.names
+        return [
+            name if name and name not in names[:at] else f"column {at + 1}"
+            for at, name in enumerate(names)
+        ]
+
+    def _feed(self, end: int) -> None:
+        size = max(self.path.stat().st_size, 1)
+        try:
+            with (
+                open(end, "wb", buffering=0) as pipe,
+                _open_bytes(self.path) as packed,
+            ):
+                for block in self._blocks(packed):
+                    rest = memoryview(block.encode("utf-8"))
+                    while rest:
+                        rest = rest[pipe.write(rest) :]
+                    self.part = min(1.0, packed.tell() / size)
+        except BrokenPipeError:
+            # DuckDB stopped reading, and says why.
+            pass
+        except Exception as problem:
+            self._problem = problem
+
+    def _blocks(self, packed: io.BufferedReader) -> Iterator[str]:
+        """Yield the texts below the head, every line end as a line feed."""
+        file = _unpacked(self.path, packed)
+        plain = codecs.getincrementaldecoder(self.head.encoding)()
+        decoder = io.IncrementalNewlineDecoder(plain, translate=True)
+        above, more = self.head.lines, True
+        while more:
+            block = file.read(BYTES_AT_ONCE)
+            more = bool(block)
+            text = decoder.decode(block, final=not more)
+            while above and text:
+                _, end, text = text.partition("\n")
+                above -= bool(end)
+            yield text
+
+    def _raise_own(self) -> None:
+        if isinstance(self._problem, UnicodeError):
+            raise _undecoded(self.path, self.head.encoding) from None
+        if isinstance(self._problem, TORN):
+            raise _torn(self.path) from None
+        if self._problem is not None:
+            raise InputError(
+                f"{self.path} cannot be read ({type(self._problem).__name__}). Nothing "
+                "was charged"
+            ) from None
+
+    def _unreadable(self, words: str) -> InputError:
+        """Say what is wrong without a word of what the file holds."""
+        if "Number of Columns" in words:
+            return InputError(
+                f"{self.path}: some line has more or fewer fields than the first; "
+                "values with the delimiter in them need quotes. Nothing was charged"
+            )
+        if "quote" in words:
+            return InputError(
+                f"{self.path}: every quotation mark that opens a value must be closed "
+                "at its end; one is not, and the lines after it would be lost. Close "
+                "it, or double a mark that belongs to a value. Nothing was charged"
+            )
+        return InputError(
+            f"{self.path} cannot be read as a CSV file: some line has no such form, or "
+            "is longer than 2 MB. Nothing was charged"
+        )
+
+
+def load_csv(connection: Any, path: Path, table: str) -> None:
+    """Make a table of DuckDB from a CSV file; types are settled by all rows."""
+    found = CsvTable(path, read_head(path, [], TextForm()))
+    name = table.replace('"', '""')
+    with found.opened():
+        connection.execute(
+            f'CREATE TABLE "{name}" AS SELECT * FROM {found.source(texts=False)}'
+        )
+
+
+def lacking_column(
+    path: Path, wanted: Sequence[str], found: Sequence[str]
+) -> InputError:
+    """Say which column is not there, and which ones are."""
+    lacks = next((one for one in wanted if one not in found), None)
+    if not any(found) or any(is_number(one) for one in found):
+        # Without names the first line is a person's, and not for a message.
+        none = "" if lacks is None else f" has no column {lacks!r}:"
+        return InputError(
+            f"{path}{none} its first line must name the columns, with commas between, "
+            "and names none. Write such a line"
+        )
+    assert lacks is not None
+    close = difflib.get_close_matches(lacks, found, n=1)
+    meant = f" (did you mean {close[0]!r}?)" if close else ""
+    shown = ", ".join(repr(one)[1:-1] for one in list(found)[:20])
+    alone = (
+        ". Only one was found: the first line must name all columns, with a comma, "
+        "semicolon, tab or | between; delete titles above it"
+        if len(found) == 1
+        else ""
+    )
+    return InputError(
+        f"{path} has no column {lacks!r}{meant}; its columns are {shown}{alone}"
+    )
+
+
+def _encoding(path: Path, form: TextForm) -> str:
+    """Return the encoding that is stated or marked; refuse what is no text."""
+    with _open_bytes(path) as packed:
+        try:
+            head = _unpacked(path, packed).read(4)
+        except TORN:
+            raise _torn(path) from None
+    if head == ZIP:
+        raise InputError(
+            f"{path} is a zipped file or an Excel workbook, whatever its name says; "
+            "unpack it, or open it in a spreadsheet and save it as CSV (UTF-8)"
+        )
+    if head[:2] == GZIP:
+        raise InputError(f"{path} is packed by gzip; let its name end with .gz")
+    if form.encoding is not None and codecs.lookup(form.encoding).name != "utf-8":
+        return form.encoding
+    return "utf-16" if head[:2] in UTF_16 else "utf-8-sig"
+
+
+def _open_bytes(path: Path) -> io.BufferedReader:
+    return path.open("rb")
+
+
+def _unpacked(path: Path, packed: io.BufferedReader) -> Any:
+    return gzip.GzipFile(fileobj=packed) if path.suffix.lower() == ".gz" else packed
+
+
+def _texts(path: Path, packed: io.BufferedReader, encoding: str) -> io.TextIOWrapper:
+    """Return the texts of a file, every line end as a line feed."""
+    return io.TextIOWrapper(_unpacked(path, packed), encoding=encoding, newline=None)
+
+
+def _undecoded(path: Path, encoding: str) -> InputError:
+    return InputError(
+        f"{path} cannot be read as text in {encoding.removesuffix('-sig')}",
+        way_out="Save it as CSV (UTF-8), or state how it was saved, such as the "
+        "encoding cp1252 of older Windows programs. Nothing was charged",
+        code="csv_encoding",
+    )
+
+
+def _torn(path: Path) -> InputError:
+    return InputError(
+        f"{path} cannot be unpacked: it is no whole gzip file; pack it again. Nothing "
+        "was charged"
+    )
