@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import policies
-from blowfish_fast.kernels.fitting.multiplicative_weights import pulled_masses
+from blowfish_fast.kernels.fitting.multiplicative_weights import multiplicative_update
 from blowfish_fast.kernels.partition.bucket_merge import merge_buckets
 from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
 from blowfish_fast.kernels.transform.fourier_rows import (
@@ -124,7 +124,7 @@ class PulledMasses(Timed):
         targets = generator.random(answers) * masses.sum()
         known = (np.arange(answers + 1), ends[0], ends[1] + 1, np.ones(answers))
         total = float(masses.sum())
-        return lambda: pulled_masses(
+        return lambda: multiplicative_update(
             masses, *known, targets, total=total, step=2.0, passes=100
         )
 

@@ -21,10 +21,10 @@ from blowfish_fast.kernels.fitting.piecewise_fit import piecewise_linear
 from blowfish_fast.kernels.graph.graph_tree import (
     breadth_first_tree,
     lowest_common,
+    subtract_children,
     subtree_totals,
     sums_to_root,
     top_down_order,
-    without_children,
 )
 from blowfish_fast.kernels.graph.quotient_graph import adjacency
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
@@ -137,7 +137,7 @@ class GraphTree(Timed):
             "search": lambda: breadth_first_tree(*graph, every),
             "order": lambda: top_down_order(parents),
             "totals": lambda: subtree_totals(x, parents, order),
-            "parts": lambda: without_children(x, parents),
+            "parts": lambda: subtract_children(x, parents),
             "paths": lambda: sums_to_root(x, parents, order),
             "meeting": lambda: lowest_common(parents, order, first, second),
         }

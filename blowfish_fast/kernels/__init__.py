@@ -15,12 +15,12 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "fitting.isotonic": "isotonic_fit",
-        "fitting.known_totals": "non_negative_with_totals",
-        "fitting.multiplicative_weights": "pulled_masses",
+        "fitting.sum_constrained_fit": "non_negative_with_totals",
+        "fitting.multiplicative_weights": "multiplicative_update",
         "fitting.multiscale_fit": "multiscale_cells",
         "fitting.posterior_mean": "shrink_towards_zero",
         "graph.graph_tree": "breadth_first_tree lowest_common subtree_totals "
-        "without_children",
+        "subtract_children",
         "partition.bucket_merge": "merge_buckets",
         "window_costs.count_grid": "partition_grid",
         "partition.dyadic_partition": "sample_dyadic_partition sampling_slack",

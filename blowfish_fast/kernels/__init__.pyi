@@ -1,15 +1,19 @@
 from .capi import c_entries as c_entries
 from .fitting.isotonic import isotonic_fit as isotonic_fit
-from .fitting.known_totals import non_negative_with_totals as non_negative_with_totals
 from .fitting.lloyd import assigned_totals as assigned_totals
 from .fitting.lloyd import cell_positions as cell_positions
 from .fitting.lloyd import cluster_totals as cluster_totals
 from .fitting.lloyd import nearest_clusters as nearest_clusters
 from .fitting.lloyd import squared_distance_total as squared_distance_total
-from .fitting.multiplicative_weights import pulled_masses as pulled_masses
+from .fitting.multiplicative_weights import (
+    multiplicative_update as multiplicative_update,
+)
 from .fitting.multiscale_fit import multiscale_cells as multiscale_cells
 from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
+from .fitting.sum_constrained_fit import (
+    non_negative_with_totals as non_negative_with_totals,
+)
 from .graph.column_distance import column_lengths as column_lengths
 from .graph.column_distance import furthest_in_pairs as furthest_in_pairs
 from .graph.column_distance import furthest_in_windows as furthest_in_windows
@@ -29,9 +33,9 @@ from .graph.graph_distance import pair_distances as pair_distances
 from .graph.graph_tree import breadth_first_tree as breadth_first_tree
 from .graph.graph_tree import lowest_common as lowest_common
 from .graph.graph_tree import path_crossings as path_crossings
+from .graph.graph_tree import subtract_children as subtract_children
 from .graph.graph_tree import subtree_totals as subtree_totals
 from .graph.graph_tree import top_down_order as top_down_order
-from .graph.graph_tree import without_children as without_children
 from .graph.quotient_graph import adjacency as adjacency
 from .graph.quotient_graph import clique_pairs as clique_pairs
 from .graph.quotient_graph import group_members as group_members
@@ -182,11 +186,11 @@ __all__ = [
     "median_boxes",
     "median_cuts",
     "merge_buckets",
+    "multiplicative_update",
     "multiscale_cells",
     "non_negative_with_totals",
     "partition_cost",
     "partition_grid",
-    "pulled_masses",
     "ranges_to_fractions",
     "rectangle_intervals",
     "rectangle_sums",
@@ -197,6 +201,7 @@ __all__ = [
     "sample_rectangles",
     "sampling_slack",
     "shrink_towards_zero",
+    "subtract_children",
     "subtract_geometric",
     "subtree_totals",
     "summed_area_table",
@@ -210,5 +215,4 @@ __all__ = [
     "window_deviations",
     "window_mates",
     "window_pinball_costs",
-    "without_children",
 ]

@@ -2,7 +2,7 @@
 
 Pieces: partitions ``partitions.least_cost``, ``dyadic_tree``, ``matching_pairs`` and
 ``noisy_sort``; strategies chosen by ``strategies.strategy_choice``; fits from
-``strategies.prefix_fits`` and ``kernels.known_totals``; cells of a grid along
+``strategies.prefix_fits`` and ``kernels.sum_constrained_fit``; cells of a grid along
 ``curves``.
 """
 

@@ -167,7 +167,7 @@ def calls() -> dict[str, Call]:
         ),
         "partition_cost": _call(CELLS, _whole(0, 2, 3, 10), returns="float"),
         "partition_grid": _call(1024, 4.0, returns="float int"),
-        "pulled_masses": _call(
+        "multiplicative_update": _call(
             _real(5, 5, 2), *RUNS, _real(8, 3), total=12.0, returns=reals
         ),
         "ranges_to_fractions": _call(
@@ -224,7 +224,7 @@ def calls() -> dict[str, Call]:
             _whole(3, 9, 4, 8), window=2, grid=0, price=5, returns=ints
         ),
         "window_pinball_costs": _call(CELLS, 4, 3, 4, returns=ints),
-        "without_children": _call(_whole(1, 10, 7, 4), PARENTS, returns=ints),
+        "subtract_children": _call(_whole(1, 10, 7, 4), PARENTS, returns=ints),
     }
 
 

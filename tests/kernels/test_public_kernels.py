@@ -32,7 +32,7 @@ IN_PLACE = {"subtract_geometric": 0}
 """Kernels that say they change an argument, and its place."""
 
 FOLLOWS_ITS_INPUT = {
-    "rectangle_sums", "subtree_totals", "summed_area_table", "without_children",
+    "rectangle_sums", "subtree_totals", "summed_area_table", "subtract_children",
 }  # fmt: skip
 """Whole numbers in, whole numbers out; floats in, floats out."""
 

@@ -29,7 +29,7 @@ from .c_prototypes import (
     KINDS,
     Prototype,
     c_type,
-    compiled,
+    compile_entry,
     declaration,
     header,
 )
@@ -64,7 +64,7 @@ def entry(name: str) -> CEntry:
     >>> nodes.address > 0
     True
     """
-    address = int(compiled(name).address)
+    address = int(compile_entry(name).address)
     return CEntry(name, address, c_type(name)(address))
 
 
@@ -105,7 +105,7 @@ __all__ = [
     "CEntry",
     "Prototype",
     "c_type",
-    "compiled",
+    "compile_entry",
     "declaration",
     "entry",
     "header",

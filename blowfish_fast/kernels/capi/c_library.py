@@ -27,7 +27,7 @@ from typing import Any
 
 from blowfish_fast.errors import InputError
 
-from .c_prototypes import ENTRIES, KINDS, compiled, declaration, header
+from .c_prototypes import ENTRIES, KINDS, declaration, header
 from .into_buffers import OUT_OF_MEMORY
 
 # Reference count, destructor and its argument, data, size: as Numba's code reads them.
@@ -114,7 +114,7 @@ def _object_code(name: str, processor: str) -> tuple[bytes, str]:
     """Return relocatable machine code of an entry, and the name of its function."""
     import llvmlite.binding as llvm
 
-    function = compiled(name, keep=False)
+    function = compile_entry(name, keep=False)
     library = function._library
     if library.has_dynamic_globals:
         raise InputError(

@@ -214,8 +214,8 @@ def _prototype(name: str) -> Prototype:
 
 
 @cache
-def compiled(name: str, *, keep: bool = True) -> Any:
-    """Return an entry as a Numba cfunc, compiled once.
+def compile_entry(name: str, *, keep: bool = True) -> Any:
+    """Compile an entry, once, and return the Numba cfunc.
 
     With `keep` it is cached on disk too; its LLVM code is then gone.
     """

@@ -22,9 +22,7 @@ from blowfish_fast.kernels._jit import kernel
 
 
 @kernel
-def _pooled(
-    values: FloatArray, fixed: BoolArray, low: float, high: float
-) -> FloatArray:
+def _pool(values: FloatArray, fixed: BoolArray, low: float, high: float) -> FloatArray:
     """Return the fit, each pool clipped to its bounds as it is written out."""
     size = values.size
     fitted = np.empty(size)
@@ -107,4 +105,4 @@ def isotonic_fit(
             "a fit needs low <= high, and known values that do not decrease from the "
             f"one to the other; got {rising[:4]} ..."
         )
-    return _pooled(values, fixed, float(low), float(high))
+    return _pool(values, fixed, float(low), float(high))

@@ -82,7 +82,7 @@ def _pull(
     return passes
 
 
-def pulled_masses(
+def multiplicative_update(
     masses: FloatArray,
     pointers: IntArray,
     starts: IntArray,
@@ -95,7 +95,7 @@ def pulled_masses(
     passes: int = 1,
     tolerance: float = 0.0,
 ) -> FloatArray:
-    """Return the masses after some passes of updates over all queries.
+    """Return the masses after some passes of multiplicative weights over all queries.
 
     The update for a query q with target t multiplies piece j by
     exp(step q_j (t - q(masses)) / total), then all pieces so that they add up to
@@ -131,7 +131,7 @@ def pulled_masses(
     Examples
     --------
     >>> one = np.array([1])
-    >>> pulled = pulled_masses(
+    >>> pulled = multiplicative_update(
     ...     np.array([5.0, 5.0]), np.array([0, 1]), one - 1, one, one.astype(float),
     ...     np.array([8.0]), total=10.0, passes=200)
     >>> pulled.round(3)

@@ -186,7 +186,7 @@ def _posterior_means(
     return found
 
 
-def _thinned(rows: IntArray) -> IntArray:
+def _thin(rows: IntArray) -> IntArray:
     """Return every n-th row, n odd, so that at most `SAMPLE` remain.
 
     An even n would meet only some columns of a grid whose side is a power of two.
@@ -199,7 +199,7 @@ def _class_weights(
     totals: FloatArray, ratios: FloatArray, means: FloatArray, classes: IntArray
 ) -> FloatArray:
     """Return the fitted mixture weights, one row per class numbered from 0."""
-    sample = _thinned(np.arange(totals.size))
+    sample = _thin(np.arange(totals.size))
     components = means.size + 1
     pooled = _fit_weights(
         _likelihoods(totals[sample], ratios[sample], means),
@@ -211,7 +211,7 @@ def _class_weights(
         return pooled[None, :]
     weights = np.empty((count, components))
     for label in range(count):
-        sample = _thinned(np.flatnonzero(classes == label))
+        sample = _thin(np.flatnonzero(classes == label))
         table = _likelihoods(totals[sample], ratios[sample], means)
         weights[label] = _fit_weights(table, pooled, CLASS_PRIOR_BUCKETS * pooled)
     return weights

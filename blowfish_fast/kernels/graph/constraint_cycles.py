@@ -101,7 +101,7 @@ def longest_cycle(joined: IntArray) -> int:
     >>> longest_cycle(np.array([0b110, 0b101, 0b011]))
     3
     """
-    return int(_longest_cycle(_checked(joined)))
+    return int(_longest_cycle(_check_links(joined)))
 
 
 def longest_open_path(joined: IntArray, starts: int) -> int:
@@ -121,13 +121,13 @@ def longest_open_path(joined: IntArray, starts: int) -> int:
     >>> longest_open_path(np.array([0b010, 0b101, 0b010]), 0b101)
     3
     """
-    bits = _checked(joined)
+    bits = _check_links(joined)
     if not 0 <= starts < 1 << bits.size:
         raise InputError(f"open nodes must be bits of {bits.size} nodes; got {starts}")
     return int(_longest_open_path(bits, starts))
 
 
-def _checked(joined: IntArray) -> IntArray:
+def _check_links(joined: IntArray) -> IntArray:
     bits = np.ascontiguousarray(joined, dtype=np.int64)
     if bits.ndim != 1 or bits.size > MOST_QUERIES:
         raise InputError(

@@ -176,12 +176,12 @@ def _separate(values: Values, totals: Values, parents: IntArray) -> None:
             values[parents[node]] -= totals[node]
 
 
-def without_children(totals: Values, parents: IntArray) -> Values:
+def subtract_children(totals: Values, parents: IntArray) -> Values:
     """Return each node's total less those of its children: undoes `subtree_totals`.
 
     Examples
     --------
-    >>> without_children(np.array([1, 10, 7, 4]), np.array([1, -1, 1, 2]))
+    >>> subtract_children(np.array([1, 10, 7, 4]), np.array([1, -1, 1, 2]))
     array([1, 2, 3, 4])
     """
     totals = np.asarray(totals)

@@ -199,7 +199,7 @@ def sampling_slack(
     return 8 * levels * total_error(levels + 2, bits)
 
 
-def decided_blocks(
+def choose_blocks(
     costs: list[IntArray], weights: TreeWeights, words: Words
 ) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Decide for every node of the tree, from the bottom, a block at a time.
@@ -373,6 +373,6 @@ def sample_dyadic_partition(
         length_weights=length_weights,
     )
     decisions = np.zeros(1 << (len(costs) - 1), dtype=np.int8)
-    for first, _, choices in decided_blocks(costs, weights, words):
+    for first, _, choices in choose_blocks(costs, weights, words):
         decisions[first : first + choices.size] = choices
     return _boundaries(decisions, x.size)

@@ -51,7 +51,7 @@ _BLOCK = 1 << 13  # nodes that decide together
 _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
 
 
-def decided_windows(lattice: Lattice, words: exponential_choice.Words) -> IntArray:
+def choose_windows(lattice: Lattice, words: exponential_choice.Words) -> IntArray:
     """Let the nodes that are reached decide, from the whole grid down.
 
     Parameters
@@ -81,7 +81,7 @@ def decided_windows(lattice: Lattice, words: exponential_choice.Words) -> IntArr
             lattice, levels, np.concatenate(waiting.pop(levels)), waiting
         )
         if levels == (0, 0):
-            settled.append(_settled(levels, nodes, levels))
+            settled.append(_leaf_rows(levels, nodes, levels))
             continue
         columns = lattice.buckets[levels[0]][levels[1]].shape[1]
         # In C order, so that the words do not depend on how nodes came to be here.
@@ -104,7 +104,7 @@ def decided_windows(lattice: Lattice, words: exponential_choice.Words) -> IntArr
                 else:
                     halvings = 0 if kind == BUCKET else kind - WINDOWS
                     inner = tuple(max(level - halvings, 0) for level in levels)
-                    settled.append(_settled(levels, chosen, inner))
+                    settled.append(_leaf_rows(levels, chosen, inner))
     return np.concatenate(settled)
 
 
@@ -138,7 +138,7 @@ def _divide(
         waiting.setdefault(smaller, []).append(places)
 
 
-def _settled(levels: Levels, nodes: IntArray, inner: tuple[int, ...]) -> IntArray:
+def _leaf_rows(levels: Levels, nodes: IntArray, inner: tuple[int, ...]) -> IntArray:
     rows = np.empty((len(nodes), 6), dtype=np.int64)
     rows[:, :2] = levels
     rows[:, 2:4] = nodes
@@ -147,7 +147,7 @@ def _settled(levels: Levels, nodes: IntArray, inner: tuple[int, ...]) -> IntArra
 
 
 @kernel
-def _painted(settled: IntArray, rows: int, columns: int) -> IntArray:
+def _paint(settled: IntArray, rows: int, columns: int) -> IntArray:
     """Return a number per cell, the same in a window and different between windows."""
     marks = np.empty((rows, columns), dtype=np.int64)
     used = 0
@@ -267,5 +267,5 @@ def sample_rectangles(
         base=base,
         level_weights=level_weights,
     )
-    settled = decided_windows(lattice_totals(costs, weights), words)
-    return _by_first_visit(_painted(settled, *shape), steps)
+    settled = choose_windows(lattice_totals(costs, weights), words)
+    return _by_first_visit(_paint(settled, *shape), steps)

@@ -286,7 +286,7 @@ def _append_intervals(
 
 
 @kernel
-def _enlarged(array: AnyArray, used: int, size: int) -> AnyArray:
+def _enlarge(array: AnyArray, used: int, size: int) -> AnyArray:
     larger = np.empty(size, dtype=array.dtype)
     for i in range(used):
         larger[i] = array[i]
@@ -353,8 +353,8 @@ def _find_intervals(
             # A quarter more than the rectangles so far let expect, within reason.
             expected = 1.25 * (used + found) * total_room / seen_room
             size = min(int(expected) + 1, 4 * (used + found))
-            starts, ends = _enlarged(starts, used, size), _enlarged(ends, used, size)
-            values = _enlarged(values, used, size)
+            starts, ends = _enlarge(starts, used, size), _enlarge(ends, used, size)
+            values = _enlarge(values, used, size)
         before, output = used, (starts, ends, values)
         used = _append_intervals(
             changes[:found], order, strides, rectangle, whole, output, used

@@ -23,7 +23,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .interval_pieces import checked_pieces
+from .interval_pieces import check_pieces
 
 Boxes: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 
@@ -228,7 +228,7 @@ def runs_to_boxes(
     sides = np.array(shape, dtype=np.int64).reshape(-1)
     if sides.size == 0 or sides.min() < 1:
         raise InputError(f"every axis needs at least one cell; received {shape!r}")
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, int(sides.prod()))
+    pointers, starts, ends = check_pieces(pointers, starts, ends, int(sides.prod()))
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape != starts.shape:
         raise InputError(

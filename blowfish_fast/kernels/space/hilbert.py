@@ -136,7 +136,7 @@ def _plane_walk(forth: int, aside: int, length: int, width: int) -> IntArray:
 
 
 @helper
-def _rotated(word: int, turns: int, bits: int) -> int:
+def _rotate(word: int, turns: int, bits: int) -> int:
     """Return `word` with its `bits` bits rotated left by `turns`, 0 to `bits`."""
     return ((word << turns) | (word >> (bits - turns))) & ((1 << bits) - 1)
 
@@ -188,7 +188,7 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
             continue
         next_part[depth] = part + 1
         turns = exit_axis[depth] + 1
-        place = _rotated(part_corner[part], turns, axes) ^ entry[depth]
+        place = _rotate(part_corner[part], turns, axes) ^ entry[depth]
         shift = levels - 1 - depth
         cell, outside = 0, False
         for axis in range(axes):
@@ -204,7 +204,7 @@ def _cube_walk(sides: IntArray, longest: int, levels: int) -> IntArray:
         else:
             depth += 1
             next_part[depth] = 0
-            entry[depth] = entry[depth - 1] ^ _rotated(part_entry[part], turns, axes)
+            entry[depth] = entry[depth - 1] ^ _rotate(part_entry[part], turns, axes)
             exit_axis[depth] = (exit_axis[depth - 1] + part_axis[part] + 1) % axes
     return order
 

@@ -36,7 +36,7 @@ def _sorted_within_rows(pointers: IntArray, starts: IntArray, ends: IntArray) ->
     return True
 
 
-def checked_pieces(
+def check_pieces(
     pointers: IntArray, starts: IntArray, ends: IntArray, limit: int
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return compressed intervals as contiguous int64 after checking their form.
@@ -86,7 +86,7 @@ def checked_pieces(
     return pointers, starts, ends
 
 
-def _checked_edges(edges: IntArray) -> IntArray:
+def _check_edges(edges: IntArray) -> IntArray:
     edges = np.ascontiguousarray(edges, dtype=np.int64)
     if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or np.diff(edges).min() < 1:
         raise InputError(
@@ -96,7 +96,7 @@ def _checked_edges(edges: IntArray) -> IntArray:
     return edges
 
 
-def _checked_values(values: FloatArray, intervals: int) -> FloatArray:
+def _check_values(values: FloatArray, intervals: int) -> FloatArray:
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape != (intervals,):
         raise InputError(
@@ -304,9 +304,9 @@ def intervals_to_pieces(
     >>> intervals_to_pieces(*query, edges)[1:]
     (array([0, 1, 2]), array([1, 2, 3]), array([0.5 , 1.  , 0.25]))
     """
-    edges = _checked_edges(edges)
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, int(edges[-1]))
-    values = _checked_values(values, starts.size)
+    edges = _check_edges(edges)
+    pointers, starts, ends = check_pieces(pointers, starts, ends, int(edges[-1]))
+    values = _check_values(values, starts.size)
     return _project(pointers, starts, ends, values, edges)
 
 
@@ -338,8 +338,8 @@ def ranges_to_fractions(
     >>> ranges_to_fractions(np.array([1]), np.array([6]), np.array([0, 2, 5, 9]))
     (array([0]), array([0.5]), array([2]), array([0.25]))
     """
-    edges = _checked_edges(edges)
+    edges = _check_edges(edges)
     starts = np.asarray(starts, dtype=np.int64)
     one_each = np.arange(starts.size + 1)
-    _, starts, ends = checked_pieces(one_each, starts, ends, int(edges[-1]))
+    _, starts, ends = check_pieces(one_each, starts, ends, int(edges[-1]))
     return _end_buckets(starts, ends, edges)

@@ -32,7 +32,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.space.interval_pieces import checked_pieces
+from blowfish_fast.kernels.space.interval_pieces import check_pieces
 
 from .fit import subtree_variances
 from .shape import Tree
@@ -441,7 +441,7 @@ def tree_spread_pieces(
     (array([16.]), array([8.]), array([2.]))
     """
     rows = _rows_of_tree(variances, scales, tree)
-    pointers, starts, ends = checked_pieces(pointers, starts, ends, tree.leaves)
+    pointers, starts, ends = check_pieces(pointers, starts, ends, tree.leaves)
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape != starts.shape:
         raise InputError(

@@ -59,7 +59,7 @@ class Items(NamedTuple):
 
 
 @kernel
-def _divided(node: int, fan_out: int, shift: int) -> int:
+def _parent_of(node: int, fan_out: int, shift: int) -> int:
     """Return the node's place one level up; a shift is much cheaper than a division."""
     return node >> shift if shift > 0 else node // fan_out
 
@@ -133,10 +133,10 @@ def _cover_of_pieces(queries: PieceQueries, tree: RegularLevels) -> FloatArray:
             level = 0
             while level < top:
                 here = offsets[level]
-                start_up = _divided(start + fan_out - 1, fan_out, shift)
+                start_up = _parent_of(start + fan_out - 1, fan_out, shift)
                 end_up = sizes[level + 1]
                 if end < sizes[level]:
-                    end_up = _divided(end, fan_out, shift)
+                    end_up = _parent_of(end, fan_out, shift)
                 if start_up >= end_up:
                     break
                 # The rims that no whole parent holds: siblings from `start` on, and
@@ -234,10 +234,10 @@ def climb_pieces(queries: PieceQueries, items: Items, active: int, level: Level)
         item = 0
         while item < count:
             start, end = old_start[item], old_end[item]
-            parent = _divided(start, fan_out, shift)
+            parent = _parent_of(start, fan_out, shift)
             family_end = min((parent + 1) * fan_out, below)
             if start == parent * fan_out and end >= family_end:
-                end_up = _divided(end, fan_out, shift) if end < below else parents
+                end_up = _parent_of(end, fan_out, shift) if end < below else parents
                 item_start[written] = parent
                 item_end[written] = end_up
                 item_value[written] = old_value[item]

@@ -234,7 +234,7 @@ def _extend_intervals(
         chosen[end] = start_of_best
 
 
-def _prepared(
+def _prepare(
     x: AnyArray,
     penalties: FloatArray,
     scales: FloatArray | None,
@@ -311,7 +311,7 @@ def interval_costs(
            [ 0, 10, 14]])
     """
     x = np.asarray(x)
-    values, grid, _, _, level = _prepared(x, np.zeros(1), None, step, quantile)
+    values, grid, _, _, level = _prepare(x, np.zeros(1), None, step, quantile)
     ranks, table = dense_ranks(values)
     costs = np.empty((x.size, x.size), dtype=np.int64)
     _costs_of_ends(values, ranks, table, grid, *level, 0, costs)
@@ -367,7 +367,7 @@ def least_cost_partition_all(
             )
         scales = _by_length(scales, cells, "scales")
     prices = _by_length(penalty, cells, "penalties")
-    values, grid, penalties, noise, level = _prepared(x, prices, scales, step, quantile)
+    values, grid, penalties, noise, level = _prepare(x, prices, scales, step, quantile)
     ranks, table = dense_ranks(values)
     least = np.zeros(cells + 1, dtype=np.int64)
     chosen = np.zeros(cells + 1, dtype=np.int64)

@@ -70,10 +70,10 @@ def fixed_point(values: AnyArray, cells: int) -> tuple[IntArray, int]:
             if span * cells < 1 << SUM_BITS or total < 2.0 ** (SUM_BITS - 1):
                 return above_low, 0
         floats = values.astype(np.float64)
-    return _rounded(floats, cells)
+    return _round(floats, cells)
 
 
-def _rounded(floats: FloatArray, cells: int) -> tuple[IntArray, int]:
+def _round(floats: FloatArray, cells: int) -> tuple[IntArray, int]:
     _, magnitude = math.frexp(float(np.abs(floats).max()))
     small = np.ldexp(floats, -magnitude)
     small -= small.min()

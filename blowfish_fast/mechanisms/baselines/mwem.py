@@ -234,7 +234,7 @@ class _Pieces:
             once_more = _Total.measured(float(answers.sum()), variance)
             self.total = self.total.combined(once_more)
         lengths = [one.starts.size for one in self.known]
-        self.masses = kernels.pulled_masses(
+        self.masses = kernels.multiplicative_update(
             self.masses,
             np.concatenate([[0], np.cumsum(lengths)]),
             self._at(np.concatenate([one.starts for one in self.known])),

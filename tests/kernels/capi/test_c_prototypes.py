@@ -12,7 +12,7 @@ from blowfish_fast.kernels.capi.c_prototypes import (
     ENTRIES,
     KINDS,
     c_type,
-    compiled,
+    compile_entry,
     declaration,
     header,
 )
@@ -53,5 +53,5 @@ def test_weights_of_sizes_that_do_not_fit_are_not_computed(changes):
         else filled[word].ctypes.data_as(KINDS[kind][1])
         for kind, word in ENTRIES[name].arguments
     ]
-    assert c_type(name)(compiled(name).address)(*arguments) == BAD_SIZE
+    assert c_type(name)(compile_entry(name).address)(*arguments) == BAD_SIZE
     assert not filled["scaling"].any()

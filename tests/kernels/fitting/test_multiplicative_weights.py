@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.fitting.multiplicative_weights import pulled_masses
+from blowfish_fast.kernels.fitting.multiplicative_weights import multiplicative_update
 from tests.reference import multiplicative_weights as reference
 
 pytestmark = pytest.mark.kernel
@@ -53,7 +53,9 @@ def dense(masses, pointers, starts, ends, values):
 @given(problems(), st.sampled_from([0.5, 2.0]), st.integers(1, 8))
 def test_equals_the_definition(problem, step, passes):
     *arrays, targets, total = problem
-    found = pulled_masses(*arrays, targets, total=total, step=step, passes=passes)
+    found = multiplicative_update(
+        *arrays, targets, total=total, step=step, passes=passes
+    )
     expected = reference.multiplicative_weights(
         arrays[0], dense(*arrays), targets, total, step, passes
     )
@@ -63,7 +65,7 @@ def test_equals_the_definition(problem, step, passes):
 def test_answers_are_reached_and_the_total_kept():
     masses = np.full(5, 20.0)
     pointers, starts, ends = np.array([0, 1, 2]), np.array([0, 2]), np.array([3, 4])
-    found = pulled_masses(
+    found = multiplicative_update(
         masses,
         pointers,
         starts,
@@ -83,7 +85,7 @@ def test_impossible_answers_leave_every_piece_alive():
     masses = np.full(3, 10.0)
     one = np.array([1])
     for target in (-1e9, 1e9):
-        found = pulled_masses(
+        found = multiplicative_update(
             masses,
             np.array([0, 1]),
             one - 1,
@@ -99,7 +101,7 @@ def test_impossible_answers_leave_every_piece_alive():
 
 def test_a_query_over_everything_changes_nothing():
     masses = np.array([1.0, 2.0, 3.0])
-    found = pulled_masses(
+    found = multiplicative_update(
         masses,
         np.array([0, 1]),
         np.array([0]),
@@ -116,8 +118,8 @@ def test_a_tolerance_saves_passes_and_little_else():
     masses = np.array([5.0, 5.0])
     one = np.array([1])
     arguments = (masses, np.array([0, 1]), one - 1, one, one * 1.0, np.array([8.0]))
-    exact = pulled_masses(*arguments, total=10.0, step=2.0, passes=10_000)
-    quick = pulled_masses(
+    exact = multiplicative_update(*arguments, total=10.0, step=2.0, passes=10_000)
+    quick = multiplicative_update(
         *arguments, total=10.0, step=2.0, passes=10_000, tolerance=1e-6
     )
     np.testing.assert_allclose(quick, exact, rtol=1e-4)
@@ -143,9 +145,9 @@ def test_bad_shapes_are_refused():
         ("masses", np.zeros(2), "positive"),
     ):
         with pytest.raises(InputError, match=words):
-            pulled_masses(**{**good, name: value}, total=1.0)
+            multiplicative_update(**{**good, name: value}, total=1.0)
     with pytest.raises(InputError, match="before those"):
-        pulled_masses(
+        multiplicative_update(
             good["masses"],
             np.array([0, 2, 1]),
             one - 1,
@@ -155,10 +157,10 @@ def test_bad_shapes_are_refused():
             total=1.0,
         )
     with pytest.raises(InputError, match="positive"):
-        pulled_masses(**good, total=0.0)
+        multiplicative_update(**good, total=0.0)
     three = np.arange(3)
     with pytest.raises(InputError, match="pulled to nothing"):
-        pulled_masses(
+        multiplicative_update(
             np.array([2.25, 0.25, 1.0, 0.75]),
             np.arange(4),
             three,

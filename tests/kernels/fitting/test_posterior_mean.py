@@ -12,7 +12,7 @@ from blowfish_fast.kernels.fitting.posterior_mean import (
     _fit_weights,
     _likelihoods,
     _mass_and_moment,
-    _thinned,
+    _thin,
     shrink_towards_zero,
 )
 from tests.reference import posterior_mean as reference
@@ -251,7 +251,7 @@ def test_inputs_are_not_changed():
 
 @pytest.mark.parametrize("rows", [1, SAMPLE, SAMPLE + 1, 2 * SAMPLE, 2**20, 2**20 + 1])
 def test_a_sample_is_bounded_and_meets_every_column_of_a_square_grid(rows):
-    sample = _thinned(np.arange(rows))
+    sample = _thin(np.arange(rows))
     assert sample.size <= SAMPLE
     if rows <= SAMPLE:
         assert sample.size == rows

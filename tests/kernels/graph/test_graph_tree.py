@@ -13,10 +13,10 @@ from blowfish_fast.kernels.graph.graph_tree import (
     lowest_common,
     path_crossings,
     path_sums,
+    subtract_children,
     subtree_totals,
     sums_to_root,
     top_down_order,
-    without_children,
 )
 from blowfish_fast.kernels.graph.quotient_graph import adjacency
 from tests.reference import graph_tree as reference
@@ -54,7 +54,7 @@ def test_totals_equal_the_definition_and_are_undone(parents, shuffler):
     order = top_down_order(parents)
     totals = subtree_totals(values, parents, order)
     assert totals.tolist() == reference.subtree_totals(values.tolist(), parents)
-    assert (without_children(totals, parents) == values).all()
+    assert (subtract_children(totals, parents) == values).all()
     floats = subtree_totals(values.astype(np.float64), parents, order)
     assert (floats == totals).all()
 
@@ -128,7 +128,7 @@ def test_bad_trees_are_refused():
     with pytest.raises(InputError, match="one entry per node"):
         subtree_totals(np.ones(3), np.array([-1, 0]), np.array([0, 1]))
     with pytest.raises(InputError, match="0 to 1"):
-        without_children(np.ones(2), np.array([-1, 7]))
+        subtract_children(np.ones(2), np.array([-1, 7]))
     graph = adjacency(np.array([0]), np.array([1]), 2)
     for starts in ([0, 0], [0], [0, -1]):
         with pytest.raises(InputError, match="once"):

@@ -15,7 +15,7 @@ from scipy import stats
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.partition.dyadic_partition import (
-    decided_blocks,
+    choose_blocks,
     sample_dyadic_partition,
     sampling_slack,
     tree_weights,
@@ -49,7 +49,7 @@ def node_rows(x, weights, quantile=(3, 4)):
     """Return the stored log-weights of every node, by heap number."""
     costs = dyadic_quantile_costs(np.asarray(x), *quantile)
     rows = {}
-    for first, table, _ in decided_blocks(costs, weights, silent):
+    for first, table, _ in choose_blocks(costs, weights, silent):
         rows.update(enumerate(table.tolist(), first))
     return rows
 
@@ -343,7 +343,7 @@ def test_a_word_on_the_border_is_resolved():
                 return np.array(found, dtype=np.uint64)
 
             costs = dyadic_quantile_costs(x, 3, 4)
-            *_, (node, _, choices) = decided_blocks(costs, weights, words)
+            *_, (node, _, choices) = choose_blocks(costs, weights, words)
             assert node == 1
             assert choices[0] == candidate + side
 

@@ -10,7 +10,7 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.space.interval_pieces import (
-    checked_pieces,
+    check_pieces,
     intervals_to_pieces,
     ranges_to_fractions,
 )
@@ -140,7 +140,7 @@ def test_projected_queries_answer_as_the_uniform_buckets_do():
 def test_malformed_intervals_are_refused(pointers, starts, ends, message):
     arrays = [np.array(part, dtype=np.int64) for part in (pointers, starts, ends)]
     with pytest.raises(InputError, match=message):
-        checked_pieces(*arrays, 8)
+        check_pieces(*arrays, 8)
 
 
 def test_malformed_edges_and_values_are_refused():

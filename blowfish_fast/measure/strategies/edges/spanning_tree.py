@@ -157,7 +157,7 @@ class SpanningTree(LinearStrategy):
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return each subtree's total less those of the subtrees right below it."""
-        return kernels.without_children(noisy, self.parents).astype(np.float64)
+        return kernels.subtract_children(noisy, self.parents).astype(np.float64)
 
     @cached_property
     def _cells_in_order(self) -> IntArray:

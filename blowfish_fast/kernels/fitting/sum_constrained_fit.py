@@ -1,4 +1,4 @@
-"""Closest non-negative values with known sums.
+"""Sum-constrained fit: the closest non-negative values with known totals.
 
 Serves estimates of counts: no count is negative, and the number of records of each
 connected part of a policy is public. The closest such values lower all values of a part
@@ -17,7 +17,7 @@ from blowfish_fast.kernels._jit import kernel
 
 
 @kernel
-def _lowered(
+def _lower(
     values: FloatArray, order: IntArray, parts: IntArray, totals: FloatArray
 ) -> FloatArray:
     fitted = np.empty(values.size)
@@ -84,4 +84,4 @@ def non_negative_with_totals(
     order = np.argsort(-values, kind="stable")
     if totals.size > 1:
         order = order[np.argsort(parts[order], kind="stable")]
-    return _lowered(values, order, parts, totals)
+    return _lower(values, order, parts, totals)
