@@ -27,7 +27,7 @@ from typing import Any
 
 from blowfish_fast.errors import InputError
 
-from .c_prototypes import ENTRIES, KINDS, declaration, header
+from .c_prototypes import ENTRIES, KINDS, compile_entry, declaration, header
 from .into_buffers import OUT_OF_MEMORY
 
 # Reference count, destructor and its argument, data, size: as Numba's code reads them.
