@@ -41,6 +41,8 @@ def attach(
     public = sorted({*modules, *attributes} - {"__version__"})
     for home, names in internal.items():
         attributes |= dict.fromkeys(names.split(), home)
+        if not names:
+            modules[home.rpartition(".")[2]] = home
 
     def __getattr__(name: str) -> Any:
         if name in modules:
