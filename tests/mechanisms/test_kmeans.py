@@ -12,7 +12,6 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.errors import (
     BlowfishError,
     CountsError,
-    DataDependentError,
     DomainError,
     EpsilonError,
     InputError,
@@ -246,11 +245,6 @@ def test_the_release_says_what_it_holds(tmp_path):
         KMeansRelease.load(path)
     with pytest.raises(ReleaseFileError, match="no release file"):
         KMeansRelease.load(tmp_path / "nowhere.json")
-
-
-def test_the_error_is_not_predicted():
-    with pytest.raises(DataDependentError):
-        bf.KMeans(Full(BOX), epsilon=1).expected_error()
 
 
 def test_lemma_6_1_prints_twice_the_longest_edge():

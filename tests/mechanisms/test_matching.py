@@ -7,7 +7,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
-from blowfish_fast.errors import DataDependentError, EpsilonError, InputError
+from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.measure.selectors.partitions import (
     LeastCost,
     MatchingPairs,
@@ -129,24 +129,6 @@ def test_queries_too_many_to_follow_leave_the_noise_on_buckets(monkeypatch):
     assert matching.release(HEIGHTS, rng=1).details["strategy"] == "cells"
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("partition", [MatchingPairs(), NoisySort()])
-def test_intervals_cover_the_bucketed_truth(policy, partition):
-    matching = bf.mechanisms.Matching(
-        policy(LINE), CELLS, epsilon=1, partition=partition
-    )
-    trials, confidence = 100, 0.9
-    held = np.zeros(CELLS.queries)
-    for seed in range(trials):
-        release = matching.release(HEIGHTS, rng=seed)
-        buckets = release.measurements[0].buckets
-        truth = buckets.expand(buckets.sum(HEIGHTS).astype(float))
-        low, high = release.intervals(CELLS, confidence).T
-        held += (low <= truth + 1e-9) & (truth <= high + 1e-9)
-    assert held.mean() / trials >= confidence
-    assert held.min() / trials >= confidence - 4 * np.sqrt(0.09 / trials)
-
-
 def test_groups_beat_noise_on_every_cell_where_heights_repeat():
     line = bf.Domain(1000)
     counts = np.arange(1000) * 7 % 5 * 400
@@ -155,31 +137,6 @@ def test_groups_beat_noise_on_every_cell_where_heights_repeat():
     plain = bf.Laplace(policy, cells, epsilon=0.5).expected_total_error()
     release = bf.mechanisms.Matching(policy, cells, epsilon=0.5).release(counts, rng=1)
     assert np.square(release.estimate - counts).sum() < 0.2 * plain
-
-
-def test_the_error_depends_on_the_data():
-    matching = bf.mechanisms.Matching(bf.policies.Full(LINE), CELLS, epsilon=1)
-    with pytest.raises(DataDependentError, match="chooses from the data"):
-        matching.expected_error()
-
-
-@pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
-def test_releases_can_be_saved(policy, tmp_path):
-    release = bf.mechanisms.Matching(policy(LINE), CELLS, epsilon=1).release(
-        HEIGHTS, rng=3
-    )
-    release.save(tmp_path / "pairs.zip")
-    loaded = bf.Release.load(tmp_path / "pairs.zip")
-    assert (loaded.estimate == release.estimate).all()
-    assert (loaded.details["labels"] == release.details["labels"]).all()
-    assert (loaded.intervals(CELLS) == release.intervals(CELLS)).all()
-
-
-def test_seeded_releases_repeat_and_unseeded_ones_are_private():
-    matching = bf.mechanisms.Matching(bf.policies.Full(LINE), CELLS, epsilon=0.5)
-    one, two = (matching.release(HEIGHTS, rng=9) for _ in range(2))
-    assert (one.estimate == two.estimate).all()
-    assert matching.release(HEIGHTS).private
 
 
 @pytest.mark.parametrize(

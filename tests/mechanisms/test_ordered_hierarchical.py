@@ -10,7 +10,6 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.audit.measurements import edge_cost
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.strategies import OrderedHierarchy
@@ -28,40 +27,6 @@ POLICIES = {
     "blocks": bf.policies.Blocks(LINE, np.repeat([1, 0, 2], [10, 36, 50])),
     "add_remove": bf.policies.AddRemove(LINE),
 }
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("epsilon", [0.1, 1])
-def test_measured_error_is_the_predicted_one(name, epsilon):
-    mechanism = bf.mechanisms.OrderedHierarchical(
-        POLICIES[name], RANGES, epsilon=epsilon
-    )
-    truth = RANGES.answer(COUNTS)
-    errors = [
-        mechanism.release(COUNTS, rng=seed).answer(RANGES) - truth
-        for seed in range(300)
-    ]
-    measured = np.square(errors).sum(axis=1)
-    bar = 4 * measured.std() / np.sqrt(measured.size)
-    assert bar < 0.25 * measured.mean()
-    assert abs(measured.mean() - mechanism.expected_total_error()) < bar
-    assert mechanism.expected_error().sum() == pytest.approx(
-        mechanism.expected_total_error()
-    )
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("fit", [None, "isotonic"])
-def test_intervals_hold_at_least_their_confidence(name, fit):
-    mechanism = bf.mechanisms.OrderedHierarchical(
-        POLICIES[name], RANGES, epsilon=1, fit=fit
-    )
-    truth = RANGES.answer(COUNTS)
-    held = np.zeros(RANGES.queries)
-    for seed in range(120):
-        low, high = mechanism.release(COUNTS, rng=seed).intervals(RANGES, 0.9).T
-        held += (low <= truth + 1e-9) & (truth <= high + 1e-9)
-    assert held.min() / 120 >= 0.9 - 4 * np.sqrt(0.09 / 120)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -96,15 +61,15 @@ def test_under_a_line_policy_it_is_the_ordered_mechanism(fit):
     np.testing.assert_allclose(chain.expected_error(), ordered.expected_error())
 
 
-@pytest.mark.parametrize("branching", [2, 4])
-def test_with_one_block_it_is_the_uniform_hierarchy(branching):
+@pytest.mark.parametrize("fan_out", [2, 4])
+def test_with_one_block_it_is_the_uniform_hierarchy(fan_out):
     line = bf.Domain(64)
     policy = bf.policies.Threshold(line, theta=64)
     asked = bf.workloads.AllRanges(line)
     mechanism = bf.mechanisms.OrderedHierarchical(
-        policy, asked, epsilon=1, fan_out=branching
+        policy, asked, epsilon=1, fan_out=fan_out
     )
-    tree = level_tree(64, branching, root_exact=True, geometric=False)
+    tree = level_tree(64, fan_out, root_exact=True, geometric=False)
     scales = tree.scales(bf.policies.Full(line), Fraction(1))
     total = tree.total_variance(asked.form(Buckets.single_cells(64)), scales)
     assert mechanism.expected_total_error() == pytest.approx(total, rel=1e-6)
@@ -152,16 +117,6 @@ def test_a_wider_reach_costs_accuracy():
     assert errors == sorted(errors)
 
 
-def test_a_large_epsilon_gives_back_the_counts():
-    for policy in POLICIES.values():
-        for fit in (None, "isotonic"):
-            mechanism = bf.mechanisms.OrderedHierarchical(
-                policy, RANGES, epsilon=1e6, fit=fit
-            )
-            estimate = mechanism.release(COUNTS).estimate
-            np.testing.assert_allclose(estimate, COUNTS, atol=1e-8)
-
-
 @pytest.mark.parametrize("cells", [1, 2, 3])
 @pytest.mark.parametrize("fit", [None, "isotonic"])
 def test_tiny_lines_work(cells, fit):
@@ -187,28 +142,3 @@ def test_details_say_what_was_built():
     assert release.details["fan_outs"] == [3]
     assert release.details["blocks"] == 8
     assert release.details["block_edges"].tolist() == list(range(0, 97, 12))
-
-
-def test_a_saved_release_answers_as_before(tmp_path):
-    release = bf.mechanisms.OrderedHierarchical(
-        POLICIES["blocks"], RANGES, epsilon=1
-    ).release(COUNTS, rng=1)
-    release.save(tmp_path / "hierarchical.release")
-    again = bf.Release.load(tmp_path / "hierarchical.release")
-    assert (again.intervals(RANGES) == release.intervals(RANGES)).all()
-
-
-def test_bad_arguments_are_refused():
-    policy = POLICIES["line"]
-    for fan_out in (1, 0, 2.5, "many", [2, 3], True):
-        with pytest.raises(InputError, match="fan_out"):
-            bf.mechanisms.OrderedHierarchical(
-                policy, RANGES, epsilon=1, fan_out=fan_out
-            )
-    with pytest.raises(InputError, match="fit must be"):
-        bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=1, fit="piecewise")
-    grid = bf.Domain((4, 4))
-    with pytest.raises(DomainError, match="one ordered attribute"):
-        bf.mechanisms.OrderedHierarchical(
-            bf.policies.Full(grid), bf.workloads.Identity(grid), epsilon=1
-        )

@@ -24,52 +24,6 @@ def counts_over(domain):
     return (np.arange(domain.size) * 3 % 17).reshape(domain.shape)
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("policy", POLICIES)
-def test_measured_error_is_the_predicted_one_and_intervals_hold(policy, domain):
-    workload, counts = asked(domain), counts_over(domain)
-    mechanism = bf.mechanisms.Privelet(policy(domain), workload, epsilon=0.8)
-    truth = workload.answer(counts)
-    trials, confidence = 1000, 0.9
-    errors = np.empty((trials, workload.queries))
-    for seed in range(trials):
-        release = mechanism.release(counts, rng=seed)
-        errors[seed] = release.answer(workload) - truth
-    # All releases have intervals of one width.
-    half = np.diff(release.intervals(workload, confidence)).ravel() / 2
-    predicted = mechanism.expected_error()
-    certain = predicted < 1e-9
-    measured = np.square(errors).mean(axis=0)
-    assert measured[~certain] / predicted[~certain] == pytest.approx(1.0, abs=0.3)
-    assert np.abs(errors[:, certain]).max(initial=0) < 1e-9
-    assert measured.sum() == pytest.approx(mechanism.expected_total_error(), rel=0.08)
-    slack = 3 * np.sqrt(confidence * (1 - confidence) / trials)
-    held = (np.abs(errors) <= half + 1e-9).mean(axis=0)
-    assert held.min() >= confidence - slack
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_a_large_epsilon_gives_back_the_counts(domain):
-    counts = counts_over(domain)
-    mechanism = bf.mechanisms.Privelet(
-        bf.policies.AddRemove(domain), asked(domain), epsilon=1e6
-    )
-    np.testing.assert_array_equal(mechanism.release(counts).estimate, counts)
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_the_public_total_is_exact_and_the_private_one_is_not(domain):
-    counts = counts_over(domain)
-    totals = [
-        bf.mechanisms.Privelet(policy(domain), asked(domain), epsilon=0.1)
-        .release(counts, rng=1)
-        .estimate.sum()
-        for policy in POLICIES
-    ]
-    assert totals[0] != counts.sum()
-    assert totals[1] == pytest.approx(counts.sum())
-
-
 def test_noise_shifts_with_the_counts():
     domain = bf.Domain((3, 5))
     mechanism = bf.mechanisms.Privelet(
@@ -144,22 +98,6 @@ def test_forgetting_that_the_meeting_row_changes_by_two_is_caught(monkeypatch):
     assert not all(price.passed for price in audit_measurements(mechanism, data))
 
 
-@pytest.mark.parametrize("shape", [11, (3, 4)])
-def test_a_release_survives_the_disk(shape, tmp_path):
-    domain = bf.Domain(shape)
-    mechanism, data = bf.mechanisms.Privelet.example(
-        domain, bf.policies.Full(domain), 1
-    )
-    release = mechanism.release(data, rng=2)
-    release.save(tmp_path / "privelet.zip")
-    again = bf.Release.load(tmp_path / "privelet.zip")
-    workload = asked(domain)
-    np.testing.assert_array_equal(again.estimate, release.estimate)
-    np.testing.assert_array_equal(
-        again.intervals(workload), release.intervals(workload)
-    )
-
-
 def test_a_million_cells_are_predicted_and_released():
     line = bf.Domain(2**20)
     ranges = bf.workloads.Ranges.random(line, 100, rng=1)
@@ -172,15 +110,3 @@ def test_a_million_cells_are_predicted_and_released():
     assert mechanism.expected_total_error(every) > 0
     with pytest.raises(SizeError):
         mechanism.expected_error(every)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_one_cell_works(policy):
-    domain = bf.Domain(1)
-    workload = bf.workloads.Identity(domain)
-    release = bf.mechanisms.Privelet(policy(domain), workload, epsilon=1).release(
-        [7], rng=1
-    )
-    assert release.intervals(workload).shape == (1, 2)
-    if policy is bf.policies.Full:
-        assert release.estimate.tolist() == [7]

@@ -155,5 +155,5 @@ def test_no_records_and_no_noise():
 
 
 def test_shares_that_leave_a_step_next_to_nothing_are_refused():
-    with pytest.raises(InputError, match="between 0.001 and 0.999"):
+    with pytest.raises(InputError, match=r"between 0\.001 and 0\.999"):
         tree(share="0.0001")

@@ -19,6 +19,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies import Policy
@@ -79,13 +80,11 @@ class Bisection(Partition):
     def __init__(
         self, levels: int | None = None, *, share: Fraction = Fraction(1, 2)
     ) -> None:
-        if levels is not None and not 1 <= levels <= 64:
-            raise InputError(f"levels must lie between 1 and 64; received {levels!r}")
         if not 0 < share < 1:
             raise InputError(
                 f"share must lie strictly between 0 and 1; received {share!r}"
             )
-        self.levels = levels
+        self.levels = None if levels is None else as_whole(levels, "levels", 1, 64)
         self.share = Fraction(share)
 
     @property

@@ -137,7 +137,8 @@ class OrderedHierarchy(LinearStrategy):
         """Return the largest sum of weights over the rows that one edge moves.
 
         Exact for policies that join each cell to all cells up to a furthest one
-        (`Line`, `Threshold`, `Full`, contiguous `Blocks`); a bound above for others.
+        (`Line`, `Threshold`, `Full`, contiguous `Blocks`); for others the price of the
+        least such policy that holds all their edges.
         """
         reach = LineReach(policy)
         return kernels.worst_block_move(
@@ -167,8 +168,11 @@ class OrderedHierarchy(LinearStrategy):
         if borders.excess > nodes.excess:
             part = np.minimum(variance, width * _variation(form) * borders.variance)
             square += (borders.excess - nodes.excess) * part
-        largest = np.minimum(width * self._largest_noise(scales), np.sqrt(square))
-        return Spread(variance, square, largest)
+        # No row enters louder than this; it decides where variances underflow.
+        loudest = width * self._largest_noise(scales)
+        rows = np.count_nonzero(scales.measured)
+        square = np.minimum(square, rows * loudest**2)
+        return Spread(variance, square, np.minimum(loudest, np.sqrt(square)))
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
