@@ -1,4 +1,4 @@
-"""What several releases cost together.
+"""Composition: what several releases cost together.
 
 One after the other, costs add up. Side by side only the largest counts, provided that
 one record that moves along one edge of the policy changes one part only:

@@ -1,4 +1,4 @@
-"""Whether an open ledger is still the file that its path leads to, and only grew.
+"""Detects that the file of an open ledger was replaced, removed or set back.
 
     ledger        -> the file that was opened    removed, renamed, replaced: refused
     ledger-wal    -> what was committed lately   swept away: refused

@@ -1,4 +1,4 @@
-"""Transactions of several threads, committed together.
+"""Group commit: transactions of several threads, committed together.
 
     threads   a  b  c  d  e                   each brings one action and waits
     commits   [a]   [b c d e]                 whoever comes first takes all who wait

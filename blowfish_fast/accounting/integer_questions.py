@@ -1,4 +1,4 @@
-"""Integer rows over the cells, asked through a ledger as one mechanism.
+"""Linear queries with whole coefficients, paid from a ledger as one mechanism.
 
 Serves the interactive session. Conditions select whole cells, and values are rounded
 to a public step, so every row has whole coefficients and its noise is discrete:

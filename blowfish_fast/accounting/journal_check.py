@@ -1,4 +1,4 @@
-"""Whether a journal still says what it said: the chain, the sum, the answers.
+"""Verification of a journal: its hash chain, the sum of charges, stored answers.
 
     entry 1 --digest--> entry 2 --digest--> ... --digest--> head
 

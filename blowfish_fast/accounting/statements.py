@@ -1,4 +1,4 @@
-"""What a ledger says: a price beforehand, a line of its history afterwards."""
+"""What a ledger reports: previews of a charge, allotments, entries of its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every admissible mechanism would lose, before a cent is spent.
+"""The predicted error of every mechanism that a policy admits; free of charge.
 
 Reads policy, workload and epsilon, never data:
 

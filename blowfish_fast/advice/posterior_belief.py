@@ -1,4 +1,4 @@
-"""How far answers can shift what an attacker believes about one person.
+"""Posterior belief: how far answers shift what an attacker believes about a person.
 
     prior belief that the value is d          p
     after answers of eps_total in all         at most p / (p + (1 - p) e^(-eps_total))

@@ -1,4 +1,4 @@
-"""A mechanism that looks at the data, privately, before it decides how to measure.
+"""Private choice of a mechanism: a part of epsilon decides which one measures.
 
     epsilon    [ share ][ the rest ............................ ]
                which public     the mechanism that is best on such data

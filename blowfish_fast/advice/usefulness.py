@@ -1,4 +1,4 @@
-"""How far noisy cells may lead every count astray: (error, delta)-usefulness.
+"""(error, delta)-usefulness: a bound on all counts that are sums of noisy cells.
 
 A release is (error, delta)-useful for a class of queries if with probability 1 - delta
 the answers to all of them lie within `error` of the truth. Sums over sets of noisy

@@ -1,4 +1,4 @@
-"""Where an audit goes, and how thoroughly it looks.
+"""The plan of an audit: mechanisms, domains, policy families, numbers of samples.
 
 Nothing is audited by name. A mechanism enters through its ``example``, a partition by
 being one, a policy family through ``policy_families``; each combination is a stop.

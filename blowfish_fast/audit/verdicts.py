@@ -1,4 +1,4 @@
-"""What is checked at one stop of the walk, and what was found.
+"""All checks of one mechanism or partition under one policy, and their verdicts.
 
 prices       every edge of the policy, exactly, against what was charged
 sensitivity  random neighbours on random backgrounds, against the noise declared
