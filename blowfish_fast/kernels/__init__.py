@@ -89,7 +89,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree.ordered_hierarchy_spread": "hierarchy_variances",
         "tree.paths": "LeafDistances uncrossed_nodes",
         "tree.pruning": "pruned_leaves",
-        "tree.row_leverage": "row_leverages",
+        "tree.hat_diagonal": "hat_diagonal",
         "tree.shape": "renumbered",
         "tree_scaling.budget_allocation": "allocate_budget",
         "window_costs.bisection_costs": "bisection_grid split_table",

@@ -110,7 +110,7 @@ from .tree.paths import heaviest_pair as heaviest_pair
 from .tree.paths import heaviest_path as heaviest_path
 from .tree.paths import uncrossed_nodes as uncrossed_nodes
 from .tree.pruning import pruned_leaves as pruned_leaves
-from .tree.row_leverage import row_leverages as row_leverages
+from .tree.hat_diagonal import hat_diagonal as hat_diagonal
 from .tree.shape import leaf_first_numbers as leaf_first_numbers
 from .tree.shape import regular_tree as regular_tree
 from .tree.shape import renumbered as renumbered

@@ -26,6 +26,8 @@ from blowfish_fast._support.typing import BoolArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
+from .paths import within_reach
+
 
 class BlockTrees(NamedTuple):
     """The trees over all blocks; see the module docstring.
@@ -147,29 +149,30 @@ def _worst_moves(
 ) -> int:
     blocks = edges.size - 1
     cells = edges[blocks]
+    # Moves inside a block: its nodes counted from the last one on, so that parents
+    # come after their children, as distances in a tree want it.
+    last = parents.size - 1
+    rates = np.zeros(parents.size, dtype=np.int64)
+    upward = np.empty(parents.size, dtype=np.int64)
     worst = 0
-    # Weight on the way from each node up to its root, the root left out; and the
-    # heaviest way down from it.
+    for block in range(blocks):
+        shift = blocks - block - 1
+        for node in range(roots[block], roots[block + 1]):
+            upward[last - node] = last - parents[node]
+            if node > roots[block]:
+                rates[last - node] = weights[node + shift]
+        begin, end = edges[block], edges[block + 1]
+        inside = np.minimum(far[begin:end], end - 1) - begin
+        nodes = last - leaves[begin:end]
+        worst = max(worst, within_reach(nodes, inside, rates, upward))
+    # Weight on the way from each node up to its root, the root left out.
     above = np.zeros(parents.size, dtype=np.int64)
-    below = np.zeros(parents.size, dtype=np.int64)
     borders = np.zeros(blocks + 1, dtype=np.int64)
     for block in range(blocks):
         borders[block + 1] = borders[block] + weights[block]
         shift = blocks - block - 1
-        pair = 0
         for node in range(roots[block] + 1, roots[block + 1]):
             above[node] = above[parents[node]] + weights[node + shift]
-        for node in range(roots[block + 1] - 1, roots[block], -1):
-            way = below[node] + weights[node + shift]
-            parent = parents[node]
-            # The first child meets 0, which is no way at all but never heavier.
-            pair = max(pair, way + below[parent])
-            below[parent] = max(below[parent], way)
-        moves = False
-        for cell in range(edges[block], edges[block + 1] - 1):
-            moves |= far[cell] > cell
-        if moves:
-            worst = max(worst, pair)
     # Moves into later blocks: the best end among the cells from the next block up to
     # the furthest one, a window whose ends only move forward.
     value = np.empty(cells, dtype=np.int64)
@@ -206,7 +209,7 @@ def _worst_moves(
 def worst_block_move(
     weights: IntArray, trees: BlockTrees, far: IntArray, bottom: BoolArray
 ) -> int:
-    """Return the largest sum of weights over the rows that one edge moves, in O(cells).
+    """Return the largest sum of weights over the rows that one edge moves, exactly.
 
     Parameters
     ----------
@@ -222,9 +225,8 @@ def worst_block_move(
     Returns
     -------
     int
-        Exact for moves from block to block, to "absent", and inside blocks whose first
-        cell reaches the last. Inside other blocks it is the heaviest pair of ways down
-        the tree, whether or not an edge joins their ends: a bound above.
+        O(cells) for moves from block to block and to "absent"; windows of the tree
+        metric (`paths`) inside the blocks.
 
     Examples
     --------

@@ -205,7 +205,7 @@ def _box_diameters(
 
 
 @kernel
-def _within_reach(
+def within_reach(
     nodes: IntArray, far: IntArray, rates: IntArray, parents: IntArray
 ) -> int:
     """Return the largest diameter of the windows ``i .. far[i]`` of one line."""
@@ -343,7 +343,7 @@ class LeafDistances:
         for line in lines:
             nodes = self._nodes(line)
             worst = max(
-                worst, int(_within_reach(nodes, far, self.rates, self.tree.parents))
+                worst, int(within_reach(nodes, far, self.rates, self.tree.parents))
             )
         return worst
 

@@ -177,7 +177,7 @@ class OrderedHierarchy(LinearStrategy):
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
         widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
-        noise = kernels.row_leverages(scales.variances, self.trees) * widths
+        noise = kernels.hat_diagonal(scales.variances, self.trees) * widths
         # Leverages are found in floating point; rounding is far below this margin.
         return float(noise.max()) * (1.0 + 2.0**-30)
 

@@ -1,4 +1,4 @@
-"""How far the least-squares estimate of each row follows its own measurement.
+"""The diagonal of the hat matrix: how far each row's fit follows its measurement.
 
 Serves intervals of the ordered hierarchical mechanism: a bound on what the noise of one
 row can do to any answer. A unit of noise on a row lifts the cells that the row counts,
@@ -56,8 +56,8 @@ def _leverages(
     return leverage
 
 
-def row_leverages(variances: FloatArray, trees: BlockTrees) -> FloatArray:
-    """Return the leverage of every row, in O(nodes).
+def hat_diagonal(variances: FloatArray, trees: BlockTrees) -> FloatArray:
+    """Return the diagonal of the hat matrix, the leverage of every row, in O(nodes).
 
     It is the largest coefficient that the row's noise can have in the answer to a
     query whose own coefficients lie in [0, 1].
@@ -78,7 +78,7 @@ def row_leverages(variances: FloatArray, trees: BlockTrees) -> FloatArray:
     --------
     >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
     >>> trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
-    >>> row_leverages(np.array([0.0, 1.0, 1.0]), trees)
+    >>> hat_diagonal(np.array([0.0, 1.0, 1.0]), trees)
     array([0. , 0.5, 0.5])
     """
     bounded = usable_variances(variances, trees)

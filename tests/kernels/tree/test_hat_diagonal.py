@@ -9,7 +9,7 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
-from blowfish_fast.kernels.tree.row_leverage import row_leverages
+from blowfish_fast.kernels.tree.hat_diagonal import hat_diagonal
 from tests.reference import ordered_hierarchy as reference
 from tests.reference.hierarchy_problems import problems
 
@@ -22,7 +22,7 @@ EXAMPLES = 25 if config.DISABLE_JIT else 120
 @given(problems())
 def test_leverage_bounds_every_coefficient_of_a_range(problem):
     trees, rows, variances = problem
-    leverage = row_leverages(variances, trees)
+    leverage = hat_diagonal(variances, trees)
     own = reference.dense_coefficients(variances, rows, rows)
     np.testing.assert_allclose(leverage, np.diagonal(own), atol=1e-6)
     cells = rows.shape[1]
@@ -39,10 +39,10 @@ def test_leverage_bounds_every_coefficient_of_a_range(problem):
 
 def test_a_row_that_stands_alone_follows_itself():
     trees = trees_over_blocks(np.arange(4), np.full(3, 2))
-    assert row_leverages(np.array([3.0, 5.0, 0.0]), trees).tolist() == [1.0, 1.0, 0.0]
+    assert hat_diagonal(np.array([3.0, 5.0, 0.0]), trees).tolist() == [1.0, 1.0, 0.0]
 
 
 def test_misfits_are_refused():
     trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
     with pytest.raises(InputError, match="3 rows"):
-        row_leverages(np.ones(2), trees)
+        hat_diagonal(np.ones(2), trees)
