@@ -66,7 +66,7 @@ class Selector(Protocol[Chosen]):
 class Strategy(Protocol):
     """Says what is measured, with which noise, and what follows from it.
 
-    Nothing but `rows` touches counts, so the error is known before a cent is spent.
+    Nothing but `rows` touches counts, so the error is known before epsilon is spent.
     """
 
     kind: ClassVar[str]

@@ -100,6 +100,19 @@ class Mechanism(ABC):
     epsilon : number
         Privacy parameter, spent in full by one release. Read as the decimal typed.
 
+    Notes
+    -----
+    Options of mechanisms have one name each. `share`: the part of epsilon for the first
+    of two steps (partition, choice, medians, noisy cells, coarse grid; sizes in each
+    round of `KMeans`), the rest for the second. `records_share`: the part that buys the
+    number of records where it is private. `partition` and `strategy`: how buckets are
+    chosen, and what is measured. `levels` and `fan_out`: depth and width of a tree.
+    `fit`: what is done to the estimate afterwards, at no cost. None leaves the linear
+    estimate; "isotonic" running totals never decrease; "non_negative" cells are 0 or
+    more; "shrink" draws what may be noise to 0 or to the mean of its box; "best" is
+    chosen by policy and workload; "piecewise" (`Ordered`) and "uniform" (`KdTree`) are
+    flat stretches and even boxes.
+
     Examples
     --------
     >>> import blowfish_fast as bf

@@ -44,7 +44,11 @@ MOST_RECTANGLE_CELLS = 2**22
 
 
 class Dawa(Mechanism):
-    """Release a histogram by buckets, each taken as uniform.
+    """Release ranges of a histogram by a data- and workload-aware algorithm (DAWA).
+
+    Cells of similar counts are merged privately into buckets; the buckets are measured
+    by a tree whose noise is tuned to the workload, and expanded evenly. Suits counts
+    with flat stretches, and small epsilons.
 
     Parameters
     ----------

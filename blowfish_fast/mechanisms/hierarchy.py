@@ -26,7 +26,9 @@ Weights = Literal["uniform", "geometric", "greedy"]
 
 
 class Hierarchy(Mechanism):
-    """Release the totals of all nodes of a tree, and from them every range.
+    """Release ranges by a hierarchical histogram: noisy totals of all nodes of a tree.
+
+    Least squares makes the totals consistent. The error is known before any data.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ class KMeansRelease(Release):
 
 
 class KMeans(Mechanism):
-    """Release the centres of clusters of points.
+    """Release the centres of k-means clusters of points, by Lloyd's iterations.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ MOST_COEFFICIENTS = 2**24
 
 
 class Matching(Mechanism):
-    """Release a histogram by pairs or groups of cells with similar counts.
+    """Release a histogram by clustering cells of similar counts, wherever they lie.
 
     Cells need not be neighbours to share a bucket, so it suits counts that repeat in
     no order: categories, or spikes of a few heights. Where neighbouring cells are
@@ -43,8 +43,8 @@ class Matching(Mechanism):
     policy, workload, epsilon
         See `Mechanism`. The workload decides between noise on buckets and on edges.
     partition : "best", partitions.MatchingPairs or partitions.NoisySort
-        How buckets are chosen; "best" compares every pair of up to 512 cells, and
-        groups more cells by noisy counts.
+        How buckets are chosen; "best" compares every pair of up to 512 cells, with
+        the extra ``matching``, and groups more cells by noisy counts.
     share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for the partition's own default.
 

@@ -28,7 +28,7 @@ Fit = Literal["isotonic", "piecewise"]
 
 
 class Ordered(Mechanism):
-    """Release running totals, and from them every range.
+    """Release ranges from noisy cumulative counts along an ordered attribute.
 
     Parameters
     ----------

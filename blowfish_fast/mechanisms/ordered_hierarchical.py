@@ -27,7 +27,7 @@ from .base import Mechanism, Outcome, stepped
 
 
 class OrderedHierarchical(Mechanism):
-    """Release ranges under a policy whose edges span up to theta cells.
+    """Release ranges under a threshold policy: running totals of blocks, trees inside.
 
     Parameters
     ----------

@@ -21,7 +21,9 @@ from .base import Mechanism, Outcome
 
 
 class Privelet(Mechanism):
-    """Release sums and differences of halves, and from them every range or box.
+    """Release ranges or boxes from noisy Haar wavelet coefficients.
+
+    A coefficient is the sum of a node's cells, or the difference of its halves.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Chosen(NamedTuple):
 
 
 class Transformed(Mechanism):
-    """Release a histogram by buckets, measured along the policy graph.
+    """Release a histogram under any policy graph: buckets, then the best strategy.
 
     Cells are grouped privately; the policy graph is collapsed onto the groups; what is
     measured there is chosen by predicted error among cells, edges, spanning trees and

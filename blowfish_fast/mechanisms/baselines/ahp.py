@@ -22,7 +22,7 @@ from blowfish_fast.workloads import Identity, Workload
 
 
 class Ahp(Mechanism):
-    """Release a histogram by clusters of cells wherever they lie, each as uniform.
+    """Release cells by clusters of similar noisy counts, each counted afresh (AHP).
 
     Parameters
     ----------

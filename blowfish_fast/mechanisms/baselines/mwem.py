@@ -41,7 +41,7 @@ STEP = 2.0
 
 
 class Mwem(Mechanism):
-    """Release a histogram that agrees with the noisy answers to a few queries.
+    """Release a histogram by multiplicative weights on the worst queries (MWEM).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from blowfish_fast.workloads import Ranges, Workload
 
 
 class NoiseFirst(Mechanism):
-    """Release noisy cells, averaged over neighbours that look alike.
+    """Release noisy cells averaged over like neighbours, by dynamic programming.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ better.
 
 
 class Php(Mechanism):
-    """Release a histogram by buckets that bisections found, each taken as uniform.
+    """Release ranges by private hierarchical bisection into buckets (P-HP).
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from blowfish_fast.workloads import Ranges, Workload
 
 
 class StructureFirst(Mechanism):
-    """Release a histogram by a given number of buckets, each taken as uniform.
+    """Release ranges by a v-optimal histogram, its bucket borders drawn privately.
 
     Parameters
     ----------

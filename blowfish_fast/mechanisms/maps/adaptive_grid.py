@@ -43,7 +43,7 @@ COARSER = 16.0
 
 
 class AdaptiveGrid(Mechanism):
-    """Release counts of a coarse grid and of a finer one inside each of its boxes.
+    """Release a map by an adaptive grid, refined where records are dense.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ MEDIAN_SHARE = Fraction(1, 20)
 
 
 class HybridTree(Mechanism):
-    """Release the counts of boxes that follow the data above and halve below.
+    """Release a map by a hybrid tree: private medians above, a quadtree below.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ LEAST_SHARE = Fraction(1, 1000)
 
 
 class KdTree(Mechanism):
-    """Release a histogram by boxes of a kd-tree over noisy cells.
+    """Release a map by a two-step kd-tree: noisy cells, then boxes of like cells.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from blowfish_fast.workloads import Workload, random_boxes
 
 
 class QuadTree(Mechanism):
-    """Release the counts of all boxes of a quadtree, and from them every rectangle.
+    """Release a map by a quadtree: noisy counts of boxes halved along all axes.
 
     Parameters
     ----------

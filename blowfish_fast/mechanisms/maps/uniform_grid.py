@@ -35,7 +35,7 @@ RECORDS_SHARE = Fraction(1, 100)
 
 
 class UniformGrid(Mechanism):
-    """Release the counts of the boxes of one regular grid, each taken as even.
+    """Release a map by a uniform grid whose boxes are sized to the number of records.
 
     Parameters
     ----------
