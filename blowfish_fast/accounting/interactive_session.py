@@ -207,7 +207,9 @@ class Session:
         self, conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
     ) -> list[Cover]:
         selected = [everything(one) for one in self.domain.attributes]
-        for axis, cover in read_conditions(self.domain, {**(conditions or {}), **named}).items():
+        for axis, cover in read_conditions(
+            self.domain, {**(conditions or {}), **named}
+        ).items():
             selected[axis] = cover
         return selected
 
