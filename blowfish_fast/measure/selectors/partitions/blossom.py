@@ -13,12 +13,22 @@ Pieces: ``rustworkx.max_weight_matching``, exact on 128-bit integers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, IntArray
 
 # The solver adds a few weights; far below 127 bits none of its sums overflows.
 WEIGHT_BITS = 116
+
+
+def rustworkx_module() -> Any:
+    """Return rustworkx, or say which extra brings it."""
+    return require(
+        "rustworkx", extra="matching", purpose="the best pairing of any two cells"
+    )
 
 
 def cheapest_mates(
@@ -79,8 +89,7 @@ def _most_saving(
     cells: int, first: IntArray, second: IntArray, savings: AnyArray
 ) -> IntArray:
     """Return the mates of one pairing that saves the most."""
-    import rustworkx
-
+    rustworkx = rustworkx_module()
     gains = np.flatnonzero(savings > 0)
     graph = rustworkx.PyGraph(multigraph=False)
     graph.add_nodes_from(range(cells))

@@ -25,6 +25,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.policies import Policy
 
+from . import blossom
 from .base import Partition, connected_parts, record_distance
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ class MatchingPairs(Partition):
     ----------
     window : int, optional
         Cells may be paired if they lie at most so far apart, in C order; None allows
-        every pair. Offered up to 512 cells, windows up to 8 on any number. Cells of
-        different connected parts of the policy are never paired: the number of
-        records in each part may be public, and stays exact.
+        every pair. Offered up to 512 cells, windows up to 8 on any number; wider ones
+        need the extra ``matching``. Cells of different connected parts of the policy
+        are never paired: the number of records in each part may be public, and stays
+        exact.
     rounds : int
         How often buckets are paired, each time with an equal part of epsilon: buckets
         hold at most 2^rounds cells.
@@ -112,6 +114,9 @@ class MatchingPairs(Partition):
         self.window = None if window is None else int(window)
         self.rounds = int(rounds)
         self.offset = float(offset)
+        if self._by_blossoms:
+            # Found out before anything is charged.
+            blossom.rustworkx_module()
 
     @property
     def default_share(self) -> Fraction:
@@ -211,8 +216,6 @@ class MatchingPairs(Partition):
                 scales=(noise.single, noise.pair),
                 words=rng.stream(),
             )
-        from .blossom import cheapest_mates
-
         first, second = np.triu_indices(totals.size, 1)
         offered = parts[first] == parts[second]
         if self.window is not None:
@@ -221,7 +224,7 @@ class MatchingPairs(Partition):
         deviations = pair_deviations(totals, sizes, first, second, noise.grid)
         alone = noise.price - _drawn(noise.single, totals.size, rng)
         paired = deviations + noise.pair_price - _drawn(noise.pair, first.size, rng)
-        return cheapest_mates(alone, first, second, paired)
+        return blossom.cheapest_mates(alone, first, second, paired)
 
 
 class PairNoise(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import networkx
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from blowfish_fast.errors import MissingExtraError
 from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
 from blowfish_fast.measure.selectors.partitions import blossom
 from blowfish_fast.measure.selectors.partitions.blossom import cheapest_mates
+from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from tests.reference import matching_pairs as reference
 
 # The counts of the DAWA paper.
@@ -112,3 +115,10 @@ def test_agrees_with_another_solver(generator):
     assert {(min(pair), max(pair)) for pair in expected} == {
         (i, int(mate)) for i, mate in enumerate(mates) if mate > i
     }
+
+
+def test_without_the_extra_a_wide_pairing_is_refused_before_anything_runs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rustworkx", None)
+    with pytest.raises(MissingExtraError, match=r"blowfish_fast\[matching\]"):
+        MatchingPairs()
+    assert MatchingPairs(window=8).window == 8
