@@ -108,7 +108,7 @@ def all_tasks() -> list[Task]:
             ("discrete_laplace", MIDDLE, "log", _laplace),
             ("discrete_laplace_own_scales", MIDDLE, "log", _laplace_own_scales),
             ("greedy_scaling", SMALL, "sort", _greedy_scaling),
-            ("tree_least_squares", MIDDLE, "passes", _tree_least_squares),
+            ("tree_fit", MIDDLE, "passes", _tree_fit),
             ("tree_spread_ranges", SMALL, "sort", _tree_spread_ranges),
             ("hilbert_order", MIDDLE, "passes", _hilbert_order),
             ("ordered_hierarchical_release", SMALL, "sort", _ordered_release),
@@ -144,7 +144,7 @@ def _greedy_scaling(cells: int) -> Call:
     return kernels.GreedyScalingRanges().prepare(cells, 16)
 
 
-def _tree_least_squares(cells: int) -> Call:
+def _tree_fit(cells: int) -> Call:
     return kernels.TreeLeastSquares().prepare(cells, 16)
 
 

@@ -12,18 +12,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from blowfish_fast.kernels.tree.tree_inference import tree_least_squares, tree_totals
-from blowfish_fast.kernels.tree.tree_moments import tree_total_variance
-from blowfish_fast.kernels.tree.tree_paths import (
-    heaviest_pair,
-    heaviest_path,
-    path_sums,
-)
-from blowfish_fast.kernels.tree.tree_shape import tree_levels
-from blowfish_fast.kernels.tree.tree_spread import (
-    tree_spread_pieces,
-    tree_spread_ranges,
-)
 
 from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
 from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
@@ -50,6 +38,15 @@ from blowfish_fast.kernels.space.summed_area import (
     rectangle_sums,
     summed_area_table,
 )
+from blowfish_fast.kernels.tree.fit import tree_fit
+from blowfish_fast.kernels.tree.moments import tree_total_variance
+from blowfish_fast.kernels.tree.paths import (
+    LeafDistances,
+    heaviest_pair,
+    heaviest_path,
+)
+from blowfish_fast.kernels.tree.shape import regular_tree, tree_totals
+from blowfish_fast.kernels.tree.spread import tree_spread_pieces, tree_spread_ranges
 from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_fractions,
     greedy_scaling_implicit,
@@ -312,7 +309,8 @@ class TreeTotals(Timed):
 
     def prepare(self, leaves: int) -> Call:
         x = counts("dense", leaves)
-        return lambda: tree_totals(x, 16)
+        tree = regular_tree(leaves, 16)
+        return lambda: tree_totals(x, tree)
 
 
 class TreeLeastSquares(Timed):
@@ -321,10 +319,11 @@ class TreeLeastSquares(Timed):
 
     def prepare(self, leaves: int, branching: int) -> Call:
         variances, widths = tree_noise(leaves, branching)
-        totals = tree_totals(counts("dense", leaves), branching)
+        tree = regular_tree(leaves, branching)
+        totals = tree_totals(counts("dense", leaves), tree)
         measured = np.where(np.isfinite(widths), widths, 0.0)
         noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
-        return lambda: tree_least_squares(noisy, variances, leaves, branching)
+        return lambda: tree_fit(noisy, variances, tree)
 
 
 class TreeSpreadRanges(Timed):
@@ -332,7 +331,7 @@ class TreeSpreadRanges(Timed):
     param_names: ClassVar[list[str]] = ["leaves", "branching"]
 
     def prepare(self, leaves: int, branching: int) -> Call:
-        shape = (*tree_noise(leaves, branching), leaves, branching)
+        shape = (*tree_noise(leaves, branching), regular_tree(leaves, branching))
         queries = cut_ranges(leaves)
         return lambda: tree_spread_ranges(*shape, *queries)
 
@@ -341,7 +340,7 @@ class TreeSpreadPieces(Timed):
     param_names: ClassVar[list[str]] = ["leaves"]
 
     def prepare(self, leaves: int) -> Call:
-        shape = (*tree_noise(leaves, 16), leaves, 16)
+        shape = (*tree_noise(leaves, 16), regular_tree(leaves, 16))
         pieces = curve_pieces(leaves)
         return lambda: tree_spread_pieces(*shape, *pieces)
 
@@ -353,23 +352,22 @@ class TreeTotalVariance(Timed):
     def prepare(self, leaves: int, queries: str) -> Call:
         variances, _ = tree_noise(leaves, 16)
         edges = np.arange(leaves + 1)
-        return lambda: tree_total_variance(variances, leaves, 16, queries, edges)
+        tree = regular_tree(leaves, 16)
+        return lambda: tree_total_variance(variances, tree, queries, edges)
 
 
 class TreePaths(Timed):
-    params: ClassVar[list[Any]] = [sizes(), ["path", "pair", "sums"]]
+    params: ClassVar[list[Any]] = [sizes(), ["path", "pair", "windows"]]
     param_names: ClassVar[list[str]] = ["leaves", "heaviest"]
 
     def prepare(self, leaves: int, heaviest: str) -> Call:
-        found: dict[str, Callable[..., object]] = {
-            "path": heaviest_path,
-            "pair": heaviest_pair,
-            "sums": path_sums,
-        }
-        nodes = int(tree_levels(leaves, 16)[1][-1])
-        rates = np.random.default_rng(8).integers(0, 2**31, size=nodes)
-        kernel = found[heaviest]
-        return lambda: kernel(rates, leaves, 16)
+        tree = regular_tree(leaves, 16)
+        rates = np.random.default_rng(8).integers(0, 2**31, size=tree.nodes)
+        if heaviest == "windows":
+            metric, line = LeafDistances(rates, tree), np.arange(leaves)
+            return lambda: metric.in_boxes(line, np.array([51]))
+        kernel = heaviest_path if heaviest == "path" else heaviest_pair
+        return lambda: kernel(rates, tree)
 
 
 class RangesToFractions(Timed):

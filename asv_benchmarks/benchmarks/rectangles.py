@@ -12,8 +12,8 @@ from blowfish_fast import Dawa, policies
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.kernels.partition.rectangle_lattice import lattice_totals
 from blowfish_fast.kernels.partition.rectangle_partition import sample_rectangles
-from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
 from blowfish_fast.kernels.partition.rectangle_prior import fixed_point_weights
+from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles, DyadicTree
 

@@ -14,7 +14,9 @@ import numpy as np
 from blowfish_fast import policies
 from blowfish_fast.kernels.space import box_division
 from blowfish_fast.kernels.space.summed_area import summed_area_table
-from blowfish_fast.kernels.tree import parent_fit, parent_spread, parent_tree
+from blowfish_fast.kernels.tree.fit import tree_fit
+from blowfish_fast.kernels.tree.shape import Tree, tree_of_parents
+from blowfish_fast.kernels.tree.spread import tree_spread_pieces
 from blowfish_fast.measure.selectors.selections.medians import median_costs
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -26,11 +28,11 @@ NAMES = ["quad_tree", "hybrid_tree", "uniform_grid", "adaptive_grid"]
 GRIDS = sizes(20, smallest=12)
 
 
-def quadtree(cells: int) -> parent_tree.ParentTree:
+def quadtree(cells: int) -> Tree:
     """Return the shape of a quadtree over a square map."""
     shape = (side(cells), side(cells))
     placed = BoxTree.whole(shape).quartered().arranged(shape)
-    return parent_tree.tree_of_parents(placed.parents)
+    return tree_of_parents(placed.parents)
 
 
 class GrowQuadTree(Timed):
@@ -54,7 +56,7 @@ class DivideBoxes(Timed):
         return lambda: box_division.divide_boxes(lows, highs, highs)
 
 
-class ParentTreeFit(Timed):
+class IrregularTreeFit(Timed):
     """Exact least squares over all boxes."""
 
     params: ClassVar[list[Any]] = [GRIDS]
@@ -64,10 +66,10 @@ class ParentTreeFit(Timed):
         generator = np.random.default_rng(1)
         noisy = generator.normal(size=tree.nodes)
         variances = generator.uniform(1.0, 9.0, tree.nodes)
-        return lambda: parent_fit.parent_tree_fit(noisy, variances, tree)
+        return lambda: tree_fit(noisy, variances, tree)
 
 
-class ParentTreeSpread(Timed):
+class IrregularTreeSpread(Timed):
     """The law of the noise in random runs of leaves."""
 
     params: ClassVar[list[Any]] = [GRIDS]
@@ -80,7 +82,7 @@ class ParentTreeSpread(Timed):
         values = np.ones(2000)
         variances = generator.uniform(1.0, 9.0, tree.nodes)
         scales = np.sqrt(variances / 2.0)
-        return lambda: parent_spread.parent_tree_spread(
+        return lambda: tree_spread_pieces(
             variances, scales, tree, pointers, ends[0], ends[1], values
         )
 

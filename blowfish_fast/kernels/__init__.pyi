@@ -100,6 +100,7 @@ from .transform.haar_transform import haar_worst_move as haar_worst_move
 from .tree.block_trees import trees_over_blocks as trees_over_blocks
 from .tree.block_trees import worst_block_move as worst_block_move
 from .tree.fit import tree_fit as tree_fit
+from .tree.hat_diagonal import hat_diagonal as hat_diagonal
 from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.ordered_hierarchy_inference import (
     hierarchy_least_squares as hierarchy_least_squares,
@@ -110,7 +111,6 @@ from .tree.paths import heaviest_pair as heaviest_pair
 from .tree.paths import heaviest_path as heaviest_path
 from .tree.paths import uncrossed_nodes as uncrossed_nodes
 from .tree.pruning import pruned_leaves as pruned_leaves
-from .tree.hat_diagonal import hat_diagonal as hat_diagonal
 from .tree.shape import leaf_first_numbers as leaf_first_numbers
 from .tree.shape import regular_tree as regular_tree
 from .tree.shape import renumbered as renumbered

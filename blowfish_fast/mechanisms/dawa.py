@@ -2,7 +2,7 @@
 
 Pieces: partitions ``partitions.dyadic_tree``, ``partitions.least_cost`` and, on grids,
 ``partitions.dyadic_rectangles`` with queries from ``kernels.box_buckets``; weights from
-``kernels.greedy_weights``, inference from ``kernels.tree_inference``, cells of a grid
+``kernels.greedy_weights``, inference from ``kernels.fit``, cells of a grid
 along ``kernels.hilbert``.
 """
 
@@ -78,7 +78,8 @@ class Dawa(Mechanism):
         epsilon (sequential composition, the second step on the quotient policy).
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: that of the partition, and one root-to-leaf path of the tree (two
-        where records move; the root is exact where the total is public).
+        where records move), exactly for every policy; nodes that no edge crosses, the
+        root where the total is public among them, are published as they are.
     Error: the noise of the tree, known once the buckets are, plus the deviation of the
         cells from their bucket's mean, which depends on the data.
     Complexity: O(n log n) for the partition, O(n log^2 n) for rectangles,

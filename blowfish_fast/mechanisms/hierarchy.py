@@ -1,7 +1,7 @@
 """Hierarchy: noisy totals of a tree over the cells, made consistent by least squares.
 
-Pieces: strategy ``strategies.weighted_tree``, weights from ``strategies.tree_weights``,
-inference from ``kernels.tree_inference``, cells of a grid along ``curves``.
+Pieces: strategy ``strategies.tree``, weights from ``strategies.tree_weights``,
+inference from ``kernels.fit``, cells of a grid along ``data.order``.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class Hierarchy(Mechanism):
         (unbounded) and `Full` (bounded, the total is public and exact).
     Neighbours: one record moves along one edge of `policy`.
     Sensitivity: one root-to-leaf path when a record is added or removed, h + 1 nodes
-        for h levels below the root; two paths without the root when it moves, 2 h. The
-        worst edge is found in integers.
+        for h levels below the root; two paths without the root when it moves, 2 h at
+        most. The worst edge of any policy is found exactly, in integers; nodes that no
+        edge crosses are published as they are.
     Error: with equal shares about (f - 1) h^3 - 2 (f + 1) h^2 / 3 in proportion for a
         random range, f the fan-out; the prediction is exact for every query.
     Complexity: O(n) time and memory; "greedy" O((m + n) log n) for m ranges.

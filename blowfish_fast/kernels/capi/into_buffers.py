@@ -6,7 +6,7 @@ meanings. Nothing is drawn here; noise arrives as an array.
 
     counts, prices, noise     partition_into     boundaries       `interval_partition`
     ranges of buckets         weights_into       node weights     `greedy_weights`
-    noisy nodes, variances    leaves_into        leaves           `tree_inference`
+    noisy nodes, variances    leaves_into        leaves           `tree.fit`
 
 The partition does in one compiled function, on one thread, what `dyadic_costs` plans as
 jobs for several; costs, ties and therefore results are the same.

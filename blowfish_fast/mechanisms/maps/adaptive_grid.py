@@ -1,8 +1,8 @@
 """AdaptiveGrid: a coarse noisy grid, each box refined as far as its count allows.
 
 Pieces: sizes and number of records from ``strategies.grid_plan``, boxes from
-``strategies.box_tree``, strategy ``strategies.node_tree``, both levels combined by
-``kernels.parent_fit``.
+``strategies.box_tree``, strategy ``strategies.tree``, both levels combined by
+``kernels.fit``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """HybridTree: a kd-tree of private medians above, quadtrees below, one noisy tree.
 
 Pieces: medians from ``selections.medians``, boxes from ``strategies.box_tree``,
-strategy ``strategies.node_tree``, inference from ``kernels.parent_fit``, sparse boxes
-from ``kernels.tree_pruning``.
+strategy ``strategies.tree``, inference from ``kernels.fit``, sparse boxes
+from ``kernels.pruning``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """QuadTree: noisy counts of boxes that are halved along all axes, down to cells.
 
-Pieces: boxes from ``strategies.box_tree``, strategy ``strategies.node_tree``, inference
-from ``kernels.parent_fit``, sparse boxes from ``kernels.tree_pruning``.
+Pieces: boxes from ``strategies.box_tree``, strategy ``strategies.tree``, inference
+from ``kernels.fit``, sparse boxes from ``kernels.pruning``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """UniformGrid: noisy counts of a grid whose cells are as large as the records allow.
 
 Pieces: size and number of records from ``strategies.grid_plan``, boxes from
-``strategies.box_tree``, strategy ``strategies.node_tree``.
+``strategies.box_tree``, strategy ``strategies.tree``.
 """
 
 from __future__ import annotations
