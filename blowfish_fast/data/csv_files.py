@@ -91,9 +91,9 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
                 line, lines = line + file.readline(LONGEST_LINE), lines + 1
             empty = file.read(1) == ""
     except UnicodeError:
-        raise _undecoded(path, encoding) from None
+        raise _encoding_error(path, encoding) from None
     except TORN:
-        raise _torn(path) from None
+        raise _gzip_error(path) from None
     heads = []
     for delimiter in delimiters:
         names = next(csv.reader([line], delimiter=delimiter), [])
@@ -139,7 +139,7 @@ class CsvTable:
         self._pipe = -1
 
     @contextmanager
-    def opened(self) -> Iterator[CsvTable]:
+    def open(self) -> Iterator[CsvTable]:
         """Feed the file to DuckDB; raise what was wrong with it, in our words."""
         self._pipe, end = os.pipe()
         feeding = threading.Thread(target=self._feed, args=(end,), daemon=True)
@@ -148,7 +148,7 @@ class CsvTable:
             yield self
         except duckdb_module().Error as problem:
             self._raise_own()
-            raise self._unreadable(str(problem)) from None
+            raise self._parse_error(str(problem)) from None
         finally:
             # Whoever still writes is told that nobody reads any more.
             os.close(self._pipe)
@@ -189,7 +189,7 @@ class CsvTable:
         size = max(self.path.stat().st_size, 1)
         try:
             with (
-                open(end, "wb", buffering=0) as pipe,
+                os.fdopen(end, "wb", buffering=0) as pipe,
                 _open_bytes(self.path) as packed,
             ):
                 for block in self._blocks(packed):
@@ -205,7 +205,7 @@ class CsvTable:
 
     def _blocks(self, packed: io.BufferedReader) -> Iterator[str]:
         """Yield the texts below the head, every line end as a line feed."""
-        file = _unpacked(self.path, packed)
+        file = _unpack(self.path, packed)
         plain = codecs.getincrementaldecoder(self.head.encoding)()
         decoder = io.IncrementalNewlineDecoder(plain, translate=True)
         above, more = self.head.lines, True
@@ -220,16 +220,16 @@ class CsvTable:
 
     def _raise_own(self) -> None:
         if isinstance(self._problem, UnicodeError):
-            raise _undecoded(self.path, self.head.encoding) from None
+            raise _encoding_error(self.path, self.head.encoding) from None
         if isinstance(self._problem, TORN):
-            raise _torn(self.path) from None
+            raise _gzip_error(self.path) from None
         if self._problem is not None:
             raise InputError(
                 f"{self.path} cannot be read ({type(self._problem).__name__}). Nothing "
                 "was charged"
             ) from None
 
-    def _unreadable(self, words: str) -> InputError:
+    def _parse_error(self, words: str) -> InputError:
         """Say what is wrong without a word of what the file holds."""
         if "Number of Columns" in words:
             return InputError(
@@ -252,7 +252,7 @@ def load_csv(connection: Any, path: Path, table: str) -> None:
     """Make a table of DuckDB from a CSV file; types are settled by all rows."""
     found = CsvTable(path, read_head(path, [], TextForm()))
     name = table.replace('"', '""')
-    with found.opened():
+    with found.open():
         connection.execute(
             f'CREATE TABLE "{name}" AS SELECT * FROM {found.source(texts=False)}'
         )
@@ -289,9 +289,9 @@ def _encoding(path: Path, form: TextForm) -> str:
     """Return the encoding that is stated or marked; refuse what is no text."""
     with _open_bytes(path) as packed:
         try:
-            head = _unpacked(path, packed).read(4)
+            head = _unpack(path, packed).read(4)
         except TORN:
-            raise _torn(path) from None
+            raise _gzip_error(path) from None
     if head == ZIP:
         raise InputError(
             f"{path} is a zipped file or an Excel workbook, whatever its name says; "
@@ -308,16 +308,16 @@ def _open_bytes(path: Path) -> io.BufferedReader:
     return path.open("rb")
 
 
-def _unpacked(path: Path, packed: io.BufferedReader) -> Any:
+def _unpack(path: Path, packed: io.BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=packed) if path.suffix.lower() == ".gz" else packed
 
 
 def _texts(path: Path, packed: io.BufferedReader, encoding: str) -> io.TextIOWrapper:
     """Return the texts of a file, every line end as a line feed."""
-    return io.TextIOWrapper(_unpacked(path, packed), encoding=encoding, newline=None)
+    return io.TextIOWrapper(_unpack(path, packed), encoding=encoding, newline=None)
 
 
-def _undecoded(path: Path, encoding: str) -> InputError:
+def _encoding_error(path: Path, encoding: str) -> InputError:
     return InputError(
         f"{path} cannot be read as text in {encoding.removesuffix('-sig')}",
         way_out="Save it as CSV (UTF-8), or state how it was saved, such as the "
@@ -326,7 +326,7 @@ def _undecoded(path: Path, encoding: str) -> InputError:
     )
 
 
-def _torn(path: Path) -> InputError:
+def _gzip_error(path: Path) -> InputError:
     return InputError(
         f"{path} cannot be unpacked: it is no whole gzip file; pack it again. Nothing "
         "was charged"

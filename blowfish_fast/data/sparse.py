@@ -25,6 +25,9 @@ from .histogram import Histogram
 from .records import Treatments, cell_blocks, domain_with_rules
 from .sql import CellQuery
 
+LARGEST_NUMBER = 2**62
+"""Cells are numbered in 64 bits."""
+
 WAITING = 2**22
 """Listed cells that are collected before repeats are added up."""
 
@@ -74,7 +77,7 @@ class SparseHistogram:
         raise AttributeError("a SparseHistogram never changes; build a new one")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.domain, self.keys, self.counts)
+        return _rebuild, (self.domain, self.keys, self.counts)
 
     def __repr__(self) -> str:
         return f"SparseHistogram({self.domain!r}, counts hidden)"
@@ -102,8 +105,8 @@ class SparseHistogram:
             waiting.append(_Listed(keys, counts.astype(np.int64)))
             held += keys.size
             if held > max(WAITING, done.keys.size):
-                done, waiting, held = _merged([done, *waiting]), [], 0
-        return cls._own(extended, _merged([done, *waiting]))
+                done, waiting, held = _merge([done, *waiting]), [], 0
+        return cls._own(extended, _merge([done, *waiting]))
 
     @classmethod
     def from_ibis(
@@ -126,7 +129,7 @@ class SparseHistogram:
             _Listed(batch.cells, batch.records)
             for batch in CellQuery.over(extended, rules, table, columns).batches()
         ]
-        return cls._own(extended, _merged([_Listed.none(), *parts]))
+        return cls._own(extended, _merge([_Listed.none(), *parts]))
 
     def dense(self) -> Histogram:
         """Return the histogram of every cell; refused where it would not fit.
@@ -154,7 +157,7 @@ class SparseHistogram:
         kept = sorted(self.domain.axes(names))
         domain = WideDomain._of(self.domain.attributes[axis] for axis in kept)
         places = self._coordinates()
-        return self._rekeyed(domain, [places[axis] for axis in kept])
+        return self._rekey(domain, [places[axis] for axis in kept])
 
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
@@ -165,7 +168,7 @@ class SparseHistogram:
             place if label is None else label[place]
             for place, label in zip(self._coordinates(), labels, strict=True)
         ]
-        return self._rekeyed(domain, places)
+        return self._rekey(domain, places)
 
     def rectangle_counts(self, lows: Any, highs: Any) -> FloatArray:
         """Return the exact number of records in boxes, as `workloads.Rectangles`.
@@ -214,13 +217,13 @@ class SparseHistogram:
             places.append(place)
         return places[::-1]
 
-    def _rekeyed(
+    def _rekey(
         self, domain: Attributes, places: list[IntArray]
     ) -> Histogram | SparseHistogram:
         keys = np.zeros(self.keys.size, dtype=np.int64)
         for size, place in zip(domain.shape, places, strict=True):
             keys = keys * size + place
-        listed = _merged([_Listed(keys, self.counts)])
+        listed = _merge([_Listed(keys, self.counts)])
         fitting = narrow(domain)
         sparse = SparseHistogram._own(fitting, listed)
         return sparse.dense() if isinstance(fitting, Domain) else sparse
@@ -231,6 +234,13 @@ def _check_domain(domain: Any) -> None:
         raise DomainError(
             f"the first argument must be a WideDomain or a Domain; received "
             f"{quoted(domain)}. Write WideDomain.product(ages, towns, ...)"
+        )
+    if domain.size > LARGEST_NUMBER:
+        raise DomainError(
+            f"a SparseHistogram numbers at most 2^62 = {LARGEST_NUMBER:,} cells",
+            received=f"a domain of {domain.size:,}",
+            way_out="Use coarser edges or fewer attributes, or publish tables of some "
+            "attributes at a time: Contingency",
         )
 
 
@@ -245,7 +255,7 @@ class _Listed(NamedTuple):
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
-def _merged(parts: list[_Listed]) -> _Listed:
+def _merge(parts: list[_Listed]) -> _Listed:
     """Add up the counts of equal cells."""
     keys = np.concatenate([one.keys for one in parts])
     counts = np.concatenate([one.counts for one in parts])
@@ -257,5 +267,5 @@ def _merged(parts: list[_Listed]) -> _Listed:
     return _Listed(keys[starts], np.add.reduceat(counts, starts))
 
 
-def _rebuilt(domain: Attributes, keys: IntArray, counts: IntArray) -> SparseHistogram:
+def _rebuild(domain: Attributes, keys: IntArray, counts: IntArray) -> SparseHistogram:
     return SparseHistogram._own(domain, _Listed(keys.copy(), counts.copy()))

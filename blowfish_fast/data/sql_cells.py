@@ -312,7 +312,7 @@ def _cell_between_edges(
     else:
         number = clamped_cell(safe, edges, attribute.name)
     if bins is not None:
-        number = _merged(number, bins.stretch, attribute.regular)
+        number = _merge_cells(number, bins.stretch, attribute.regular)
     branches = []
     if rule.missing == "cell":
         branches.append((absent, _bin_number(bins, attribute.extra_cell(MISSING))))
@@ -337,7 +337,7 @@ def _bin_number(bins: Bins | None, cell: int | None) -> int:
     return cell if bins is None else int(bins.labels[cell])
 
 
-def _merged(cell: Any, stretch: Stretch, cells: int) -> Any:
+def _merge_cells(cell: Any, stretch: Stretch, cells: int) -> Any:
     """Return the bin of each cell between edges."""
     first, end, width, rest = stretch
     number = ((cell - first) / width).floor() if width > 1 else cell - first

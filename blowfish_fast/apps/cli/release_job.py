@@ -29,9 +29,9 @@ from blowfish_fast.errors import (
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.release import Release
 
-from .files.data_source import Source, opened_source
+from .files.data_source import Source, open_source
 from .parsing.job import Job
-from .printing import counting, steps_bar, waiting
+from .printing import bar_counter, spinner, steps_bar
 from .release_plan import Facts
 
 PARTS = 100
@@ -45,7 +45,7 @@ def open_data(job: Job, facts: Facts) -> Source:
             "state the data: --data people.csv (or .parquet, .npy, .duckdb, an "
             "address), or --data demo for made-up people"
         )
-    source = opened_source(
+    source = open_source(
         job.data,
         table=job.data_table,
         count_column=job.count_column,
@@ -166,13 +166,13 @@ def charge_and_release(
     """Count, charge, draw; return the release and the name under which it was paid."""
     data = _count_records(source, facts)
     if job.ledger is None:
-        with waiting("releasing") as report:
+        with spinner("releasing") as report:
             return mechanism.release(data, seed, progress=report), None
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _open_ledger(job, facts) as ledger:
         before = ledger.entry(request)
         try:
-            with waiting("releasing") as report:
+            with spinner("releasing") as report:
                 release = ledger.release(mechanism, data, request, progress=report)
         except BaseException as problem:
             # A name that was known and is refused belongs to another question.
@@ -188,7 +188,7 @@ def charge_and_release(
 
 def _count_records(source: Source, facts: Facts) -> Histogram:
     with steps_bar() as bar:
-        count = counting(bar, "reading")
+        count = bar_counter(bar, "reading")
         count(0, PARTS, "")
         try:
             return source.histogram(

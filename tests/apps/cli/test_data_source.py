@@ -7,7 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from blowfish_fast.apps.cli.files.data_source import opened_source
+from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.apps.cli.files.demo_people import made_up_people, write_demo_people
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.data.records import domain_with_rules
@@ -28,7 +28,7 @@ CASES = {
 
 def counts(source, domain, outside=None, missing=None, **options):
     extended, rules = domain_with_rules(parse_domain(domain), outside, missing)
-    found = opened_source(source, **options)
+    found = open_source(source, **options)
     found.check(extended)
     parts = []
     made = found.histogram(extended, rules, parts.append)
@@ -274,7 +274,7 @@ def test_counts_are_read_from_arrays_and_tables(tmp_path):
     with pytest.raises(BlowfishError, match="neither missing"):
         counts(str(path), "2x3", missing="clamp")
     with pytest.raises(BlowfishError, match="holds counts already"):
-        opened_source(str(path), count_column="n")
+        open_source(str(path), count_column="n")
     bad = write(tmp_path / "bad.csv", "1\nsecret,4\n")
     with pytest.raises(BlowfishError, match="not like that") as caught:
         counts(bad, "2", named=False)
@@ -307,15 +307,15 @@ def test_sources_that_are_none_are_refused(
     if "sqlite" in words or "duckdb" in words:
         pytest.importorskip("ibis")
     with pytest.raises(BlowfishError, match=message):
-        opened_source(words, **options)
+        open_source(words, **options)
 
 
 def test_a_table_must_be_named_where_there_are_several(databases):
     address, _ = databases["duckdb"]
     with pytest.raises(BlowfishError, match="--data-table"):
-        opened_source(address)
+        open_source(address)
     with pytest.raises(BlowfishError, match="did you mean 'people'"):
-        opened_source(address, table="peoples")
+        open_source(address, table="peoples")
 
 
 def test_a_schema_of_another_kind_is_refused_before_a_row_is_read(folder):
@@ -326,7 +326,7 @@ def test_a_schema_of_another_kind_is_refused_before_a_row_is_read(folder):
         (["agee=0:5:1"], "did you mean 'age'"),
     ):
         with pytest.raises(BlowfishError, match=message):
-            opened_source(str(folder / "people.parquet")).check(parse_domain(domain))
+            open_source(str(folder / "people.parquet")).check(parse_domain(domain))
 
 
 def test_long_files_are_read_in_chunks(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from blowfish_fast.apps.cli.files.data_source import opened_source
+from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.apps.cli.files.record_files import Needed, RecordsFile
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.data.records import domain_with_rules
@@ -17,7 +17,7 @@ from blowfish_fast.errors import BlowfishError, InputError
 
 def counts(path, domain, missing=None, **form):
     extended, rules = domain_with_rules(parse_domain(domain), None, missing)
-    source = opened_source(str(path), form=TextForm(**form))
+    source = open_source(str(path), form=TextForm(**form))
     source.check(extended)
     return source.histogram(extended, rules, lambda part: None).counts.tolist()
 
@@ -124,7 +124,7 @@ def test_forms_that_are_none_are_refused(form, message, tmp_path):
 def test_only_files_of_texts_have_a_form(tmp_path):
     np.save(tmp_path / "counts.npy", np.ones(4))
     with pytest.raises(InputError, match="leave them out"):
-        opened_source(str(tmp_path / "counts.npy"), form=TextForm(decimal=","))
+        open_source(str(tmp_path / "counts.npy"), form=TextForm(decimal=","))
 
 
 OFFICE = "Alter; Einkommen ;Bezirk;Tag\n3;1.234,50;Zürich;31.01.2024\n-;99,5;Genève;-\n"
@@ -209,4 +209,4 @@ def test_what_is_no_table_is_refused_with_a_way_out(name, written, message, tmp_
 
 def test_a_pipe_is_refused_with_a_way_out():
     with pytest.raises(InputError, match="write it to a file first"):
-        opened_source("-")
+        open_source("-")

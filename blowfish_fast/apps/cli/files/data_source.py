@@ -60,7 +60,7 @@ class Source(Protocol):
         ...
 
 
-def opened_source(
+def open_source(
     words: str,
     *,
     table: str | None = None,

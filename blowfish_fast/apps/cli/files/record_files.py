@@ -115,7 +115,7 @@ class RecordsFile:
         columns = [
             _Column(f"c{at}", one.kind) for at, one in zip(places, needed, strict=True)
         ]
-        with CsvTable(self.path, head).opened() as table:
+        with CsvTable(self.path, head).open() as table:
             for batch in _batches(columns, table.source(texts=True), self.form):
                 yield self._columns(batch, needed)
                 done(table.part)
