@@ -79,9 +79,13 @@ class TextForm(NamedTuple):
         No usual spelling of a missing number or date reads like one, and neither do
         spaces around it matter; where more is stated, each text is taken apart.
         """
-        if kind == "number" and self.decimal is None and not self.blanks:
+        if self.blanks:
+            return "NULL"
+        if kind == "category":
+            return f"CASE WHEN {_is_clean(column)} THEN {column} END"
+        if kind == "number" and self.decimal is None:
             return _number(column, None)
-        if kind == "date" and self.dates is None and not self.blanks:
+        if kind == "date" and self.dates is None:
             day = f"TRY_CAST({column} AS DATE)"
             return f"CASE WHEN regexp_full_match({column}, {ISO_DAY}) THEN {day} END"
         return "NULL"
@@ -104,9 +108,13 @@ def literal(text: str) -> str:
 def trim_spaces(column: str) -> str:
     """Return the SQL of a text without the spaces around it."""
     # To look at the ends takes a tenth of the time.
-    clean = f"regexp_full_match({column}, '[!-~](.*[!-~])?')"
     rest = f"trim({column}, {literal(WHITESPACE)})"
-    return f"CASE WHEN {clean} THEN {column} ELSE {rest} END"
+    return f"CASE WHEN {_is_clean(column)} THEN {column} ELSE {rest} END"
+
+
+def _is_clean(column: str) -> str:
+    """Return the SQL of whether a text begins and ends with a plain character."""
+    return f"regexp_full_match({column}, '[!-~](.*[!-~])?')"
 
 
 def is_number(text: str) -> bool:
