@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blowfish_fast.audit.choices.least_cost_choices import (
+from blowfish_fast.audit.choices.cheapest import (
     audit_least_cost,
     least_cost_choices,
 )

@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.audit.choices.choice_tree import path_log_ratio
-from blowfish_fast.audit.choices.least_cost_choices import least_cost_candidates
+from blowfish_fast.audit.choices.cheapest import least_cost_candidates
 from blowfish_fast.audit.choices.matching_choices import all_groups
 from blowfish_fast.audit.choices.sorted_choices import noise_on_cells
 from blowfish_fast.audit.measurements import _reaches_several

@@ -30,7 +30,7 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import (
 )
 from blowfish_fast.policies import Policy
 
-from .least_cost_choices import sample_cheapest
+from .cheapest import sample_cheapest
 
 MOST_CELLS = 6
 

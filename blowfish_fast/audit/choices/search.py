@@ -36,7 +36,7 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPa
 from blowfish_fast.policies import Policy
 
 from .choice_tree import Law, exact_law, public_key, sample_choices
-from .least_cost_choices import least_cost_choices
+from .cheapest import least_cost_choices
 from .matching_choices import inexact_matchings, sample_matchings
 from .sorted_choices import noise_on_cells, noisy_count_choices
 

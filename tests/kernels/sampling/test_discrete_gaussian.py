@@ -23,32 +23,6 @@ VARIANCES = [Fraction(1, 400), Fraction(1, 4), Fraction(1), Fraction(9, 2),
 DRAWS = 40_000 if ours._first_look.__class__.__name__ != "function" else 3_000
 
 
-def test_strips_have_one_area_and_lie_above_the_curve():
-    area = strips.ENDS[1] * (strips.HEIGHTS[2] - strips.HEIGHTS[1])
-    for i in range(1, strips.STRIPS):
-        rise = strips.HEIGHTS[i + 1] - strips.HEIGHTS[i]
-        assert strips.ENDS[i] * rise == area
-        curve = strips.exponential_bounds(strips.ENDS[i] ** 2 / 2, 60)[1]
-        assert strips.HEIGHTS[i] >= curve
-    assert strips.HEIGHTS[1] * (Fraction(strips.BORDER) + 1 / strips.RATE) == area
-    assert strips.HEIGHTS[-1] >= 1
-    assert strips.RATE < strips.BORDER
-
-
-@pytest.mark.parametrize("variance", [Fraction(3, 10), Fraction(2), Fraction(60)])
-def test_kept_regions_lie_under_the_strips(variance):
-    # Then the law is the kept heights themselves, exp(-k^2 / 2v), up to one constant.
-    stretch = Fraction(float(ours._Law(variance.numerator, variance.denominator, 1)
-                             .doubles(0, 1)[0, 0]))  # fmt: skip
-    assert stretch**2 > variance
-    lift = 1 / (8 * (stretch**2 - variance))
-    for k in range(60):
-        kept = strips.exponential_bounds(k * k / (2 * variance) + lift, 40)[0]
-        # The cell of k reaches up to (k + 1/2) / s, where the curve is lowest.
-        end = (k + Fraction(1, 2)) / stretch
-        assert kept <= strips.exponential_bounds(end**2 / 2, 40)[1]
-
-
 @pytest.mark.parametrize("variance", VARIANCES, ids=str)
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
 def test_draws_follow_the_law(variance, own):
