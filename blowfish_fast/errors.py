@@ -6,13 +6,31 @@
     code        which refusal this is    "policy_needs_one_attribute"
     data        facts for other wordings {"attributes": 2}
 
-In Python the message is ``rule; received X. way_out``. The command line replaces fields
-by options that can be typed (`apps.cli.wording`, a table by code), and the server sends
-the fields. Whatever the caller can cause descends from `BlowfishError`; an
-``AssertionError`` would be our own bug.
+In Python the message is ``rule; received X. way_out``. Other faces replace fields by
+what their readers can type or send, from a table of their own by code: the command line
+has `apps.cli.wording`, the server `apps.server.error_responses`. Whatever the caller can
+cause descends from `BlowfishError`; an ``AssertionError`` would be our own bug.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+
+class Wording(NamedTuple):
+    """Fields of an error for another reader; None keeps a field, "" drops it.
+
+    A text may name data of the error in braces.
+    """
+
+    rule: str | None = None
+    received: str | None = None
+    way_out: str | None = None
+
+
+PYTHON: Mapping[str, Wording] = {}
+"""No field is replaced: the library speaks Python."""
 
 
 class BlowfishError(Exception):
@@ -60,16 +78,41 @@ class BlowfishError(Exception):
         self.data = data
         super().__init__(compose_message(rule, self.received, way_out))
 
-    def to_dict(self) -> dict[str, str | None]:
-        """Return the fields for JSON; the data of another wording is left out."""
-        return {
-            "kind": type(self).__name__,
-            "code": self.code,
+    def to_dict(
+        self,
+        wordings: Mapping[str, Wording] = PYTHON,
+        show: Callable[[object], str] = str,
+    ) -> dict[str, str | None]:
+        """Return kind, code, rule, received, way out and message, for JSON.
+
+        Parameters
+        ----------
+        wordings : mapping
+            By code, the fields that are worded otherwise.
+        show : callable
+            Writes a value of `data` into such a wording.
+
+        Examples
+        --------
+        >>> problem = InputError("cells are whole", code="whole_cells", value=1.5)
+        >>> shorter = {"whole_cells": Wording(way_out="{value} is between two")}
+        >>> problem.to_dict(shorter)["message"]
+        'cells are whole. 1.5 is between two'
+        """
+        fields = {
             "rule": self.rule,
             "received": self.received,
             "way_out": self.way_out,
-            "message": str(self),
         }
+        data = {name: show(one) for name, one in self.data.items()}
+        for name, text in wordings.get(self.code, Wording())._asdict().items():
+            if text is not None:
+                fields[name] = text.format(**data) or None
+        message = compose_message(
+            fields["rule"] or "", fields["received"], fields["way_out"]
+        )
+        kind = type(self).__name__
+        return {"kind": kind, "code": self.code, **fields, "message": message}
 
 
 def compose_message(rule: str, received: str | None, way_out: str | None) -> str:

@@ -35,12 +35,12 @@ Offers = list[tuple[str, str]]
 
 def policies(incomplete: str) -> Offers:
     """Return the policies that begin so."""
-    return _matching(POLICIES, incomplete)
+    return _offers_that_begin(POLICIES, incomplete)
 
 
 def workloads(incomplete: str) -> Offers:
     """Return the workloads that begin so."""
-    return _matching(WORKLOADS, incomplete)
+    return _offers_that_begin(WORKLOADS, incomplete)
 
 
 def mechanisms(incomplete: str) -> Offers:
@@ -48,10 +48,10 @@ def mechanisms(incomplete: str) -> Offers:
     spec = find_spec("blowfish_fast")
     folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else Path()
     names = sorted(path.stem for path in (folder / "mechanisms").rglob("[a-z]*.py"))
-    return _matching(
+    return _offers_that_begin(
         ((one, "") for one in names if one not in NO_MECHANISMS), incomplete
     )
 
 
-def _matching(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:
+def _offers_that_begin(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:
     return [one for one in offers if one[0].startswith(incomplete)]

@@ -25,7 +25,7 @@ from blowfish_fast.advice.experiments.runner import (
 )
 
 from .exit_codes import INTERRUPTED
-from .printing import console, counting, remark, show, steps_bar
+from .printing import bar_counter, console, remark, show, steps_bar
 
 
 def run_experiments(
@@ -59,7 +59,7 @@ def run_experiments(
                     settings,
                     out,
                     processes=processes,
-                    progress=counting(bar, one.name),
+                    progress=bar_counter(bar, one.name),
                     anew=anew,
                     figure=with_figure,
                 )

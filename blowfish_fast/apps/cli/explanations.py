@@ -240,7 +240,7 @@ def docstring_labels(name: str) -> dict[str, str]:
             rf"^{label}: (.*?)(?=^\w+: |^\S+\n|\n\n|\Z)", body, re.S | re.M
         )
         if entry is not None:
-            found[label] = _unmarked(entry[1])
+            found[label] = _without_marks(entry[1])
     reference = re.search(r"\.\. \[1\] (.*?)(?=\n\n|\n\.\. |\Z)", text, re.S)
     if reference is not None:
         found["Paper"] = " ".join(reference[1].split())
@@ -306,7 +306,7 @@ def _sentence(text: str) -> str:
     return plain if plain.endswith(".") else f"{plain}."
 
 
-def _unmarked(text: str) -> str:
+def _without_marks(text: str) -> str:
     """Return docstring text on one line, without its marks."""
     return " ".join(text.replace("`", "").replace("[1]_", "[1]").split())
 

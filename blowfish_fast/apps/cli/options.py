@@ -177,18 +177,17 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(one.replace(kind=kind, annotation=hints[name]))
 
     @functools.wraps(command)
-    def called(**values: Any) -> None:
+    def spread_command(**values: Any) -> None:
         for name, kind in spread.items():
             own = {one.name: values.pop(one.name) for one in fields(kind)}
             # What was not typed keeps the default of the dataclass.
-            values[name] = kind(
-                **{at: one for at, one in own.items() if one is not None}
-            )
+            typed = {field: value for field, value in own.items() if value is not None}
+            values[name] = kind(**typed)
         command(**values)
 
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
-    return called
+    spread_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    spread_command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return spread_command
 
 
 def _parameters(kind: Any) -> list[inspect.Parameter]:

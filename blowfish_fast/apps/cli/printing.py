@@ -64,7 +64,7 @@ def remark(text: str, *, word: str = "") -> None:
     _print(remarks, text, word)
 
 
-def harmless(text: str) -> str:
+def escape_control(text: str) -> str:
     """Return the text with control characters spelled out.
 
     Names in files may be anybody's: sent to a terminal as they are, they could move
@@ -77,7 +77,9 @@ def harmless(text: str) -> str:
 
 def _print(to: Console, text: str, word: str = "") -> None:
     """Print a sentence; only a screen has an end where lines are broken."""
-    line = Text.assemble((f"{word}: ", "bold red") if word else "", harmless(text))
+    line = Text.assemble(
+        (f"{word}: ", "bold red") if word else "", escape_control(text)
+    )
     to.print(line, highlight=False, soft_wrap=not to.is_terminal)
 
 
@@ -117,12 +119,12 @@ def plain(value: Any) -> Any:
 
 def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
     """Print two columns: what, and how much."""
-    heading = Text(harmless(title))
+    heading = Text(escape_control(title))
     table = Table(title=heading, show_header=False, title_justify="left", box=None)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(Text(harmless(name)), Text(harmless(value)))
+        table.add_row(Text(escape_control(name)), Text(escape_control(value)))
     console.print(table)
 
 
@@ -130,9 +132,9 @@ def show_table(
     names: list[str], rows: list[list[str]], *, title: str | None = None
 ) -> None:
     """Print rows under their names; numbers end at the right and are never cut."""
-    heading = None if title is None else Text(harmless(title))
-    names = [harmless(one) for one in names]
-    rows = [[harmless(one) for one in row] for row in rows]
+    heading = None if title is None else Text(escape_control(title))
+    names = [escape_control(one) for one in names]
+    rows = [[escape_control(one) for one in row] for row in rows]
     table = Table(title=heading, title_justify="left", box=None, header_style="bold")
     columns = [[row[at] for row in rows] for at in range(len(names))]
     wide = [
@@ -152,7 +154,7 @@ def show_table(
 
 
 @contextmanager
-def waiting(text: str) -> Iterator[Report]:
+def spinner(text: str) -> Iterator[Report]:
     """Show a spinner and the step at hand while something works, on a terminal."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -171,7 +173,7 @@ def waiting(text: str) -> Iterator[Report]:
 
 
 def steps_bar() -> Progress:
-    """Return a bar for counted steps, for a terminal only; see `counting`."""
+    """Return a bar for counted steps, for a terminal only; see `bar_counter`."""
     from rich import progress
 
     return progress.Progress(
@@ -188,7 +190,7 @@ def steps_bar() -> Progress:
     )
 
 
-def counting(bar: Progress, name: str) -> Count:
+def bar_counter(bar: Progress, name: str) -> Count:
     """Return what moves a bar of its own name."""
     task = bar.add_task(name, total=None, last="")
     return lambda done, total, last: bar.update(
@@ -199,12 +201,12 @@ def counting(bar: Progress, name: str) -> Count:
     )
 
 
-def counted(number: int, thing: str) -> str:
+def plural(number: int, thing: str) -> str:
     """Return "1 charge" or "2 charges"."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def significant(value: float) -> str:
+def four_digits(value: float) -> str:
     """Return a number with four digits, as a table of errors shows it."""
     decimals = 0 if value >= 1000 else 1 if value >= 100 else 2 if value >= 10 else 3
     return f"{value:,.{decimals}f}" if value >= 1 or value == 0 else f"{value:.3g}"

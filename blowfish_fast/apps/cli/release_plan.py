@@ -21,7 +21,7 @@ from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.advice.accuracy import translate
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
-from blowfish_fast.apps.cli.printing import counting, steps_bar, waiting
+from blowfish_fast.apps.cli.printing import bar_counter, spinner, steps_bar
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.records import Rule, domain_with_rules
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
@@ -178,10 +178,10 @@ def choose_mechanism(
 def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
     """Return `choose_mechanism`, with its progress on the terminal."""
     if job.records is None or (job.mechanism or BEST) != BEST:
-        with waiting("choosing a mechanism"):
+        with spinner("choosing a mechanism"):
             return choose_mechanism(facts, job)
     with steps_bar() as bar:
-        return choose_mechanism(facts, job, counting(bar, "trying mechanisms"))
+        return choose_mechanism(facts, job, bar_counter(bar, "trying mechanisms"))
 
 
 def _check_accuracy(job: Job) -> None:

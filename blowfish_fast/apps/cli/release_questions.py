@@ -20,11 +20,11 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast.apps.cli.options import Question
 from blowfish_fast.apps.cli.parsing.where import (
-    attribute_named,
-    queries_of_file,
-    queries_of_words,
-    read_condition,
-    read_edges,
+    find_attribute,
+    parse_condition,
+    parse_edges,
+    parse_queries,
+    read_queries,
 )
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.apps.cli.wording import reword
@@ -75,12 +75,12 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
             f"ask one kind of question at a time; received {' and '.join(chosen)}"
         )
     if asked.ranges or asked.file:
-        return _in_ranges(release, asked)
+        return _answer_ranges(release, asked)
     if asked.quantiles:
-        return _quantiles(release, asked.quantiles)
+        return _answer_quantiles(release, asked.quantiles)
     if asked.workload is not None:
-        return _workload(release, parse_workload(asked.workload, release.domain))
-    return _selected(release, asked)
+        return _answer_workload(release, parse_workload(asked.workload, release.domain))
+    return _answer_selection(release, asked)
 
 
 def measures_answers(release: Release) -> bool:
@@ -120,14 +120,14 @@ def add_intervals(
     return columns, " ".join(sentences)
 
 
-def _in_ranges(release: Release, asked: Question) -> AnswerTable:
+def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
     if asked.ranges and asked.file:
         raise InputError("give ranges as words, --range, or in a file, --ranges")
     domain = release.domain
     if asked.file is not None:
-        boxes, columns = queries_of_file(asked.file, domain)
+        boxes, columns = read_queries(asked.file, domain)
     else:
-        boxes = queries_of_words(asked.ranges, domain)
+        boxes = parse_queries(asked.ranges, domain)
         names = [column_name(domain, axis) for axis in range(domain.ndim)]
         columns = {",".join(names): np.array(asked.ranges, dtype=object)}
     return AnswerTable(
@@ -145,7 +145,7 @@ def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
     }
 
 
-def _quantiles(release: Release, parts: list[float]) -> AnswerTable:
+def _answer_quantiles(release: Release, parts: list[float]) -> AnswerTable:
     places = release.quantiles(parts)
     attribute = release.domain.attributes[0]
     edged = attribute.cuts is not None
@@ -168,15 +168,18 @@ def _in_values(places: AnyArray, attribute: Axis) -> AnyArray:
     return as_dates(tuple(flat.tolist()), attribute.unit).reshape(places.shape)
 
 
-def _workload(release: Release, workload: Workload) -> AnswerTable:
+def _answer_workload(release: Release, workload: Workload) -> AnswerTable:
     return AnswerTable(
-        {**_beside_answers(_described(workload)), "count": release.answer(workload)},
+        {
+            **_beside_answers(_query_columns(workload)),
+            "count": release.answer(workload),
+        },
         lambda confidence: release.intervals(workload, confidence),
         cuts_cells=isinstance(workload, Rectangles) and not workload.whole_cells,
     )
 
 
-def _described(workload: Workload) -> dict[str, AnyArray]:
+def _query_columns(workload: Workload) -> dict[str, AnyArray]:
     """Return columns that say what each query of a workload is."""
     domain = workload.domain
     if isinstance(workload, Identity):
@@ -196,11 +199,11 @@ def _described(workload: Workload) -> dict[str, AnyArray]:
     return {"query": np.arange(workload.queries)}
 
 
-def _selected(release: Release, asked: Question) -> AnswerTable:
+def _answer_selection(release: Release, asked: Question) -> AnswerTable:
     domain = release.domain
     measures = _measures(asked, domain)
     selection = release.where()
-    conditions = [read_condition(words, domain) for words in asked.where]
+    conditions = [parse_condition(words, domain) for words in asked.where]
     for axis, condition in conditions:
         selection = selection.where({axis: condition})
     names, bins = _groups(asked.by, domain)
@@ -217,7 +220,7 @@ def _selected(release: Release, asked: Question) -> AnswerTable:
     )
     if not asked.by:
         words = " and ".join(asked.where) or "all records"
-        return _measured(selection, words, measures, cuts_cells=cut)
+        return _measure_selection(selection, words, measures, cuts_cells=cut)
     if len(measures) > 1:
         raise InputError("with --by, ask for one of --count, --sum and --mean")
     groups = selection.group_by(
@@ -226,7 +229,8 @@ def _selected(release: Release, asked: Question) -> AnswerTable:
     (name, column) = measures[0]
     answers = groups.count() if column is None else getattr(groups, name)(column)
     columns = {
-        one: _in_words(values) for one, values in answers.to_table(None).columns.items()
+        one: _join_pairs(values)
+        for one, values in answers.to_table(None).columns.items()
     }
     return AnswerTable(columns, answers.intervals, cuts_cells=cut)
 
@@ -235,14 +239,14 @@ def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
     """Return the names of what is measured, each with its attribute."""
     named = (("sum", asked.sum_of), ("mean", asked.mean_of))
     found: list[tuple[str, int | None]] = [
-        (measure, attribute_named(column, domain))
+        (measure, find_attribute(column, domain))
         for measure, column in named
         if column is not None
     ]
     return [("count", None), *found] if asked.count or not found else found
 
 
-def _measured(
+def _measure_selection(
     selection: Selection,
     words: str,
     measures: list[tuple[str, int | None]],
@@ -271,7 +275,7 @@ def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[An
     bins: dict[int, list[Any]] = {}
     for words in by:
         name, _, edges = words.partition("=")
-        axis = attribute_named(name, domain)
+        axis = find_attribute(name, domain)
         if not edges:
             names.append(axis)
         elif domain.names[axis] is None:
@@ -280,11 +284,11 @@ def _groups(by: list[str], domain: Domain) -> tuple[list[int], dict[int, list[An
                 f"received {words!r}"
             )
         else:
-            bins[axis] = read_edges(edges, domain.attributes[axis])
+            bins[axis] = parse_edges(edges, domain.attributes[axis])
     return names, bins
 
 
-def _in_words(column: AnyArray) -> AnyArray:
+def _join_pairs(column: AnyArray) -> AnyArray:
     """Write pairs of edges, which stand beside single names, as one text."""
     if column.dtype != object:
         return column

@@ -10,18 +10,9 @@ it is: the library words it for any reader.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from blowfish_fast.errors import BlowfishError, compose_message
-
-
-class Wording(NamedTuple):
-    """Fields of an error for the command line; None keeps the field, "" drops it."""
-
-    rule: str | None = None
-    received: str | None = None
-    way_out: str | None = None
-
+from blowfish_fast.errors import BlowfishError, Wording
 
 ONE_POLICY_PER_COLUMN = (
     "State one policy per column, such as --policy product:line,full (in a job file, "
@@ -59,6 +50,11 @@ WORDINGS = {
         way_out="Widen its cells, or state --outside clamp to put them into the end "
         "cells, or --outside cell to give them one of their own"
     ),
+    "csv_encoding": Wording(
+        way_out="Save it as CSV (UTF-8), or state how it was saved: encoding = "
+        '"cp1252" under [data], or --encoding cp1252, for older Windows programs. '
+        "Nothing was charged"
+    ),
     "counts_of_another_shape": Wording(
         way_out="Save them in the shape of the cells, or state --cells of their shape"
     ),
@@ -86,6 +82,10 @@ WORDINGS = {
     ),
     "too_many_edges_to_list": Wording(way_out=LARGER_CELLS),
     "quotient_too_large": Wording(way_out=LARGER_CELLS),
+    "too_many_edges_for_extra_cells": Wording(
+        way_out="Use fewer, larger cells, --policy full, or clamp such values with "
+        "--missing clamp and --outside clamp"
+    ),
     "l2_search_too_long": Wording(
         way_out="Use the distances :l1 or :linf, as in threshold:THETA:l1"
     ),
@@ -153,24 +153,15 @@ def reword(problem: BlowfishError) -> dict[str, str | None]:
     >>> reword(problem)["message"]
     'ages are missing. State --missing cell to give them one that the policy covers'
     """
-    fields = problem.to_dict()
-    wording = WORDINGS.get(problem.code, Wording())
-    typed = {name: _typed(one) for name, one in problem.data.items()}
-    for name, text in wording._asdict().items():
-        if text is not None:
-            fields[name] = text.format(**typed) or None
-    fields["message"] = compose_message(
-        fields["rule"] or "", fields["received"], fields["way_out"]
-    )
-    return fields
+    return problem.to_dict(WORDINGS, _as_typed)
 
 
-def _typed(value: Any) -> str:
+def _as_typed(value: Any) -> str:
     """Return a value as it is typed on the command line."""
     if value is None:
         return ""
     if isinstance(value, slice):
-        return f"{_typed(value.start)}:{_typed(value.stop)}"
+        return f"{_as_typed(value.start)}:{_as_typed(value.stop)}"
     if isinstance(value, list | tuple):
-        return ",".join(_typed(one) for one in value)
+        return ",".join(_as_typed(one) for one in value)
     return f"{value:.15g}" if isinstance(value, float) else str(value)

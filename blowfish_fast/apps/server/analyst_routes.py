@@ -30,7 +30,7 @@ def payer(who: Caller) -> str | None:
     return who.name if who.role == "analyst" else None
 
 
-def described(explorer: Explorer, who: Caller) -> dict[str, Any]:
+def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table = explorer.table
     ledger = explorer.ledger
@@ -65,7 +65,7 @@ def described(explorer: Explorer, who: Caller) -> dict[str, Any]:
 @router.get("/tables")
 def tables(who: Anyone, work: Work) -> list[dict[str, Any]]:
     """List the tables, their public attributes, policies and budgets."""
-    return [described(work.explorer(name), who) for name in work.tables]
+    return [describe_table(work.explorer(name), who) for name in work.tables]
 
 
 @router.post("/explain")

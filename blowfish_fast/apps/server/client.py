@@ -281,12 +281,17 @@ def connect(url: str, token: str) -> Client:
 
 def _error(status: int, content: Any) -> BlowfishError:
     """Return the error that the server raised, as far as it is known here."""
-    plain = content if isinstance(content, dict) else {}
-    words = str(plain.get("message") or f"the server answered with status {status}")
-    kind = getattr(errors, str(plain.get("kind")), BlowfishError)
+    sent = content.get("error") if isinstance(content, dict) else None
+    fields = sent if isinstance(sent, dict) else {}
+    kind = getattr(errors, str(fields.get("kind")), BlowfishError)
     if not (isinstance(kind, type) and issubclass(kind, BlowfishError)):
         kind = BlowfishError
-    return kind(words)
+    texts = {
+        name: None if fields.get(name) is None else str(fields[name])
+        for name in ("received", "way_out", "code")
+    }
+    rule = fields.get("rule") or f"the server answered with status {status}"
+    return kind(str(rule), **texts)
 
 
 def _name(text: str) -> str:

@@ -12,7 +12,7 @@ from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.questions import Question
 
 from .access import Curator, TheGate, Work, curator
-from .analyst_routes import described
+from .analyst_routes import describe_table
 from .workspace import MOST_UPLOADED
 
 router = APIRouter(
@@ -76,7 +76,7 @@ def set_policies(
     for name in policies:
         explorer.table.attribute(name)
     explorer.set_policies(policies)
-    return described(explorer, who)
+    return describe_table(explorer, who)
 
 
 @router.put("/tables/{table}/budget")
@@ -84,7 +84,7 @@ def set_budget(table: str, budget: Budget, who: Curator, work: Work) -> dict[str
     """State the budget. Only before the first charge."""
     explorer = work.explorer(table)
     explorer.set_budget(budget.epsilon)
-    return described(explorer, who)
+    return describe_table(explorer, who)
 
 
 @router.get("/analysts")
@@ -153,7 +153,7 @@ def add_data_set(
 @router.post("/tables", status_code=201)
 def add_table(new: NewTable, who: Curator, work: Work) -> dict[str, Any]:
     """Describe a table and give it a budget."""
-    return described(work.add_table(new.table, epsilon=new.epsilon), who)
+    return describe_table(work.add_table(new.table, epsilon=new.epsilon), who)
 
 
 @router.post("/tables/{table}/verify")

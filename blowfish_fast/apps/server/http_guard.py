@@ -21,6 +21,7 @@ from fastapi import HTTPException, Request
 from starlette.datastructures import MutableHeaders
 
 from .access import SAFE_METHODS, Gate
+from .error_responses import error_body
 from .workspace import MOST_UPLOADED
 
 log = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class HttpGuard:
         path = str(scope["path"])
         started = False
 
-        async def dressed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -100,16 +101,18 @@ class HttpGuard:
             await send(message)
 
         if self._from_elsewhere(scope):
-            await _refuse(dressed, 403, "another site sent this request")
+            await _refuse(send_with_headers, 403, "another site sent this request")
             return
         try:
-            await self.app(scope, self._counted(scope, receive), dressed)
+            await self.app(scope, self._limit_body(scope, receive), send_with_headers)
         except Exception as problem:
             # The message of an unforeseen error could quote records.
             log.error("%s %r: %s", scope["method"], path, type(problem).__name__)
             # Where half an answer is out, the connection ends without the error.
             if not started:
-                await _refuse(dressed, 500, "something went wrong; it was noted")
+                await _refuse(
+                    send_with_headers, 500, "something went wrong; it was noted"
+                )
 
     def _from_elsewhere(self, scope: Message) -> bool:
         """Return whether a browser says that another site makes the request."""
@@ -118,7 +121,7 @@ class HttpGuard:
         headers = dict(scope["headers"])
         return headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
 
-    def _counted(self, scope: Message, receive: Receive) -> Receive:
+    def _limit_body(self, scope: Message, receive: Receive) -> Receive:
         limit = MOST_BYTES
         if scope["path"] == UPLOADS and self.gate.is_curator(Request(scope)):
             limit = MOST_UPLOADED + FORM_BYTES
@@ -136,7 +139,7 @@ class HttpGuard:
 
 
 async def _refuse(send: Send, status: int, words: str) -> None:
-    body = json.dumps({"message": words}).encode()
+    body = json.dumps(error_body(words)).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

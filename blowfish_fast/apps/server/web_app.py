@@ -9,53 +9,20 @@ not foreseen is "something went wrong" to the caller, and a type's name in the l
 
 from __future__ import annotations
 
-import logging
 import os
-import sqlite3
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import Field
-from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from blowfish_fast.apps.explorer.attributes import Model
-from blowfish_fast.errors import (
-    BlowfishError,
-    BudgetError,
-    CatalogError,
-    EngineError,
-    InputError,
-    LedgerError,
-)
 
 from . import analyst_routes, curator_routes, pages
 from .access import COOKIE, Anyone, Gate, TheGate, log_in_limit
+from .error_responses import PROBLEMS, Problem, word_errors
 from .http_guard import HttpGuard
 from .rate_limits import RateLimit
 from .workspace import Workspace
-
-log = logging.getLogger(__name__)
-
-STATUS: list[tuple[type[BlowfishError], int]] = [
-    (BudgetError, 402),
-    (CatalogError, 404),
-    (LedgerError, 409),
-    (EngineError, 503),
-    (InputError, 422),
-]
-"""Which status a deliberate error has; the first that fits."""
-
-PROBLEMS = (400, 401, 402, 403, 404, 409, 413, 422, 429, 503)
-"""Statuses of errors; each comes with one sentence."""
-
-
-class Problem(Model):
-    """What went wrong, and the way out."""
-
-    message: str
-    kind: str | None = None
 
 
 class LogIn(Model):
@@ -95,7 +62,7 @@ def make_app(
     app.include_router(curator_routes.router)
     app.include_router(_sessions())
     pages.mount(app)
-    _words_for_errors(app, workspace)
+    word_errors(app, f"{workspace.folder.absolute()}{os.sep}")
     app.add_middleware(HttpGuard, gate=app.state.gate)
     return app
 
@@ -143,37 +110,3 @@ def _sessions() -> Any:
         return response
 
     return router
-
-
-def _words_for_errors(app: FastAPI, workspace: Workspace) -> None:
-    """Answer every error with words that hold neither records nor paths."""
-    folder = f"{workspace.folder.absolute()}{os.sep}"
-
-    @app.exception_handler(BlowfishError)
-    def deliberate(_: Request, problem: BlowfishError) -> JSONResponse:
-        if isinstance(problem.__cause__, sqlite3.Error):
-            log.error("a ledger failed: %s", type(problem.__cause__).__name__)
-            words = "the ledger cannot be used now; tell the curator"
-            return _words(503, words, type(problem).__name__)
-        status = next((code for kind, code in STATUS if isinstance(problem, kind)), 400)
-        words = str(problem).replace(folder, "")
-        return _words(status, words, type(problem).__name__)
-
-    @app.exception_handler(RequestValidationError)
-    def malformed(_: Request, problem: RequestValidationError) -> JSONResponse:
-        parts = [
-            f"{'.'.join(str(step) for step in one['loc'][1:])}: {one['msg']}"
-            for one in problem.errors()
-        ]
-        return _words(422, "; ".join(dict.fromkeys(parts)), "QuestionError")
-
-    @app.exception_handler(StarletteHTTPException)
-    def refused(_: Request, problem: StarletteHTTPException) -> JSONResponse:
-        response = _words(problem.status_code, str(problem.detail))
-        response.headers.update(problem.headers or {})
-        return response
-
-
-def _words(status: int, message: str, kind: str | None = None) -> JSONResponse:
-    """Return an error: its sentence, and the name of its class where it has one."""
-    return JSONResponse({"message": message, "kind": kind}, status_code=status)

@@ -82,7 +82,7 @@ def test_names_are_broken_so_that_numbers_are_not(capsys, monkeypatch):
     ],
 )
 def test_numbers_have_four_digits(value, text):
-    assert printing.significant(value) == text
+    assert printing.four_digits(value) == text
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -93,11 +93,11 @@ def test_progress_is_shown_on_a_terminal_and_never_on_the_output(
         file=io.StringIO(), force_terminal=terminal, width=100, _environ={}
     )
     monkeypatch.setattr(printing, "remarks", screen)
-    with printing.waiting("working") as step:
+    with printing.spinner("working") as step:
         step("first")
         printing.show("result")
     with printing.steps_bar() as bar:
-        printing.counting(bar, "trying")(3, 7, "last one")
+        printing.bar_counter(bar, "trying")(3, 7, "last one")
     shown = screen.file.getvalue()
     assert ("working: first" in shown) is terminal
     assert ("3/7" in shown) is terminal
@@ -105,8 +105,8 @@ def test_progress_is_shown_on_a_terminal_and_never_on_the_output(
 
 
 def test_things_are_counted_in_words():
-    assert printing.counted(1, "charge") == "1 charge"
-    assert printing.counted(2000, "edge") == "2,000 edges"
+    assert printing.plural(1, "charge") == "1 charge"
+    assert printing.plural(2000, "edge") == "2,000 edges"
 
 
 def test_tables_show_brackets_as_they_are(capsys):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+import string
+from pathlib import Path
 
 import pytest
 
+import blowfish_fast as bf
+from blowfish_fast.apps.cli import wording
 from blowfish_fast.apps.cli.main import run_command
+from blowfish_fast.apps.server import error_responses
 
 PYTHON = re.compile(r"slice\(|Domain\.|Histogram\.|policies\.|numpy|\w+=\"|mapping")
 PEOPLE = ["release", "--data", "demo", "--workload", "identity", "--epsilon", "1"]
@@ -56,3 +63,82 @@ def test_refusals_of_a_question(words, message, capsys):
     said = capsys.readouterr().err
     assert message in " ".join(said.split())
     assert not PYTHON.search(said)
+
+
+GRID = ["compare", "--cells", "4x6", "--workload", "identity", "--epsilon", "1"]
+
+
+def test_a_line_over_two_columns_is_refused_in_words_that_can_be_typed(capsys):
+    assert run_command([*GRID, "--policy", "line"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "orders the cells of one column; received 2 columns" in said
+    assert "--policy product:line,full" in said
+    assert 'factors = ["line", "full"]' in said
+    assert not PYTHON.search(said.replace('kind = "product"', ""))
+
+
+def test_programs_get_the_fields_of_a_refusal(capsys):
+    assert run_command([*GRID, "--policy", "line", "--json"]) == 2
+    found = json.loads(capsys.readouterr().err)
+    assert found["exit_code"] == 2
+    error = found["error"]
+    assert (error["kind"], error["code"]) == (
+        "PolicyError",
+        "policy_needs_one_attribute",
+    )
+    assert error["received"] == "2 columns"
+    assert error["way_out"].startswith("State one policy per column")
+    assert error["message"] == (
+        f"{error['rule']}; received {error['received']}. {error['way_out']}"
+    )
+
+
+def test_the_same_refusal_speaks_python_in_python():
+    with pytest.raises(bf.BlowfishError, match="Line asks for one") as caught:
+        bf.policies.Line(bf.Domain((4, 6)))
+    assert caught.value.received == "a domain of 2 attributes"
+    assert caught.value.way_out.startswith("Use policies.Threshold or Product")
+    assert "--policy" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policy", "threshold:2:value"], "product:threshold:A:value"),
+        (["--policy", "product:add_remove,full"], "--policy add_remove for all"),
+        (["--policy", "full", "--workload", "ranges:5"], "rectangles:NUMBER"),
+        (["--policy", "graph:edges.csv"], "the last column fastest"),
+        (["--policy", "blocks:labels.csv"], "Number the blocks from 0"),
+    ],
+)
+def test_refusals_of_policies_and_workloads(words, message, capsys):
+    Path("edges.csv").write_text("0,1\n5,99\n")
+    Path("labels.csv").write_text("\n".join(["0.5"] * 24) + "\n")
+    assert run_command([*GRID, *words]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said
+    assert not PYTHON.search(said)
+
+
+def codes_raised():
+    """Return the codes in the package, each with the data of its errors."""
+    found = {}
+    for path in Path(bf.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            given = {one.arg: one.value for one in node.keywords}
+            if isinstance(given.get("code"), ast.Constant):
+                found.setdefault(given["code"].value, []).append(set(given))
+    return found
+
+
+@pytest.mark.parametrize("table", [wording.WORDINGS, error_responses.WORDINGS])
+def test_every_wording_belongs_to_an_error_and_names_data_that_it_has(table):
+    raised = codes_raised()
+    assert set(table) <= set(raised)
+    for code, worded in table.items():
+        for text in worded:
+            named = {name for _, name, _, _ in string.Formatter().parse(text or "")}
+            for data in raised[code]:
+                assert named - {None} <= data, code

@@ -77,7 +77,8 @@ def test_forged_secrets_are_refused_alike(served, header):
             "/api/tables", headers={"Authorization": header.encode("latin-1")}
         )
     assert found.status_code == 401
-    assert found.json()["message"] == "log in first, or send a valid bearer secret"
+    message = found.json()["error"]["message"]
+    assert message == "log in first, or send a valid bearer secret"
 
 
 def test_a_wrong_secret_opens_no_session(served):
@@ -213,7 +214,7 @@ def test_malformed_bodies_are_refused(served, body):
     with served.client("ann") as client:
         found = client.post("/api/ask", content=body)
         assert found.status_code in (400, 422)
-        assert found.json()["message"]
+        assert found.json()["error"]["message"]
 
 
 def test_what_is_not_http_is_survived(served):

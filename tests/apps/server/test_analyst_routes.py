@@ -10,7 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import blowfish_fast as bf
+from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.errors import PolicyError
 
 from .serving import AGES, SECRET_VALUE, TOTALS, make_workspace, running, serving
 
@@ -87,7 +90,7 @@ def test_names_cannot_rewrite_what_a_curator_reads(served, name):
     with served.client("ann") as ann:
         found = ann.post("/api/ask", json=asking(AGES, name))
     assert found.status_code == 422
-    assert name not in found.json()["message"]
+    assert name not in found.json()["error"]["message"]
     assert spent(served) == before
 
 
@@ -99,7 +102,7 @@ def test_over_the_budget_nothing_is_charged(served):
         assert not told["affordable"]
         found = ann.post("/api/ask", json=asking(costly, "costly"))
         assert found.status_code == 402
-        assert found.json()["kind"] == "BudgetError"
+        assert found.json()["error"]["kind"] == "BudgetError"
         assert bob.post("/api/ask", json=asking(TOTALS, "poor")).status_code == 402
     assert spent(served) == before
 
@@ -214,8 +217,36 @@ def test_questions_that_do_not_fit_are_refused_in_words(served, change):
         headers = {"Content-Type": "application/json"}
         found = ann.post("/api/ask", content=content, headers=headers)
     assert found.status_code == 422
-    assert len(found.json()["message"]) > 10
+    assert len(found.json()["error"]["message"]) > 10
     assert spent(served) == before
+
+
+def test_a_refusal_of_the_library_is_sent_as_fields(own_server, monkeypatch):
+    def refuse(*_):
+        bf.policies.Line(bf.Domain((4, 6)))
+
+    monkeypatch.setattr(Explorer, "explain", refuse)
+    with own_server.client("ann") as ann:
+        found = ann.post("/api/explain", json=asking(AGES))
+    assert found.status_code == 422
+    assert found.json() == {
+        "error": {
+            "kind": "PolicyError",
+            "code": "policy_needs_one_attribute",
+            "rule": "Line asks for one ordered attribute",
+            "received": "a domain of 2 attributes",
+            "way_out": "State a policy for each attribute by its name",
+            "message": "Line asks for one ordered attribute; received a domain of 2 "
+            "attributes. State a policy for each attribute by its name",
+        }
+    }
+    with (
+        bf.connect(own_server.url, own_server.secrets["ann"]) as client,
+        pytest.raises(PolicyError, match="one ordered attribute") as caught,
+    ):
+        client.explain(AGES)
+    assert caught.value.code == "policy_needs_one_attribute"
+    assert caught.value.received == "a domain of 2 attributes"
 
 
 def test_a_database_that_disappears_costs_nothing(own_server, caplog):
@@ -225,8 +256,8 @@ def test_a_database_that_disappears_costs_nothing(own_server, caplog):
         explorer.engine.backend.con.close()
         found = ann.post("/api/ask", json=asking(AGES))
         assert found.status_code == 503
-        assert found.json()["kind"] == "EngineError"
-        assert "nothing was charged" in found.json()["message"]
+        assert found.json()["error"]["kind"] == "EngineError"
+        assert "nothing was charged" in found.json()["error"]["message"]
         assert explorer.ledger.spent == 0
         assert ann.get("/api/tables").status_code == 200
     assert str(own_server.workspace.folder) not in found.text
@@ -237,7 +268,7 @@ def test_unforeseen_errors_say_nothing_about_data(own_server, caplog, monkeypatc
         raise RuntimeError(f"row ({SECRET_VALUE!r}, 12345)")
 
     explorer = own_server.workspace.explorer("people")
-    monkeypatch.setattr(explorer.engine, "_grouped", broken)
+    monkeypatch.setattr(explorer.engine, "_batches", broken)
     with own_server.client("ann") as ann, caplog.at_level(logging.DEBUG):
         found = ann.post("/api/ask", json=asking(AGES))
     assert found.status_code == 500

@@ -13,7 +13,7 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import Json, Question, with_options
-from blowfish_fast.apps.cli.printing import plain, remark, show, show_table, waiting
+from blowfish_fast.apps.cli.printing import plain, remark, show, show_table, spinner
 from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def answer(
     checked = as_confidence(confidence)
     if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"a table is written as .csv or .parquet; received {out}")
-    with waiting(f"reading {path.name}") as step:
+    with spinner(f"reading {path.name}") as step:
         release = bf.Release.load(path)
         step("answering")
         found = answer_question(release, asked)

@@ -14,8 +14,8 @@ from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import (
+    bar_counter,
     console,
-    counting,
     remark,
     remarks,
     show,
@@ -143,7 +143,7 @@ def _run(
                 open_ledger=bf.Ledger,
                 workers=workers or usable_workers(),
                 kept=kept,
-                progress=counting(bar, "auditing"),
+                progress=bar_counter(bar, "auditing"),
             )
     except KeyboardInterrupt as stop:
         if out is not None:

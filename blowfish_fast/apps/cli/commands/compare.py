@@ -20,11 +20,11 @@ import blowfish_fast as bf
 from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.options import Cells, Json, Top, WorkloadWords
 from blowfish_fast.apps.cli.printing import (
+    four_digits,
     remark,
     show,
     show_table,
-    significant,
-    waiting,
+    spinner,
 )
 from blowfish_fast.errors import InputError
 
@@ -86,7 +86,7 @@ def compare(
     domain = parse_domain(cells)
     stated = [parse_policy(words, domain) for words in policy]
     asked = parse_workload(workload, domain)
-    with waiting("predicting") as step:
+    with spinner("predicting") as step:
         tables: list[Comparison] = []
         for one in stated:
             for amount in epsilon:
@@ -113,8 +113,8 @@ def _show_one(table: Comparison, top: int) -> None:
     rows = [
         [
             one["name"],
-            significant(math.sqrt(one["mean"])),
-            significant(one["mean"]),
+            four_digits(math.sqrt(one["mean"])),
+            four_digits(one["mean"]),
             f"{one['times_best']:,.2f}",
         ]
         for one in table.rows[:top]
@@ -175,7 +175,7 @@ def _rank(table: Comparison, name: str) -> float:
 def _error_text(table: Comparison, name: str) -> str:
     if not math.isfinite(_rank(table, name)):
         return ""
-    return significant(math.sqrt(table[name].mean))
+    return four_digits(math.sqrt(table[name].mean))
 
 
 def _as_plain(

@@ -11,7 +11,7 @@ import typer
 import blowfish_fast as bf
 from blowfish_fast._support.optional import require
 from blowfish_fast.apps.cli.options import Json
-from blowfish_fast.apps.cli.printing import show, show_pairs, waiting
+from blowfish_fast.apps.cli.printing import show, show_pairs, spinner
 from blowfish_fast.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def demo(
     policy = bf.policies.AddRemove(grid)
     dawa = bf.Dawa(policy, rectangles, epsilon=epsilon)
     data = bf.Histogram(grid, counts)
-    with waiting("demo") as step:
+    with spinner("demo") as step:
         step("compiling kernels, on the first run only")
         _compile(epsilon)
         step("releasing")

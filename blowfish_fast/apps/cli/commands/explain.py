@@ -18,7 +18,7 @@ from rich.text import Text
 import blowfish_fast as bf
 from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.options import Json
-from blowfish_fast.apps.cli.printing import console, harmless, show, waiting
+from blowfish_fast.apps.cli.printing import console, escape_control, show, spinner
 
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.explanations import Certainty, Section
@@ -82,7 +82,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     facts = read_facts(job)
     choice = choose_with_progress(facts, job)
     epsilon = choice.mechanism.epsilon
-    with waiting("weighing what can be learnt"):
+    with spinner("weighing what can be learnt"):
         attack = attack_section(facts.policy, epsilon)
         sure = certainties(facts.policy, epsilon)
     columns = " x ".join(job.domain or ())
@@ -158,7 +158,7 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
     release = bf.Release.load(path)
     promise = release.guarantee
     policy = bf.policies.from_dict(promise.policy)
-    with waiting("weighing what can be learnt"):
+    with spinner("weighing what can be learnt"):
         attack = attack_section(policy, promise.epsilon)
         sure = certainties(policy, promise.epsilon) if promise.epsilon else []
         exact = exactness_section(release)
@@ -207,7 +207,7 @@ def _plain(sure: list[Certainty]) -> list[dict[str, Any]]:
 def _show(section: Section) -> None:
     console.print(Text(section.heading, style="bold"))
     for sentence in section.sentences:
-        console.print(Padding(Text(harmless(sentence)), (0, 0, 0, 2)))
+        console.print(Padding(Text(escape_control(sentence)), (0, 0, 0, 2)))
     if section.rows:
         names, *rows = section.rows
         table = Table(box=None, header_style="italic", pad_edge=False)

@@ -12,7 +12,7 @@ import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import Cells, Json, PolicyWords
 from blowfish_fast.apps.cli.printing import (
-    counted,
+    plural,
     remark,
     show,
     show_pairs,
@@ -141,7 +141,7 @@ def verify(
         show(found)
         return
     show(
-        f"intact: {counted(found['charges'], 'charge')}, eps = {found['spent']:g} of "
+        f"intact: {plural(found['charges'], 'charge')}, eps = {found['spent']:g} of "
         f"{found['epsilon']:g} spent"
     )
     show(f"head {found['head']}")
@@ -187,7 +187,7 @@ def _show_status(path: Path, *, as_json: bool) -> None:
         str(path),
         [
             ("budget", f"eps = {found['epsilon']:g}"),
-            ("spent", f"{found['spent']:g}, in {counted(found['charges'], 'charge')}"),
+            ("spent", f"{found['spent']:g}, in {plural(found['charges'], 'charge')}"),
             ("remaining", f"{found['remaining']:g}"),
             ("domain", found["domain"]),
             ("policy", found["promise"]),

@@ -10,7 +10,7 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import Cells, Json, PolicyWords
-from blowfish_fast.apps.cli.printing import counted, show, show_pairs, waiting
+from blowfish_fast.apps.cli.printing import plural, show, show_pairs, spinner
 from blowfish_fast.errors import SizeError
 
 LONGEST_JSON = 400
@@ -25,7 +25,7 @@ policy = typer.Typer(
 def describe(cells: Cells, words: PolicyWords, as_json: Json = False) -> None:
     """Say what a policy promises, and how its graph is made."""
     stated = _stated_policy(cells, words)
-    with waiting("counting edges"):
+    with spinner("counting edges"):
         facts = policy_facts(stated)
     if as_json:
         show(facts)
@@ -60,7 +60,7 @@ def draw(
     from blowfish_fast.apps.cli.files.picture_files import write_picture
 
     stated = _stated_policy(cells, words)
-    with waiting("drawing"):
+    with spinner("drawing"):
         picture = write_picture(lambda: bf.plotting.policy_graph(stated), out)
     if as_json:
         show({**policy_facts(stated), "picture": picture})
@@ -99,7 +99,7 @@ def _or_none(count: Any) -> int | None:
 
 
 def _edges(number: int | None) -> str:
-    return "too many to count" if number is None else counted(number, "edge")
+    return "too many to count" if number is None else plural(number, "edge")
 
 
 def _components(facts: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from blowfish_fast.apps.cli.options import (
     WorkloadWords,
     with_options,
 )
-from blowfish_fast.apps.cli.printing import console, counting, show, steps_bar
+from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
 from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def recommend(asked: RecommendOptions, as_json: Json = False) -> None:
             epsilon=asked.epsilon,
             records=asked.records,
             trials=asked.trials,
-            progress=counting(bar, "trying"),
+            progress=bar_counter(bar, "trying"),
         )
     release = None if data is None else _choose_and_release(advice, data, asked)
     if as_json:

@@ -147,14 +147,14 @@ def _show_dry_run(report: dict[str, Any]) -> None:
     pairs = [
         ("data", f"{report['data']}; its columns fit, no value was read"),
         *_mechanism_pairs(report),
-        ("would spend", _spending(report)),
+        ("would spend", _cost_sentence(report)),
         ("error", report["error"]),
         ("memory", report["memory"]),
         *((f"{kind} file", path) for kind, path in report["files"].items()),
     ]
     show_pairs("Dry run: nothing was read, charged or written", pairs)
     if book is None:
-        remark(_no_ledger(report))
+        remark(_ledger_reminder(report))
 
 
 def _show_release(
@@ -165,7 +165,7 @@ def _show_release(
         title = "Written again: the release that was made before under this request"
     pairs = [
         *_mechanism_pairs(report),
-        ("spent", _spending(report)),
+        ("spent", _cost_sentence(report)),
         ("error", _error(report, choice)),
         *((kind, path) for kind, path in report["files"].items()),
     ]
@@ -176,12 +176,12 @@ def _show_release(
         f"Understand it:     blowfish explain {file}"
     )
     if report["ledger"] is None:
-        remark(_no_ledger(report))
+        remark(_ledger_reminder(report))
 
 
 def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
     pairs = [
-        ("mechanism", _called(report)),
+        ("mechanism", _mechanism_name(report)),
         ("because", " ".join(report["because"])),
         ("promise", report["promise"]),
     ]
@@ -221,7 +221,7 @@ def _question(facts: Facts, job: Job, choice: MechanismChoice) -> str:
     return f"--where {shlex.quote(f'{attribute.name}={low:.12g}:{high:.12g}')}"
 
 
-def _called(report: dict[str, Any]) -> str:
+def _mechanism_name(report: dict[str, Any]) -> str:
     """Name the mechanism; a strategy together with the mechanism that uses it."""
     name, recipe = report["mechanism"], report["recipe"]
     if name == ON_QUERIES:
@@ -231,7 +231,7 @@ def _called(report: dict[str, Any]) -> str:
     return str(name) if name == recipe else f"{name} (a strategy of {recipe})"
 
 
-def _spending(report: dict[str, Any]) -> str:
+def _cost_sentence(report: dict[str, Any]) -> str:
     amount = f"eps = {float(Fraction(report['epsilon'])):g}"
     book = report["ledger"]
     if book is None:
@@ -262,7 +262,7 @@ def _error(report: dict[str, Any], choice: MechanismChoice) -> str:
     )
 
 
-def _no_ledger(report: dict[str, Any]) -> str:
+def _ledger_reminder(report: dict[str, Any]) -> str:
     if not report["private"]:
         return "A seeded release protects nobody: keep it away from real data."
     return (

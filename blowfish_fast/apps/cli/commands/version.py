@@ -16,7 +16,7 @@ PACKAGES = (
 
 def version(json: Json = False) -> None:
     """Print the version; with --json all that a report needs."""
-    found = _installed("blowfish_fast")
+    found = _version_of("blowfish_fast")
     if not json:
         show(found)
         return
@@ -25,12 +25,12 @@ def version(json: Json = False) -> None:
             "version": found,
             "python": platform.python_version(),
             "platform": platform.platform(),
-            "packages": {name: _installed(name) for name in PACKAGES},
+            "packages": {name: _version_of(name) for name in PACKAGES},
         }
     )
 
 
-def _installed(name: str) -> str | None:
+def _version_of(name: str) -> str | None:
     from importlib import metadata
 
     try:

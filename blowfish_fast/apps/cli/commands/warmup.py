@@ -7,7 +7,7 @@ from typing import Any
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import Json
-from blowfish_fast.apps.cli.printing import console, counting, show, steps_bar
+from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
 
 
 def warmup(json: Json = False) -> None:
@@ -25,7 +25,7 @@ def warmup(json: Json = False) -> None:
     ]
     cases = [(name, policy) for name in MECHANISMS for policy in policies]
     with steps_bar() as bar:
-        report = counting(bar, "compiling")
+        report = bar_counter(bar, "compiling")
         for done, (name, policy) in enumerate(cases):
             report(done, len(cases), f"{name} under {type(policy).__name__}")
             _release_example(MECHANISMS[name], policy)

@@ -129,7 +129,7 @@ def _number_of_cells(text: str, words: str) -> int:
     if re.fullmatch("[0-9]{10,}", digits):
         raise InputError(
             f"a domain holds at most 2^28 = {LARGEST_DOMAIN:,} cells; received "
-            f"{_shortened(words.strip())!r}. Merge cells"
+            f"{_shorten(words.strip())!r}. Merge cells"
         )
     number = int(text)
     if number < 1:
@@ -140,7 +140,7 @@ def _number_of_cells(text: str, words: str) -> int:
     return number
 
 
-def _shortened(words: str) -> str:
+def _shorten(words: str) -> str:
     return words if len(words) <= 40 else f"{words[:37]}..."
 
 
@@ -231,7 +231,7 @@ def _dates(low: str, high: str, words: str, whole: str) -> list[date]:
     while cuts[-1] < last:
         if len(cuts) > MOST_DATES:
             raise InputError(f"{whole.strip()!r} has too many cells; take longer steps")
-        cuts.append(min(last, _stepped(first, len(cuts) * many, found[2], last)))
+        cuts.append(min(last, _add_steps(first, len(cuts) * many, found[2], last)))
     if len(cuts) < 2:
         raise InputError(
             f"time must go forward; {whole.strip()!r} goes from {low} to {high}"
@@ -239,7 +239,7 @@ def _dates(low: str, high: str, words: str, whole: str) -> list[date]:
     return cuts
 
 
-def _stepped(first: date, steps: int, unit: str, last: date) -> date:
+def _add_steps(first: date, steps: int, unit: str, last: date) -> date:
     if unit not in MONTHS:
         days = steps * (7 if unit == "week" else 1)
         return first + timedelta(days=min(days, (last - first).days))

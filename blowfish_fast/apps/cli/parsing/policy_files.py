@@ -74,9 +74,9 @@ def edges_from_file(path: Path, domain: Domain) -> AnyArray:
     # A category of that name is a category.
     place = {ABSENT: -1} | {name: cell for cell, name in enumerate(names)}
     first = rows[0]
-    headed = not any(one in place for one in first) and not _numbered([first])
+    headed = not any(one in place for one in first) and not _are_numbers([first])
     pairs = rows[1:] if headed else rows
-    if _numbered(pairs) and not _means_names(first, names, path):
+    if _are_numbers(pairs) and not _means_names(first, names, path):
         return numbers_from_file(path, PAIRS)
     for pair in pairs:
         if len(pair) != 2:
@@ -95,7 +95,7 @@ def _means_names(first: list[str], names: list[str], path: Path) -> bool:
     said = [word for word in MEANINGS if all(one.startswith(word) for one in first)]
     if said:
         return said[0] == MEANINGS[0]
-    if not any(_numbered([[name]]) for name in names):
+    if not any(_are_numbers([[name]]) for name in names):
         return False
     raise InputError(
         f"categories of this domain are numbers, and so is what {path} holds; say in "
@@ -112,7 +112,7 @@ def _names(domain: Domain) -> list[str] | None:
     return [str(one) for one in attribute.levels or ()]
 
 
-def _numbered(rows: list[list[str]]) -> bool:
+def _are_numbers(rows: list[list[str]]) -> bool:
     return all(re.fullmatch("-?[0-9]+", one) for row in rows for one in row)
 
 

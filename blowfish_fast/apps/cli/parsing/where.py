@@ -37,7 +37,7 @@ ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
 """What the two columns may be called where there is one attribute."""
 
 
-def attribute_named(word: str, domain: Domain) -> int:
+def find_attribute(word: str, domain: Domain) -> int:
     """Return the axis of an attribute by its name, by axis0, or by its number."""
     name = word.strip()
     for axis in range(domain.ndim):
@@ -50,7 +50,7 @@ def attribute_named(word: str, domain: Domain) -> int:
     )
 
 
-def read_condition(words: str, domain: Domain) -> tuple[int, Any]:
+def parse_condition(words: str, domain: Domain) -> tuple[int, Any]:
     """Return the axis and the condition of ``age=20:40``."""
     name, equals, text = words.partition("=")
     if not equals or not text.strip():
@@ -58,11 +58,11 @@ def read_condition(words: str, domain: Domain) -> tuple[int, Any]:
             "a condition is COLUMN=LOW:HIGH, COLUMN=VALUE or COLUMN=VALUE,VALUE; "
             f"received {words!r}"
         )
-    axis = attribute_named(name, domain)
-    return axis, condition(text.strip(), domain.attributes[axis])
+    axis = find_attribute(name, domain)
+    return axis, _parse_values(text.strip(), domain.attributes[axis])
 
 
-def condition(text: str, attribute: Axis) -> Any:
+def _parse_values(text: str, attribute: Axis) -> Any:
     """Return what ``release.where`` takes for one attribute."""
     level = _level(text, attribute)
     if level is not None:
@@ -72,12 +72,12 @@ def condition(text: str, attribute: Axis) -> Any:
     return _single(text, attribute)
 
 
-def read_edges(text: str, attribute: Axis) -> list[Any]:
+def parse_edges(text: str, attribute: Axis) -> list[Any]:
     """Return edges of groups, ``0,18,65``, in the values of an attribute."""
     return [_value(one.strip(), attribute) for one in text.split(",")]
 
 
-def queries_of_words(listed: Sequence[str], domain: Domain) -> Rectangles:
+def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
     """Return the boxes of ``20:40``, or of ``20:40,f`` on two attributes."""
     boxes = []
     for words in listed:
@@ -95,12 +95,10 @@ def queries_of_words(listed: Sequence[str], domain: Domain) -> Rectangles:
     return _boxes(boxes, domain)
 
 
-def queries_of_file(
-    path: Path, domain: Domain
-) -> tuple[Rectangles, dict[str, AnyArray]]:
+def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyArray]]:
     """Return the boxes of a CSV file, and its columns to stand beside the answers."""
     rows = rows_of(path, "query")
-    names = _heading(rows[0], domain)
+    names = _column_names(rows[0], domain)
     if names is None:
         names = [name for pair in _pairs(domain) for name in pair]
     else:
@@ -129,7 +127,7 @@ def _pairs(domain: Domain) -> list[tuple[str, str]]:
     return [(f"{name}_from", f"{name}_to") for name in called]
 
 
-def _heading(row: list[str], domain: Domain) -> list[str] | None:
+def _column_names(row: list[str], domain: Domain) -> list[str] | None:
     """Return the names of the columns; None where the file begins with numbers."""
     known = [column_name(domain, axis) for axis in range(domain.ndim)]
     known += [name for pair in _pairs(domain) for name in pair]
@@ -163,7 +161,7 @@ def _interval(text: str, domain: Domain, axis: int) -> tuple[float, float]:
     attribute = domain.attributes[axis]
     cover: Cover = everything(attribute)
     if text:
-        cover = attribute_cover(attribute, condition(text, attribute))
+        cover = attribute_cover(attribute, _parse_values(text, attribute))
     if len(cover) != 1:
         raise InputError(
             f"a range is one run of cells; {text!r} selects {len(cover)} of them. "

@@ -13,7 +13,7 @@ export async function call(method, path, body) {
   const response = await fetch(path, { method, headers, body: content });
   if (response.status === 401 && csrf) location.assign("/");
   const answer = response.status === 204 ? null : await response.json();
-  if (!response.ok) throw new Error(answer?.message ?? `status ${response.status}`);
+  if (!response.ok) throw new Error(answer?.error?.message ?? `status ${response.status}`);
   return answer;
 }
 
