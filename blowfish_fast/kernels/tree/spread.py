@@ -18,11 +18,11 @@ own measurement. A node that the query covers wholly or not at all passes its pu
 down multiplied by keeps alone, so one row of sums stands for its whole subtree, and
 a query only visits the nodes around its ends:
 
-    row of a node:  share  keep | variance  square  largest  | variance  square  largest
-                                  of its own noise alone       of its whole subtree
+    row of a node:   share   keep  |  own noise alone: five  |  whole subtree: five
 
-The three columns are the sum of variances, the sum of squared scales and the largest
-scale, of the noise that a pull of 1 lets through.
+The five columns are the sum of variances, the sum of squared scales, the largest scale,
+the sum of squared coefficients, and the unscaled width of the row that is largest, all
+of the noise that a pull of 1 lets through.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ from blowfish_fast.kernels.space.interval_pieces import check_pieces
 from .fit import subtree_variances
 from .shape import Tree
 
+Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+
 SHARE = 0
 KEEP = 1
 OWN = 2
-WHOLE = 5
-COLUMNS = 8
+WHOLE = 7
+COLUMNS = 12
 
 
 @kernel
@@ -79,9 +81,10 @@ def _noise_rows(
     scales: FloatArray,
     known: FloatArray,
     shares: FloatArray,
+    squares: FloatArray,
     first_child: IntArray,
 ) -> FloatArray:
-    """Return the row of every node, shape (nodes, 8); see the module docstring."""
+    """Return the row of every node, shape (nodes, 12); see the module docstring."""
     rows = np.zeros((variances.size, COLUMNS))
     for node in range(variances.size):
         own = variances[node]
@@ -92,12 +95,17 @@ def _noise_rows(
         variance = 0.0
         square = 0.0
         largest = 0.0
+        steps = 0.0
+        width = 0.0
         for child in range(first_child[node], first_child[node + 1]):
             spread += known[child]
             free |= known[child] < 0.0
             variance += rows[child, WHOLE]
             square += rows[child, WHOLE + 1]
-            largest = max(largest, rows[child, WHOLE + 2])
+            steps += rows[child, WHOLE + 3]
+            if rows[child, WHOLE + 2] > largest:
+                largest = rows[child, WHOLE + 2]
+                width = rows[child, WHOLE + 4]
         if first_child[node] < first_child[node + 1]:
             if own == np.inf:
                 keep = 1.0
@@ -108,11 +116,16 @@ def _noise_rows(
             rows[node, OWN] = gain * gain * own
             rows[node, OWN + 1] = (gain * scales[node]) ** 2
             rows[node, OWN + 2] = gain * scales[node]
+            rows[node, OWN + 3] = gain * gain * squares[node]
+            rows[node, OWN + 4] = scales[node]
         rows[node, SHARE] = shares[node]
         rows[node, KEEP] = keep
         rows[node, WHOLE] = rows[node, OWN] + keep * keep * variance
         rows[node, WHOLE + 1] = rows[node, OWN + 1] + keep * keep * square
-        rows[node, WHOLE + 2] = max(rows[node, OWN + 2], keep * largest)
+        louder = keep * largest > rows[node, OWN + 2]
+        rows[node, WHOLE + 2] = keep * largest if louder else rows[node, OWN + 2]
+        rows[node, WHOLE + 3] = rows[node, OWN + 3] + keep * keep * steps
+        rows[node, WHOLE + 4] = width if louder else rows[node, OWN + 4]
     return rows
 
 
@@ -154,13 +167,15 @@ def _range_spreads(
     first_fraction: FloatArray,
     last: IntArray,
     last_fraction: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> Moments:
     """Climb with the two end nodes to the root for coverages, come back for pulls."""
     levels = offsets.size - 1
     nodes = rows.shape[0]
     variances = np.empty(first.size)
     squares = np.empty(first.size)
     largests = np.empty(first.size)
+    steps = np.empty(first.size)
+    widths = np.empty(first.size)
     ends = np.empty((levels, 2), dtype=np.int64)
     coverage = np.zeros((levels, 2))
     pulls = np.empty(2)
@@ -188,10 +203,13 @@ def _range_spreads(
                     coverage[level + 1, 1] = coverage[level + 1, 0]
                     break
                 total = 0.0
+                whole = True
                 for child in range(first_child[parent], first_child[parent + 1]):
                     part = _covered(child, left, right, left_part, right_part)
                     total += rows[child, SHARE] * part
-                coverage[level + 1, side] = total
+                    whole &= part == 1.0
+                # Shares add up to 1 but for a rounding, which would be felt as noise.
+                coverage[level + 1, side] = 1.0 if whole else total
         root = nodes - 1
         pull = coverage[levels - 1, 0]
         for side in range(2):
@@ -199,6 +217,8 @@ def _range_spreads(
         variance = rows[root, OWN] * pull * pull
         square = rows[root, OWN + 1] * pull * pull
         largest = rows[root, OWN + 2] * abs(pull)
+        step = rows[root, OWN + 3] * pull * pull
+        width = rows[root, OWN + 4]
         for level in range(levels - 2, min(lowest[0], lowest[1]) - 1, -1):
             left = ends[level, 0]
             right = ends[level, 1]
@@ -222,14 +242,18 @@ def _range_spreads(
                     column = OWN if (child == left) | (child == right) else WHOLE
                     variance += rows[child, column] * (pull * pull)
                     square += rows[child, column + 1] * (pull * pull)
+                    step += rows[child, column + 3] * (pull * pull)
                     reach = rows[child, column + 2] * abs(pull)
+                    width = rows[child, column + 4] if reach > largest else width
                     largest = reach if reach > largest else largest
             pulls[0] = left_pull
             pulls[1] = right_pull
         variances[query] = variance
         squares[query] = square
         largests[query] = largest
-    return variances, squares, largests
+        steps[query] = step
+        widths[query] = width
+    return variances, squares, largests, steps, widths
 
 
 @kernel
@@ -242,7 +266,7 @@ def _piece_spreads(
     starts: IntArray,
     ends: IntArray,
     values: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> Moments:
     """Enter mixed nodes from the root, return with coverages, go down with pulls.
 
     A node is *mixed* if a border of some piece lies inside it; any other node is
@@ -250,7 +274,7 @@ def _piece_spreads(
     """
     count = queries.size - 1
     nodes = rows.shape[0]
-    spreads = np.zeros((3, count))
+    spreads = np.zeros((5, count))
     coverage = np.zeros(nodes)
     pulls = np.zeros(nodes)
     mixed = np.zeros(nodes, dtype=np.bool_)
@@ -291,14 +315,19 @@ def _piece_spreads(
                         coverage[node] = values[piece]
                 continue
             total = 0.0
+            first_value = coverage[first_child[node]]
+            whole = True
             for child in range(first_child[node], first_child[node + 1]):
                 total += rows[child, SHARE] * coverage[child]
-            coverage[node] = total
+                whole &= coverage[child] == first_value
+            coverage[node] = first_value if whole else total
         pull = coverage[root]
         pulls[root] = pull
         variance = rows[root, OWN] * (pull * pull)
         square = rows[root, OWN + 1] * (pull * pull)
         largest = rows[root, OWN + 2] * abs(pull)
+        step = rows[root, OWN + 3] * (pull * pull)
+        width = rows[root, OWN + 4]
         for forth in range(visited):
             node = entered[forth]
             passed = rows[node, KEEP] * pulls[node]
@@ -309,19 +338,36 @@ def _piece_spreads(
                 column = OWN if mixed[child] else WHOLE
                 variance += rows[child, column] * (pull * pull)
                 square += rows[child, column + 1] * (pull * pull)
-                largest = max(largest, rows[child, column + 2] * abs(pull))
+                step += rows[child, column + 3] * (pull * pull)
+                reach = rows[child, column + 2] * abs(pull)
+                width = rows[child, column + 4] if reach > largest else width
+                largest = reach if reach > largest else largest
         spreads[0, query] = variance
         spreads[1, query] = square
         spreads[2, query] = largest
-    return spreads[0], spreads[1], spreads[2]
+        spreads[3, query] = step
+        spreads[4, query] = width
+    return spreads[0], spreads[1], spreads[2], spreads[3], spreads[4]
 
 
-def _rows_of_tree(variances: FloatArray, scales: FloatArray, tree: Tree) -> FloatArray:
+def tree_noise(
+    variances: FloatArray,
+    scales: FloatArray,
+    tree: Tree,
+    squares: FloatArray | None = None,
+) -> FloatArray:
+    """Return what the spread of any query needs of each node; O(nodes), once.
+
+    `squares` is the sum of squared coefficients of the draws in each row, where a row
+    is a sum of several; 1 by default.
+    """
     variances = tree.numbers(variances, "variances")
     scales = tree.numbers(scales, "scales")
+    each = np.ones(variances.size) if squares is None else squares
     known = subtree_variances(variances, tree.first_child)
     shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
-    return _noise_rows(variances, scales, known, shares, tree.first_child)
+    squares = tree.numbers(each, "squares")
+    return _noise_rows(variances, scales, known, shares, squares, tree.first_child)
 
 
 def tree_spread_ranges(
@@ -332,7 +378,7 @@ def tree_spread_ranges(
     first_fraction: FloatArray,
     last: IntArray,
     last_fraction: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> Moments:
     """Return the noise profile of ranges of leaves, in O(fan-out * levels) each.
 
     The answer of a query is its true value plus the sum, over the nodes, of a
@@ -358,6 +404,10 @@ def tree_spread_ranges(
         Sum of (coefficient times scale) squared.
     largest : (queries,) float64
         Largest absolute coefficient times scale.
+    steps : (queries,) float64
+        Sum of squared coefficients.
+    width : (queries,) float64
+        Scale of the row with the largest absolute coefficient times scale.
 
     Examples
     --------
@@ -367,9 +417,21 @@ def tree_spread_ranges(
     >>> ones, tree = np.ones(3), regular_tree(2, 2)
     >>> end, whole = np.array([1]), np.array([1.0])
     >>> tree_spread_ranges(ones * [1, 1, 0], ones, tree, end * 0, whole, end, whole)
-    (array([0.]), array([0.]), array([0.]))
+    (array([0.]), array([0.]), array([0.]), array([0.]), array([0.]))
     """
-    rows = _rows_of_tree(variances, scales, tree)
+    noise = tree_noise(variances, scales, tree)
+    return spread_ranges(noise, tree, first, first_fraction, last, last_fraction)
+
+
+def spread_ranges(
+    noise: FloatArray,
+    tree: Tree,
+    first: IntArray,
+    first_fraction: FloatArray,
+    last: IntArray,
+    last_fraction: FloatArray,
+) -> Moments:
+    """Return `tree_spread_ranges` from `tree_noise`: no work over all nodes."""
     first = np.ascontiguousarray(first, dtype=np.int64)
     last = np.ascontiguousarray(last, dtype=np.int64)
     first_fraction = np.ascontiguousarray(first_fraction, dtype=np.float64)
@@ -388,7 +450,7 @@ def tree_spread_ranges(
             f"first leaves from {first.min()} and last leaves up to {last.max()}"
         )
     return _range_spreads(
-        rows,
+        noise,
         tree.first_child,
         tree.parents,
         tree.leaf_nodes,
@@ -408,7 +470,7 @@ def tree_spread_pieces(
     starts: IntArray,
     ends: IntArray,
     values: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> Moments:
     """Return the noise profile of piecewise constant queries over the leaves.
 
     A query visits the nodes that hold one of its borders inside, with their children:
@@ -427,7 +489,7 @@ def tree_spread_pieces(
 
     Returns
     -------
-    variance, square, largest : (queries,) float64
+    variance, square, largest, steps, width : (queries,) float64
         As for `tree_spread_ranges`.
 
     Examples
@@ -438,9 +500,21 @@ def tree_spread_pieces(
     >>> alone, tree = np.array([8.0, 8.0, np.inf]), regular_tree(2, 2)
     >>> query = np.array([0, 2]), np.array([0, 1]), np.array([1, 2])
     >>> tree_spread_pieces(alone, np.full(3, 2.0), tree, *query, np.array([-1.0, 1.0]))
-    (array([16.]), array([8.]), array([2.]))
+    (array([16.]), array([8.]), array([2.]), array([2.]), array([2.]))
     """
-    rows = _rows_of_tree(variances, scales, tree)
+    noise = tree_noise(variances, scales, tree)
+    return spread_pieces(noise, tree, pointers, starts, ends, values)
+
+
+def spread_pieces(
+    noise: FloatArray,
+    tree: Tree,
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+) -> Moments:
+    """Return `tree_spread_pieces` from `tree_noise`: no work over all nodes."""
     pointers, starts, ends = check_pieces(pointers, starts, ends, tree.leaves)
     values = np.ascontiguousarray(values, dtype=np.float64)
     if values.shape != starts.shape:
@@ -449,5 +523,5 @@ def tree_spread_pieces(
             f"{values.shape}"
         )
     return _piece_spreads(
-        rows, tree.first_child, tree.starts, tree.ends, pointers, starts, ends, values
+        noise, tree.first_child, tree.starts, tree.ends, pointers, starts, ends, values
     )
