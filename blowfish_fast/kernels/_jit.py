@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba.core import config
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,6 +41,17 @@ def kernel(function: F) -> F:
 def exact_kernel(function: F) -> F:
     """Like `kernel`, with fused multiply-add allowed: it only removes roundings."""
     return _compile(function, fastmath={"contract"})
+
+
+def as_input(values: Any, dtype: Any) -> Any:
+    """Return a contiguous array of `dtype` that cannot be written to, without a copy.
+
+    Numba compiles anew for arrays that may be written to; with this each kernel is
+    compiled for one kind, whatever its callers bring.
+    """
+    array = np.ascontiguousarray(values, dtype=dtype).view()
+    array.flags.writeable = False
+    return array
 
 
 def helper(function: F) -> F:
@@ -101,7 +113,6 @@ if COMPILED:
         return types.void(array, types.int64), generate
 
 else:
-    import numpy as np
 
     def popcount(word: Any) -> Any:
         """Plain twin of the intrinsic."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 
 @kernel
@@ -90,10 +90,10 @@ def isotonic_fit(
     >>> isotonic_fit(np.array([2, 3, 9, 1, 5, 7]), known, low=0, high=6)
     array([2., 3., 5., 5., 5., 6.])
     """
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    values = as_input(values, np.float64)
     if known is None:
         known = np.zeros(values.shape, dtype=np.bool_)
-    fixed: BoolArray = np.ascontiguousarray(known, dtype=np.bool_)
+    fixed: BoolArray = as_input(known, np.bool_)
     if values.ndim != 1 or fixed.shape != values.shape:
         raise InputError(
             "a fit needs one row of values and a mark for each; got shapes "

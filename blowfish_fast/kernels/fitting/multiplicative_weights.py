@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 LARGEST_EXPONENT = 30.0
 SMALLEST_PART = 1e-200
@@ -138,10 +138,10 @@ def multiplicative_update(
     array([8., 2.])
     """
     masses, values, targets = (
-        np.ascontiguousarray(one, dtype=np.float64) for one in (masses, values, targets)
+        as_input(one, np.float64) for one in (masses, values, targets)
     )
     pointers, starts, ends = (
-        np.ascontiguousarray(one, dtype=np.int64) for one in (pointers, starts, ends)
+        as_input(one, np.int64) for one in (pointers, starts, ends)
     )
     runs, queries = starts.size, targets.size
     flat = pointers.ndim == starts.ndim == targets.ndim == masses.ndim == 1

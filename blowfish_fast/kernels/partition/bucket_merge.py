@@ -25,7 +25,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 LEFT, RIGHT, CELLS, MEAN, COST = range(5)
 """What a piece is: its region; size, mean and cost of the last bucket, all told."""
@@ -143,7 +143,7 @@ def merge_buckets(values: AnyArray, price: float) -> IntArray:
     >>> merge_buckets(np.array([1.0, 2.0, 1.0, 9.0, 8.0]), 3.0)
     array([0, 3, 5])
     """
-    cells: FloatArray = np.ascontiguousarray(values, dtype=np.float64)
+    cells: FloatArray = as_input(values, np.float64)
     if cells.ndim != 1 or cells.size == 0 or not np.isfinite(cells).all():
         raise InputError(
             f"a row of finite values is merged, not shape {cells.shape} or infinities"

@@ -140,6 +140,8 @@ def _median_leaves(
     axes = sides.size
     leaves = np.empty((64, 2 * axes), dtype=np.int64)
     found = 0
+    # Not a literal, for which `slab_totals` would be compiled once more.
+    one = int(1)  # noqa: RUF046, UP018
     waiting = np.empty((depth + 2, 2 * axes + 1), dtype=np.int64)
     waiting[0, :axes] = 0
     copy_row(waiting[0, axes : 2 * axes], sides)
@@ -157,7 +159,7 @@ def _median_leaves(
         cut = 0
         if size > 1 and below < depth:
             totals = np.empty(high[longest] - low[longest])
-            slab_totals(table, strides, low, high, longest, 1, totals)
+            slab_totals(table, strides, low, high, longest, one, totals)
             total = totals[-1]
             crowded = mode != 2 and total > count
             if mode == 0 and crowded:

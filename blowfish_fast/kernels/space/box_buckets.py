@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 _FAN_OUT = 8
 
@@ -77,8 +77,8 @@ def bucket_boxes(
     [[[0, 0], [2, 2]], [[0, 2], [2, 3]]]
     """
     cells = int(np.prod(shape))
-    order = np.ascontiguousarray(order, dtype=np.int64)
-    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    order = as_input(order, np.int64)
+    edges = as_input(edges, np.int64)
     covered = order.shape == (cells,) and cells > 0
     covered = covered and edges.ndim == 1 and edges.size > 1
     if (
@@ -221,9 +221,9 @@ def boxes_to_pieces(
     >>> boxes_to_pieces(*query, boxes)[1:]
     (array([0, 1]), array([1, 2]), array([0.5, 1. ]))
     """
-    lows = np.ascontiguousarray(lows, dtype=np.float64)
-    highs = np.ascontiguousarray(highs, dtype=np.float64)
-    boxes = np.ascontiguousarray(boxes, dtype=np.int64)
+    lows = as_input(lows, np.float64)
+    highs = as_input(highs, np.float64)
+    boxes = as_input(boxes, np.int64)
     if boxes.ndim != 3 or boxes.shape[1] != 2 or 0 in boxes.shape:
         raise InputError(
             "boxes have a low and a high corner each, (buckets, 2, axes); they have "

@@ -14,7 +14,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 
 @kernel
@@ -79,9 +79,7 @@ def divide_boxes(
     >>> lows.tolist(), highs.tolist()
     ([[0, 0], [0, 2], [0, 4]], [[1, 2], [1, 4], [1, 5]])
     """
-    lows, highs, parts = (
-        np.ascontiguousarray(one, dtype=np.int64) for one in (lows, highs, parts)
-    )
+    lows, highs, parts = (as_input(one, np.int64) for one in (lows, highs, parts))
     if lows.ndim != 2 or not lows.shape == highs.shape == parts.shape:
         raise InputError(
             "lows, highs and parts must all have shape (boxes, axes); they have "
@@ -148,8 +146,8 @@ def cells_of_boxes(
     >>> edges.tolist(), order.tolist()
     ([0, 4, 6], [1, 2, 4, 5, 0, 3])
     """
-    lows = np.ascontiguousarray(lows, dtype=np.int64)
-    highs = np.ascontiguousarray(highs, dtype=np.int64)
+    lows = as_input(lows, np.int64)
+    highs = as_input(highs, np.int64)
     sides = np.array(shape, dtype=np.int64)
     if lows.shape != highs.shape or lows.ndim != 2 or lows.shape[1] != sides.size:
         raise InputError(

@@ -35,7 +35,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel, popcount
+from blowfish_fast.kernels._jit import as_input, kernel, popcount
 
 from .hilbert import NO_STEP, step_directions
 
@@ -422,8 +422,8 @@ def rectangle_intervals(
     >>> rectangle_intervals(order, position, (2, 3), [[0, 0], [0, 1]], [[2, 2], [2, 3]])
     (array([0, 2, 3]), array([0, 4, 1]), array([2, 6, 5]), array([1., 1., 1.]))
     """
-    order = np.ascontiguousarray(order, dtype=np.int64)
-    position = np.ascontiguousarray(position, dtype=np.int64)
+    order = as_input(order, np.int64)
+    position = as_input(position, np.int64)
     low, high = np.asarray(lows, np.float64), np.asarray(highs, np.float64)
     sides = np.array(shape, dtype=np.int64).reshape(-1)
     cells = int(sides.prod())

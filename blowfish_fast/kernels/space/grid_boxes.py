@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 from .interval_pieces import check_pieces
 
@@ -229,7 +229,7 @@ def runs_to_boxes(
     if sides.size == 0 or sides.min() < 1:
         raise InputError(f"every axis needs at least one cell; received {shape!r}")
     pointers, starts, ends = check_pieces(pointers, starts, ends, int(sides.prod()))
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    values = as_input(values, np.float64)
     if values.shape != starts.shape:
         raise InputError(
             f"each of the {starts.size} runs has one value, got an array of shape "

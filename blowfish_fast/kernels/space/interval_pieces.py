@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 
 @kernel
@@ -54,9 +54,9 @@ def check_pieces(
     -------
     pointers, starts, ends : int64
     """
-    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
-    starts = np.ascontiguousarray(starts, dtype=np.int64)
-    ends = np.ascontiguousarray(ends, dtype=np.int64)
+    pointers = as_input(pointers, np.int64)
+    starts = as_input(starts, np.int64)
+    ends = as_input(ends, np.int64)
     if starts.ndim != 1 or starts.shape != ends.shape:
         raise InputError(
             "starts and ends hold one number per interval, got shapes "
@@ -87,7 +87,7 @@ def check_pieces(
 
 
 def _check_edges(edges: IntArray) -> IntArray:
-    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    edges = as_input(edges, np.int64)
     if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or np.diff(edges).min() < 1:
         raise InputError(
             "bucket edges are whole numbers that rise from 0 to the number of cells, "
@@ -97,7 +97,7 @@ def _check_edges(edges: IntArray) -> IntArray:
 
 
 def _check_values(values: FloatArray, intervals: int) -> FloatArray:
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    values = as_input(values, np.float64)
     if values.shape != (intervals,):
         raise InputError(
             f"each of the {intervals} intervals has one value, got an array of shape "

@@ -27,7 +27,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 
 @kernel
@@ -224,8 +224,8 @@ def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray
     >>> rectangle_sums(table, [[1, 0], [0, 0]], [[2, 2], [2, 3]])
     array([ 9, 21])
     """
-    low = np.ascontiguousarray(lows, dtype=np.int64)
-    high = np.ascontiguousarray(highs, dtype=np.int64)
+    low = as_input(lows, np.int64)
+    high = as_input(highs, np.int64)
     flat, sides, strides = _flat_table(table, low, high)
     return _whole_sums(flat, sides, strides, low, high)
 
@@ -268,8 +268,8 @@ def fractional_rectangle_sums(
     >>> fractional_rectangle_sums(table, [[0.5, 0]], [[2, 1.5]])
     array([7.5])
     """
-    low = np.ascontiguousarray(lows, dtype=np.float64)
-    high = np.ascontiguousarray(highs, dtype=np.float64)
+    low = as_input(lows, np.float64)
+    high = as_input(highs, np.float64)
     flat, sides, strides = _flat_table(table, low, high)
     return _fractional_sums(flat, sides, strides, low, high)
 
@@ -290,7 +290,7 @@ def _flat_table(
             f"received one of shape {table.shape}"
         )
     dtype = np.float64 if table.dtype.kind == "f" else np.int64
-    flat = np.ascontiguousarray(table, dtype=dtype).reshape(-1)
+    flat = as_input(table, dtype).reshape(-1)
     sides = np.array(table.shape, dtype=np.int64)
     strides = flat.size // np.cumprod(sides)
     return flat, sides - 1, strides

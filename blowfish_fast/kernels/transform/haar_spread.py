@@ -23,9 +23,11 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 from .haar_transform import deepest_leaves
+
+Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 FAMILIES = ("all_ranges", "prefixes")
 
@@ -116,11 +118,13 @@ def _box_spreads(
     lows: IntArray,
     highs: IntArray,
     values: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> Moments:
     queries = pointers.size - 1
     variance = np.zeros(queries)
     square = np.zeros(queries)
     largest = np.zeros(queries)
+    steps = np.zeros(queries)
+    width = np.zeros(queries)
     rows = np.empty(most, dtype=np.int64)
     parts = np.empty(most)
     axis_rows = np.empty(most, dtype=np.int64)
@@ -154,8 +158,11 @@ def _box_spreads(
                     reach = abs(part) * scales[row]
                     variance[query] += part * part * variances[row]
                     square[query] += reach * reach
-                    largest[query] = max(largest[query], reach)
-    return variance, square, largest
+                    steps[query] += part * part * (scales[row] > 0.0)
+                    if reach > largest[query]:
+                        largest[query] = reach
+                        width[query] = scales[row]
+    return variance, square, largest, steps, width
 
 
 def most_rows(shape: tuple[int, ...]) -> int:
@@ -180,7 +187,7 @@ def haar_spread_boxes(
     lows: IntArray,
     highs: IntArray,
     values: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> Moments:
     """Return the noise profile of queries that are sums of boxes.
 
     Costs the product over the axes of 2 log2(cells) + 1 per box.
@@ -207,6 +214,10 @@ def haar_spread_boxes(
         Sum of (coefficient times scale) squared.
     largest : (queries,) float64
         Largest absolute coefficient times scale.
+    steps : (queries,) float64
+        Sum of squared coefficients of rows with noise.
+    width : (queries,) float64
+        Scale of the row with the largest absolute coefficient times scale.
 
     Examples
     --------
@@ -214,20 +225,20 @@ def haar_spread_boxes(
 
     >>> one = np.array([0, 1]), np.array([[0]]), np.array([[1]]), np.ones(1)
     >>> haar_spread_boxes(np.array([8.0, 4.0]), np.array([2.0, 1.0]), (2,), *one)
-    (array([3.]), array([1.25]), array([1.]))
+    (array([3.]), array([1.25]), array([1.]), array([0.5]), array([2.]))
     """
     cells = math.prod(shape) if shape else 0
-    variances = np.ascontiguousarray(variances, dtype=np.float64)
-    scales = np.ascontiguousarray(scales, dtype=np.float64)
+    variances = as_input(variances, np.float64)
+    scales = as_input(scales, np.float64)
     if cells < 1 or variances.shape != (cells,) or scales.shape != (cells,):
         raise InputError(
             f"a grid of shape {shape} has {cells} rows, each with a variance and a "
             f"scale; got arrays of shape {variances.shape} and {scales.shape}"
         )
-    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
-    lows = np.ascontiguousarray(lows, dtype=np.int64)
-    highs = np.ascontiguousarray(highs, dtype=np.int64)
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    pointers = as_input(pointers, np.int64)
+    lows = as_input(lows, np.int64)
+    highs = as_input(highs, np.int64)
+    values = as_input(values, np.float64)
     boxes = (values.size, len(shape))
     if (
         lows.shape != boxes
@@ -327,8 +338,8 @@ def haar_total_variance(variances: FloatArray, kind: str, edges: IntArray) -> fl
         raise InputError(
             f"kind must be one of {', '.join(FAMILIES)}; received {kind!r}"
         )
-    rows = np.ascontiguousarray(variances, dtype=np.float64)
-    edges = np.ascontiguousarray(edges, dtype=np.int64)
+    rows = as_input(variances, np.float64)
+    edges = as_input(edges, np.int64)
     if rows.ndim != 1 or rows.size == 0 or edges.shape != (rows.size + 1,):
         raise InputError(
             f"n rows go with n + 1 edges; received arrays of shape {rows.shape} and "

@@ -28,7 +28,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels._jit import as_input, kernel
 
 
 def deepest_leaves(cells: int) -> tuple[int, int]:
@@ -119,7 +119,7 @@ def _along_axes(step: Callable[..., AnyArray], array: AnyArray, *how: Any) -> An
     shape = array.shape
     for axis, cells in enumerate(shape):
         before = int(np.prod(shape[:axis], dtype=np.int64))
-        flat = np.ascontiguousarray(array).reshape(before, cells, -1)
+        flat = as_input(array, array.dtype).reshape(before, cells, -1)
         array = step(flat, *deepest_leaves(cells), *how)
     return array.reshape(shape)
 

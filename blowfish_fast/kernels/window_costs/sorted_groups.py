@@ -19,7 +19,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels._jit import helper, kernel
+from blowfish_fast.kernels._jit import as_input, helper, kernel
 
 
 @helper
@@ -169,7 +169,7 @@ def group_sorted(
     >>> group_sorted(np.array([0, 0, 1, 7, 8, 90]), 3.0, largest=2)
     array([0, 2, 3, 5, 6])
     """
-    values = np.ascontiguousarray(values, dtype=np.int64)
+    values = as_input(values, np.int64)
     cells = values.size
     most = cells if largest is None else min(largest, cells)
     if values.ndim != 1 or cells == 0 or most < 1 or not price >= 0:
@@ -214,7 +214,7 @@ def group_squares(
     >>> group_squares(np.array([0, 0, 0, 0, 40, 43, 90]), 1.0, 1e6)
     array([0, 7])
     """
-    cells: FloatArray = np.ascontiguousarray(values, dtype=np.float64)
+    cells: FloatArray = as_input(values, np.float64)
     if cells.ndim != 1 or cells.size == 0 or not np.isfinite(cells).all():
         raise InputError(
             "a row of finite values is grouped, at least one; got shape "
