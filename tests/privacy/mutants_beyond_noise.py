@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.audit.choices.least_cost_choices as least_cost_choices
+import blowfish_fast.audit.choices.cheapest as cheapest
 import blowfish_fast.audit.choices.matching_choices as matching_choices
 import blowfish_fast.audit.choices.search as choices
 import blowfish_fast.measure.handle as handle
@@ -56,7 +56,7 @@ def unnoised_singleton():
 
 @planted("least_cost", "add_remove", "choice", kind="partition")
 def clamped_cost():
-    clamped = partial(least_cost_choices.least_cost_choices, clamp=True)
+    clamped = partial(cheapest.least_cost_choices, clamp=True)
     with patch.object(choices, "least_cost_choices", clamped):
         yield
 

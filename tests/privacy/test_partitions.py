@@ -95,7 +95,7 @@ def test_clamped_costs_are_caught():
 
 
 def test_a_forgotten_half_under_moves_is_caught(monkeypatch):
-    import blowfish_fast.audit.choices.least_cost_choices as choices
+    import blowfish_fast.audit.choices.cheapest as choices
 
     monkeypatch.setattr(choices, "record_distance", lambda policy: 1)
     findings = [
