@@ -28,6 +28,12 @@ from .shape import Tree
 
 
 @kernel
+def _deepest_nodes(first_child: IntArray) -> int:
+    """Return how many nodes come before the first one that has children."""
+    return int(np.searchsorted(first_child, 0, side="right")) - 1
+
+
+@kernel
 def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArray:
     """Return how well each node's total is known from its own subtree, in O(nodes).
 
@@ -45,7 +51,11 @@ def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArra
         the number of free leaves below it where these do not fix the total.
     """
     known = np.empty(variances.size)
-    for node in range(variances.size):
+    deepest = _deepest_nodes(first_child)
+    for leaf in range(deepest):
+        own = variances[leaf]
+        known[leaf] = own if own < np.inf else -1.0
+    for node in range(deepest, variances.size):
         own = variances[node]
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
@@ -76,7 +86,10 @@ def fit_upward(
 ) -> FloatArray:
     """Estimate each node from its own subtree alone; free leaves count as 0."""
     fit = np.empty(noisy.size)
-    for node in range(noisy.size):
+    deepest = _deepest_nodes(first_child)
+    for leaf in range(deepest):
+        fit[leaf] = noisy[leaf] if known[leaf] >= 0.0 else 0.0
+    for node in range(deepest, noisy.size):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             fit[node] = noisy[node] if known[node] >= 0.0 else 0.0
@@ -115,7 +128,7 @@ def _leaves_below(node: int, first_child: IntArray) -> int:
 @kernel
 def fit_downward(fit: FloatArray, known: FloatArray, first_child: IntArray) -> None:
     """Share, in place, what each parent knows better than the sum of its children."""
-    for node in range(fit.size - 1, -1, -1):
+    for node in range(fit.size - 1, _deepest_nodes(first_child) - 1, -1):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             continue
