@@ -80,36 +80,49 @@ def _noise_rows(
     variances: FloatArray,
     scales: FloatArray,
     known: FloatArray,
-    shares: FloatArray,
     squares: FloatArray,
     first_child: IntArray,
+    starts: IntArray,
+    ends: IntArray,
 ) -> FloatArray:
     """Return the row of every node, shape (nodes, 12); see the module docstring."""
     rows = np.zeros((variances.size, COLUMNS))
+    rows[variances.size - 1, SHARE] = 1.0
     for node in range(variances.size):
         own = variances[node]
         gain = 1.0
         keep = 0.0
         spread = 0.0
-        free = False
+        free = 0.0
         variance = 0.0
         square = 0.0
         largest = 0.0
         steps = 0.0
         width = 0.0
         for child in range(first_child[node], first_child[node + 1]):
-            spread += known[child]
-            free |= known[child] < 0.0
+            if known[child] < 0.0:
+                free -= known[child]
+            else:
+                spread += known[child]
             variance += rows[child, WHOLE]
             square += rows[child, WHOLE + 1]
             steps += rows[child, WHOLE + 3]
             if rows[child, WHOLE + 2] > largest:
                 largest = rows[child, WHOLE + 2]
                 width = rows[child, WHOLE + 4]
+        for child in range(first_child[node], first_child[node + 1]):
+            # The same shares as in `surplus_shares`.
+            if free > 0.0:
+                rows[child, SHARE] = max(-known[child], 0.0) / free
+            elif spread > 0.0:
+                rows[child, SHARE] = known[child] / spread
+            else:
+                part = ends[child] - starts[child]
+                rows[child, SHARE] = part / (ends[node] - starts[node])
         if first_child[node] < first_child[node + 1]:
             if own == np.inf:
                 keep = 1.0
-            elif own > 0.0 and not free:
+            elif own > 0.0 and free == 0.0:
                 keep = own / (own + spread)
                 gain = spread / (own + spread)
         if 0.0 < own < np.inf:
@@ -118,7 +131,6 @@ def _noise_rows(
             rows[node, OWN + 2] = gain * scales[node]
             rows[node, OWN + 3] = gain * gain * squares[node]
             rows[node, OWN + 4] = scales[node]
-        rows[node, SHARE] = shares[node]
         rows[node, KEEP] = keep
         rows[node, WHOLE] = rows[node, OWN] + keep * keep * variance
         rows[node, WHOLE + 1] = rows[node, OWN + 1] + keep * keep * square
@@ -365,9 +377,9 @@ def tree_noise(
     scales = tree.numbers(scales, "scales")
     each = np.ones(variances.size) if squares is None else squares
     known = subtree_variances(variances, tree.first_child)
-    shares = surplus_shares(known, tree.first_child, tree.ends - tree.starts)
     squares = tree.numbers(each, "squares")
-    return _noise_rows(variances, scales, known, shares, squares, tree.first_child)
+    shape = (tree.first_child, tree.starts, tree.ends)
+    return _noise_rows(variances, scales, known, squares, *shape)
 
 
 def tree_spread_ranges(
