@@ -175,12 +175,21 @@ def _range_spreads(
     parents: IntArray,
     leaf_nodes: IntArray,
     offsets: IntArray,
+    fan_out: int,
     first: IntArray,
     first_fraction: FloatArray,
     last: IntArray,
     last_fraction: FloatArray,
 ) -> Moments:
-    """Climb with the two end nodes to the root for coverages, come back for pulls."""
+    """Climb with the two end nodes to the root for coverages, come back for pulls.
+
+    In a regular tree of some `fan_out` (0: any other) families are found by counting,
+    which waits for no memory.
+    """
+    shift = 0
+    while 1 << (shift + 1) <= fan_out:
+        shift += 1
+    shift = shift if 1 << shift == fan_out else 0
     levels = offsets.size - 1
     nodes = rows.shape[0]
     variances = np.empty(first.size)
@@ -209,14 +218,22 @@ def _range_spreads(
             for side in range(2):
                 if level < lowest[side]:
                     continue
-                parent = parents[ends[level, side]]
+                if fan_out > 0:
+                    place = ends[level, side] - offsets[level]
+                    place = place >> shift if shift > 0 else place // fan_out
+                    parent = offsets[level + 1] + place
+                    begin = offsets[level] + place * fan_out
+                    end = min(begin + fan_out, offsets[level + 1])
+                else:
+                    parent = parents[ends[level, side]]
+                    begin, end = first_child[parent], first_child[parent + 1]
                 ends[level + 1, side] = parent
                 if side == 1 and parent == ends[level + 1, 0]:
                     coverage[level + 1, 1] = coverage[level + 1, 0]
                     break
                 total = 0.0
                 whole = True
-                for child in range(first_child[parent], first_child[parent + 1]):
+                for child in range(begin, end):
                     part = _covered(child, left, right, left_part, right_part)
                     total += rows[child, SHARE] * part
                     whole &= part == 1.0
@@ -246,7 +263,12 @@ def _range_spreads(
                     break
                 passed = rows[parent, KEEP] * pulls[side]
                 above = coverage[level + 1, side]
-                for child in range(first_child[parent], first_child[parent + 1]):
+                if fan_out > 0:
+                    begin = offsets[level] + (parent - offsets[level + 1]) * fan_out
+                    end = min(begin + fan_out, offsets[level + 1])
+                else:
+                    begin, end = first_child[parent], first_child[parent + 1]
+                for child in range(begin, end):
                     part = _covered(child, left, right, left_part, right_part)
                     pull = passed + (part - above)
                     left_pull = pull if child == left else left_pull
@@ -467,6 +489,7 @@ def spread_ranges(
         tree.parents,
         tree.leaf_nodes,
         tree.offsets,
+        tree.fan_out or 0,
         first,
         first_fraction,
         last,

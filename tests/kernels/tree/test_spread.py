@@ -60,7 +60,7 @@ def random_pieces(rng, leaves, count):
 
 
 def assert_same(found, expected):
-    for mine, right in zip(found, expected, strict=True):
+    for mine, right in zip(found[:3], expected[:3], strict=True):
         np.testing.assert_allclose(mine, right, rtol=1e-8, atol=1e-11)
 
 
@@ -152,7 +152,7 @@ def test_survives_variances_over_24_decades(leaves, branching, seed):
     scales = np.sqrt(variances / 2)
     first, last = np.sort(rng.integers(0, leaves, (2, 20)), axis=0)
     ones = np.ones(20)
-    variance, square, largest = tree_spread_ranges(
+    variance, square, largest, *_ = tree_spread_ranges(
         variances, scales, regular_tree(leaves, branching), first, ones, last, ones
     )
     expected = exact_variances(variances, leaves, branching, first, last)
@@ -190,7 +190,7 @@ def exact_variances(variances, leaves, branching, first, last):
 def test_total_of_two_binary_levels_has_four_thirds_of_the_variance():
     variances = np.array([1.0] * 6 + [np.inf])
     whole = np.array([0]), np.ones(1), np.array([3]), np.ones(1)
-    variance, square, largest = tree_spread_ranges(
+    variance, square, largest, *_ = tree_spread_ranges(
         3 * variances, np.ones(7), regular_tree(4, 2), *whole
     )
     # Coefficients 2/3 on both inner nodes and 1/3 on the four leaves.
@@ -210,12 +210,12 @@ def test_queries_without_leaves_carry_no_noise():
         none,
         none,
     )
-    for part in found:
+    for part in found[:4]:
         np.testing.assert_array_equal(part, [0, 0])
     empty = tree_spread_ranges(
         np.ones(7), np.ones(7), regular_tree(4, 2), none, none, none, none
     )
-    assert [part.shape for part in empty] == [(0,)] * 3
+    assert [part.shape for part in empty] == [(0,)] * 5
 
 
 def test_malformed_queries_are_refused():
@@ -272,5 +272,5 @@ def test_irregular_trees_equal_dense_algebra(leaves, seed, unmeasured):
             (scaled**2).sum(axis=1),
             np.abs(scaled).max(axis=1, initial=0.0),
         )
-        for got, want in zip(found, expected, strict=True):
+        for got, want in zip(found[:3], expected, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9)
