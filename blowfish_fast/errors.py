@@ -165,6 +165,10 @@ class IntervalError(BlowfishError):
     """The release does not carry what an interval for these queries needs."""
 
 
+class NoEstimateError(BlowfishError, AttributeError):
+    """A release of cluster centres holds no estimate of counts."""
+
+
 class RandomnessError(BlowfishError):
     """A random stream would be used where its secrecy is not assured."""
 
