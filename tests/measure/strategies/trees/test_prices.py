@@ -98,7 +98,7 @@ def test_prices_on_a_line_equal_enumeration(cells, seed):
         assert worst_edge(rates, tree, policy) == expected, policy
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=750)
 @given(
     shape=st.sampled_from([(3, 4), (2, 7), (4, 4), (1, 5), (2, 2, 3), (5, 1, 2)]),
     seed=SEEDS,
@@ -113,7 +113,7 @@ def test_prices_on_grids_along_any_curve_equal_enumeration(shape, seed):
         assert worst_edge(rates, tree, policy.project(curve)) == expected, policy
 
 
-@settings(deadline=None, max_examples=250)
+@settings(deadline=None, max_examples=120)
 @given(shape=st.sampled_from([(13,), (3, 4), (2, 2, 3)]), seed=SEEDS)
 def test_prices_through_buckets_equal_enumeration(shape, seed):
     rng = np.random.default_rng(seed)
