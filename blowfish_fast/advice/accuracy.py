@@ -10,10 +10,11 @@ so asking is free and the choice gives nothing away.
     vertex                  2.4781   bound
     dawa                    no promise: its error depends on the data
 
-Two ways lead to an epsilon. The bound: the tails of single queries (their exact law, or
-Chernoff's bound) added up over all queries. The simulation: the largest error of many
-draws of the very noise that would be added; an order statistic of it is an upper
-confidence bound of the quantile, and what the confidence leaves open is taken off beta.
+Two ways lead to an epsilon. The bound: the half-width of every query, as intervals have
+it, at an equal part of beta; or Chernoff's tails added up over all queries. The
+simulation: the largest error of many draws of the very noise that would be added; an
+order statistic of it is an upper confidence bound of the quantile, and what the
+confidence leaves open is taken off beta.
 Both are proved in docs/proofs/translation.md.
 """
 
@@ -29,10 +30,10 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence, as_whole
 from blowfish_fast.errors import BlowfishError, EpsilonError, InputError, SizeError
+from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales, Spread, chernoff_tail
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.answers import Answers
-from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Policy
@@ -63,6 +64,12 @@ STEP_UP = 1.01
 
 MOST_COEFFICIENTS = 2**22
 """Edges times queries up to which noise along edges is weighed."""
+
+MANTISSA = 2.0**12
+"""Spreads are rounded up to so many steps, so that few kinds stand for all queries."""
+
+MOST_LAWS = 24
+"""Laws that are worked out on the way to the least epsilon; two or three are usual."""
 
 MOST_DRAWN = 2**27
 """Draws of one simulation; larger ones are left to the bound."""
@@ -245,7 +252,7 @@ class _ErrorLaw(NamedTuple):
 
     scales: Callable[[Fraction], Scales]
     spread: Callable[[Scales], Spread]
-    half_widths: Callable[[Scales, float], FloatArray] | None
+    half_widths: Callable[[Scales, float], FloatArray]
     largest_error: Callable[[Scales, IntArray], float] | None
 
 
@@ -328,8 +335,6 @@ class _Promise:
         if isinstance(strategy, EdgeNoise):
             _refuse_many_edges(strategy.heads.size * self.queries)
         nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
-        # The bound of the spread is already the sum of tails; an exact law is better.
-        knows_law = type(strategy).half_widths is not LinearStrategy.half_widths
 
         def largest_error(scales: Scales, noise: IntArray) -> float:
             rows = strategy.published(nothing, noise, scales)
@@ -343,75 +348,114 @@ class _Promise:
         return _ErrorLaw(
             lambda epsilon: strategy.scales(over, epsilon / self.policy.group_size),
             lambda scales: strategy.spread(form, scales),
-            half_widths if knows_law else None,
+            half_widths,
             # A fit by iterations is too slow to be drawn many times.
             None if isinstance(strategy, Answers) else largest_error,
         )
 
     def _least(self, law: _ErrorLaw) -> Fraction:
-        """Return the least epsilon of the two bounds, checked at that very epsilon."""
-        spread = law.spread(law.scales(Fraction(1)))
-        by_tails = self._by_tails(spread)
-        epsilon = _round_up(min(self._by_widths(law, by_tails), by_tails))
-        for _ in range(64):
-            if float(epsilon) > LARGEST_EPSILON:
+        """Return the least epsilon of the two bounds, checked at that very epsilon.
+
+        The law at epsilon 1 scaled down says where to start; then the laws themselves
+        decide, between an epsilon that fails and one that holds, until these are
+        within a thousandth.
+        """
+        fails, holds = 0.0, math.inf
+        tried = self._scaled_start(law.spread(law.scales(Fraction(1))))
+        for _ in range(MOST_LAWS):
+            epsilon = _round_up(min(tried, LARGEST_EPSILON))
+            excess = self._excess(law, law.scales(epsilon))
+            tried = float(epsilon) * excess
+            if excess <= 1.0:
+                holds = float(epsilon)
+            elif float(epsilon) >= LARGEST_EPSILON:
+                raise EpsilonError(
+                    f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
+                )
+            else:
+                fails = float(epsilon)
+                # Rates are rounded down, so noise is a little larger than promised.
+                tried = max(tried, fails * (1.0 + 2.0**-12))
+            if 1.0 - 2.0**-10 <= excess <= 1.0 or holds <= fails * (1.0 + 2.0**-10):
                 break
-            if self._holds(law, law.scales(epsilon)):
-                return epsilon
-            # Rates are rounded down, so noise is a little larger than promised.
-            epsilon = _round_up(float(epsilon) * (1.0 + 2.0**-12))
+            if not fails < tried < holds:
+                tried = math.sqrt(fails * holds) if fails else holds / 2.0
+        if math.isinf(holds):
+            return self._least_by_doubling(law, fails)
+        return _round_up(holds)
+
+    def _least_by_doubling(self, law: _ErrorLaw, fails: float) -> Fraction:
+        """Return some epsilon that holds, if the search has met none."""
+        epsilon = fails
+        while epsilon < LARGEST_EPSILON:
+            epsilon = min(2.0 * epsilon, LARGEST_EPSILON)
+            if self._excess(law, law.scales(_round_up(epsilon))) <= 1.0:
+                return _round_up(epsilon)
         raise EpsilonError(
             f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
         )
 
-    def _holds(self, law: _ErrorLaw, scales: Scales) -> bool:
-        if self._tail_bound(law.spread(scales)) <= self.beta:
-            return True
-        if law.half_widths is None:
-            return False
-        widths = law.half_widths(scales, self._miss_of_each)
-        return bool(widths.max(initial=0.0) <= self.alpha)
+    def _excess(self, law: _ErrorLaw, scales: Scales) -> float:
+        """Return the widest half-width over alpha; at most 1 where the promise holds.
+
+        Where the tails of all queries add up to less than beta, it holds as well.
+        """
+        widest = float(law.half_widths(scales, self._miss_of_each).max(initial=0.0))
+        if widest <= self.alpha or self.scope != "simultaneous":
+            return widest / self.alpha
+        kinds, counts = _kinds(law.spread(scales))
+        return (
+            1.0
+            if self._tail_sum(kinds, counts, 1.0) <= self.beta
+            else (widest / self.alpha)
+        )
 
     @property
     def _miss_of_each(self) -> float:
         return self.beta / (self.queries if self.scope == "simultaneous" else 1)
 
-    def _tail_bound(self, spread: Spread) -> float:
-        tails = chernoff_tail(np.full(spread.square.size, self.alpha), spread)
-        if self.scope == "simultaneous":
-            return float(tails.sum())
-        return float(tails.max(initial=0.0))
+    def _tail_sum(self, kinds: Spread, counts: IntArray, epsilon: float) -> float:
+        """Return the tails beyond alpha of all queries, at `epsilon` times the scales.
 
-    def _by_tails(self, spread: Spread) -> float:
-        """Bisect on the scale: at epsilon, squares shrink by epsilon squared."""
-        low, high = 1.0 / UNITS, LARGEST_EPSILON
-        for _ in range(60):
+        Squares shrink by epsilon squared, so it is alpha that grows by epsilon.
+        """
+        far = np.full(kinds.square.size, self.alpha * epsilon)
+        return float(chernoff_tail(far, kinds) @ counts)
+
+    def _scaled_start(self, spread: Spread) -> float:
+        """Return about the least epsilon, from one law: noise is nearly 1 / epsilon."""
+        kinds, counts = _kinds(spread)
+        widest = float(noise_half_widths(kinds, self._miss_of_each).max(initial=0.0))
+        start = max(widest / self.alpha, 1.0 / UNITS)
+        if self.scope != "simultaneous":
+            return start
+        low, high = start / 16.0, start
+        if self._tail_sum(kinds, counts, high) > self.beta:
+            return start
+        for _ in range(20):
             middle = math.sqrt(low * high)
-            shrunk = Spread(
-                spread.variance / middle**2,
-                spread.square / middle**2,
-                spread.largest / middle,
-            )
-            if self._tail_bound(shrunk) <= self.beta:
+            if self._tail_sum(kinds, counts, middle) <= self.beta:
                 high = middle
             else:
                 low = middle
         return high
 
-    def _by_widths(self, law: _ErrorLaw, start: float) -> float:
-        """Follow the widest query's exact law, whose width is nearly 1 / epsilon."""
-        if law.half_widths is None:
-            return start
-        epsilon = start
-        for _ in range(4):
-            widths = law.half_widths(law.scales(_round_up(epsilon)), self._miss_of_each)
-            after = epsilon * float(widths.max(initial=0.0)) / self.alpha
-            if not 0.0 < after < epsilon:
-                return epsilon
-            if after > epsilon * (1.0 - 1e-3):
-                return after
-            epsilon = after
-        return epsilon
+
+def _kinds(spread: Spread) -> tuple[Spread, IntArray]:
+    """Return the different spreads, rounded up to 12 bits, and how often each occurs.
+
+    Continuous noise of these squares stands for all of a kind: a law that has only to
+    be near, or above, that of its queries.
+    """
+    square, largest = _rounded_up(spread.square), _rounded_up(spread.largest)
+    kinds, counts = np.unique(square + 1j * largest, return_counts=True)
+    square, largest = kinds.real.copy(), kinds.imag.copy()
+    return Spread.bounded(2.0 * square, square, largest, spread.least), counts
+
+
+def _rounded_up(values: FloatArray) -> FloatArray:
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.ceil(mantissa * MANTISSA) / MANTISSA, exponent)
 
 
 def _rank(samples: int, beta: float, tries: int) -> int | None:

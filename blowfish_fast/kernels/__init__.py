@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = attach(
         "partition.kd_split": "box_order median_boxes median_cuts",
         "partition.rectangle_partition": "sample_rectangles",
         "sampling.cost_choice": "choose_by_cost",
+        "sampling.discrete_gaussian": "gaussian",
         "sampling.discrete_laplace": "geometric laplace subtract_geometric",
         "sampling.exponential_choice": "choose",
         "space.box_buckets": "boxes_to_pieces bucket_boxes",
@@ -79,7 +80,11 @@ __getattr__, __dir__, __all__ = attach(
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.cost_choice": "NO_CANDIDATE",
         "sampling.exponential_choice": "ABSENT",
+        "sampling.laplace_half_widths": "laplace_half_widths",
+        "space.chosen_records": "Texts decimal_texts first_by_tag group_rows "
+        "keyed_tags rows_of_large_groups",
         "space.record_cells": "Targets cells_between_edges count_into edge_guide",
+        "space.table_counts": "count_tables",
         "space.rectangle_cover": "box_columns box_coverage largest_box_separation "
         "step_slices",
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
@@ -91,6 +96,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree.pruning": "pruned_leaves",
         "tree.hat_diagonal": "hat_diagonal",
         "tree.shape": "renumbered",
+        "tree.spread": "spread_pieces spread_ranges tree_noise",
         "tree_scaling.budget_allocation": "allocate_budget",
         "window_costs.bisection_costs": "bisection_grid split_table",
         "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",

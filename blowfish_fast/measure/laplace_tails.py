@@ -3,10 +3,10 @@
 An answer is off by S = sum a_i Z_i, Z_i discrete Laplace of scale b_i. Three steps, all
 proved in ``docs/proofs/intervals.md``:
 
-    worst vector   with w_i = (a_i b_i)^2 / square, only square and the largest w matter:
+    worst vector   of w_i = (a_i b_i)^2 / square, only square and the largest matter:
                    the heaviest tail has r equal entries and at most one smaller one
     table          quantiles of these vectors over theta = 1 / largest w, rounded up
-    discreteness   two bounds lead from continuous to discrete noise; the lesser is taken
+    discreteness   `kernels.laplace_half_widths` leads from continuous to discrete noise
 
 The table of a miss probability takes a tenth of a second and is kept; a lookup takes
 some tens of nanoseconds a query.
@@ -20,7 +20,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
+
+from .noise import Spread, chernoff_half_width
 
 _NODES = 160
 _RANGE = 5.2
@@ -30,9 +33,8 @@ _SLACK = 0.008
 _ROUNDING = 1.0e-9
 _LEAST_MISS = 1.0e-12
 _LARGEST_MISS = 0.9
-
-# Density of the standard normal law at 1, over 12: see bound (A) on the proof page.
-_SMOOTHING = math.exp(-0.5) / math.sqrt(2.0 * math.pi) / 12.0
+# Below this scale draws are so coarse that Chernoff's bound may be the better one.
+_COARSE = 2.0
 
 
 class _Family:
@@ -158,87 +160,25 @@ def continuous_half_width(
     return half
 
 
-_SPREADS = np.arange(0.0, 6.01, 0.05)
-_LOG_WITHIN = np.array([math.log(NormalDist().cdf(x)) for x in _SPREADS])
-_TURNS = np.diff(_LOG_WITHIN) / np.diff(_SPREADS)
-
-
-def laplace_half_width(
-    moments: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
-    miss: float,
-    least: float,
-) -> FloatArray:
+def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Laplace noise.
 
-    Parameters
-    ----------
-    moments : five arrays
-        Variance of the sum; square, the sum of (a_i b_i)^2; largest, the largest
-        |a_i b_i|; width, the scale b of that row (not finite where `largest` is only a
-        bound: then bound (B) alone is used); steps, the sum of a_i^2.
-    miss : float
-        Probability of a larger error; below 1e-12 no table is sharp enough and the
-        result is infinite.
-    least : float
-        Smallest scale of any row that may enter.
+    Chernoff's bound is asked where it can be the lesser: scales below 2, and
+    probabilities below 1e-12, for which no table is sharp enough.
 
     Examples
     --------
     Sixty draws of scale 10 added up; the standard deviation is 109.5.
 
-    >>> sixty = tuple(np.full(1, x) for x in (60 * 199.83, 6000.0, 10.0, 10.0, 60.0))
-    >>> laplace_half_width(sixty, 0.05, 10.0).round(0)
+    >>> sixty = (np.full(1, x) for x in (60 * 199.83, 6000.0, 10.0, 60.0, 10.0))
+    >>> noise_half_widths(Spread(*sixty, least=10.0), 0.05).round(0)
     array([217.])
     """
-    variance, square, largest, width, steps = moments
     if miss < _LEAST_MISS:
-        return np.where(square > 0, np.inf, 0.0)
-    nats = math.log(1.0 / miss)
-    with np.errstate(all="ignore"):
-        shifted = _shift_one_row(square, largest, width, steps, miss, least)
-        spread_out = _spread_all_rows(variance, largest, steps, miss, nats)
-    half = np.minimum(np.where(np.isfinite(shifted), shifted, np.inf), spread_out)
-    return np.where(square > 0, half, 0.0)
-
-
-def _shift_one_row(
-    square: FloatArray,
-    largest: FloatArray,
-    width: FloatArray,
-    steps: FloatArray,
-    miss: float,
-    least: float,
-) -> FloatArray:
-    """Bound (A): the row of the largest part is shifted, the others smoothed by it."""
-    own = largest / width
-    theta = square / largest**2
-    loss = np.maximum(steps - own * own, 0.0) / (12.0 * largest**2)
-    many = 1.0 / 6.0 + _SMOOTHING * (2.0 + np.log(np.maximum(1.0, theta - 3.0)))
-    loss = np.minimum(loss, many / least**2)
-    # ln((1 + q) / (2 q)) with q = exp(-1 / width)
-    shift = largest * (1.0 / width + np.log1p(np.exp(-1.0 / width)) - math.log(2.0))
-    base = continuous_half_width(square, largest, miss)
-    grown = 1.0 - np.log1p(-np.minimum(loss, 1.0)) / math.log(1.0 / miss)
-    half: FloatArray = np.where(loss < 1.0, shift + base * grown, np.inf)
-    return half
-
-
-def _spread_all_rows(
-    variance: FloatArray,
-    largest: FloatArray,
-    steps: FloatArray,
-    miss: float,
-    nats: float,
-) -> FloatArray:
-    """Bound (B): every draw is spread over its cell, and the spreading taken off.
-
-    Valid for every x of the grid; the best one is where the slopes turn.
-    """
-    square = variance / 2.0 + steps / 4.0
-    top = np.minimum(np.sqrt(largest**2 + steps / 4.0), np.sqrt(square))
-    base = continuous_half_width(square, top, miss)
-    rise = np.sqrt(steps / (2.0 * math.pi))
-    wanted = rise * nats / np.where(base > 0, base, 1.0)
-    best = _TURNS.size - np.searchsorted(_TURNS[::-1], wanted, side="left")
-    half: FloatArray = base * (1.0 - _LOG_WITHIN[best] / nats) + _SPREADS[best] * rise
+        return chernoff_half_width(spread, miss)
+    borders, quantiles = _worst_quantiles(min(miss, _LARGEST_MISS))
+    moments, least = spread[:5], spread.least
+    half = kernels.laplace_half_widths(moments, least, miss, borders, quantiles)
+    if least < _COARSE:
+        half = np.minimum(half, chernoff_half_width(spread, miss))
     return half

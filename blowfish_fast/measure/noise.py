@@ -1,7 +1,8 @@
-"""Scales of discrete Laplace noise, its law, and bounds on sums of it.
+"""Scales of discrete noise, its law, and bounds on sums of it.
 
-All noise is P(Z = z) proportional to exp(-|z| / b) on the integers. A measurement
-has one scale per row, held as integers so that its cost is an exact fraction:
+Noise paid in epsilon is P(Z = z) proportional to exp(-|z| / b) on the integers; paid in
+rho it is proportional to exp(-z^2 / (2 sigma^2)). A measurement has one scale per row,
+held as integers so that its cost is an exact fraction:
 
     row      0     1     2     3
     rate     5     5     0     0       scale of row i = unit / rate[i]
@@ -11,13 +12,16 @@ has one scale per row, held as integers so that its cost is an exact fraction:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+
+from .budgets import Budget
 
 # Integer weights before they are scaled to rates, and the budget in units; their
 # product must stay below 2^63.
@@ -30,14 +34,16 @@ LARGEST_SCALE_BITS = 40
 class Scales(NamedTuple):
     """Noise scales of the rows of one measurement, as exact rationals.
 
-    Row i carries noise of scale ``unit / rates[i]``; rate 0 means that it is not
-    measured, unless `exact` marks it as a row that no edge of the policy moves, which
-    is published as it is.
+    Row i carries Laplace noise of scale ``unit / rates[i]`` (power 1, paid in epsilon)
+    or Gaussian noise of variance ``unit / (2 rates[i])`` (power 2, paid in rho); rate 0
+    means that it is not measured, unless `exact` marks it as a row that no edge of the
+    policy moves, which is published as it is.
     """
 
     rates: IntArray
     unit: int
     exact: BoolArray
+    power: int = 1
 
     @property
     def measured(self) -> BoolArray:
@@ -46,18 +52,29 @@ class Scales(NamedTuple):
 
     @property
     def widths(self) -> FloatArray:
-        """Scale b of each row; 0 where there is no noise (exact or unmeasured)."""
+        """Scale b, or sigma, of each row; 0 without noise (exact or unmeasured)."""
         widths = np.zeros(self.rates.size)
         noisy = self.measured
-        widths[noisy] = self.unit / self.rates[noisy]
+        widths[noisy] = float(self.unit) / self.rates[noisy]
+        if self.power == 2:
+            widths = np.sqrt(widths / 2.0)
         return widths
+
+    @property
+    def least(self) -> float:
+        """Smallest scale of a row with noise; 0 where no row has any."""
+        widths = self.widths
+        least = float(widths.min(where=widths > 0, initial=np.inf))
+        return least if least < np.inf else 0.0
 
     @property
     def variances(self) -> FloatArray:
         """Variance of each row: 0 where exact, infinite where not measured."""
         variances = np.full(self.rates.size, np.inf)
         noisy = self.measured
-        variances[noisy] = laplace_variance(self.unit / self.rates[noisy])
+        ratios = float(self.unit) / self.rates[noisy]
+        # The discrete Gaussian varies by at most its parameter, and little less.
+        variances[noisy] = laplace_variance(ratios) if self.power == 1 else ratios / 2.0
         variances[self.exact] = 0.0
         return variances
 
@@ -91,26 +108,65 @@ def integer_weights(weights: FloatArray) -> IntArray:
 
 
 def scales_within(
-    weights: IntArray, worst: int, epsilon: Fraction, exact: BoolArray
+    weights: IntArray, worst: int, budget: Budget | Fraction, exact: BoolArray
 ) -> Scales:
-    """Give each row a rate in proportion to its weight, the worst edge costing epsilon.
+    """Give each row a rate in proportion to its weight, within `budget` on every edge.
 
-    `worst` is the largest sum of `weights` over the rows that one edge moves (each
-    counted as often as the edge moves it). Flooring each rate keeps the sum of rates
-    on every edge at most ``epsilon * unit``.
+    `worst` is the largest sum of `weights` times |move|^power over the rows that one
+    edge moves. In epsilon, flooring each rate keeps that sum at most
+    ``epsilon * unit``; in rho, weights are the rates, and the unit is rounded up.
     """
+    given = Budget.of(budget)
+    if given.power == 2:
+        return _gaussian_scales(weights, worst, given.amount, exact)
+    epsilon = given.amount
     unit = budget_unit(epsilon)
-    budget = math.floor(epsilon * unit)
+    units = math.floor(epsilon * unit)
     if worst == 0:
         rates = np.zeros(weights.size, dtype=np.int64)
     else:
-        # floor(w * budget / worst) exactly: weights < 2^31, budget < 2^32.
-        rates = weights * np.int64(budget)
+        # floor(w * units / worst) exactly: weights < 2^31, units < 2^32.
+        rates = weights * np.int64(units)
         rates //= np.int64(worst)
     if unit >> LARGEST_SCALE_BITS:
         rates[rates < unit >> LARGEST_SCALE_BITS] = 0
     rates[exact] = 0
     return Scales(rates, unit, exact)
+
+
+def _gaussian_scales(
+    weights: IntArray, worst: int, rho: Fraction, exact: BoolArray
+) -> Scales:
+    rates = weights.copy() if worst else np.zeros(weights.size, dtype=np.int64)
+    unit = max(math.ceil(worst / rho), 1)
+    # 2 rate / unit < 2^-80: a sigma above 2^40.
+    rates[rates < unit >> (2 * LARGEST_SCALE_BITS + 1)] = 0
+    rates[exact] = 0
+    return Scales(rates, unit, exact, 2)
+
+
+def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
+    """Return the largest unit of several measurements, and all rates in terms of it.
+
+    Units of Laplace noise are powers of two, so nothing is rounded; rates of Gaussian
+    noise are rounded down, which states a little more noise than there is.
+
+    Examples
+    --------
+    >>> none = np.zeros(1, dtype=np.bool_)
+    >>> parts = [Scales(np.array([3]), unit, none, 2) for unit in (8, 12)]
+    >>> unit, rates = rates_at_common_unit(parts)
+    >>> unit, [one.tolist() for one in rates]
+    (12, [[4], [3]])
+    """
+    unit = max(one.unit for one in parts)
+    found = []
+    for one in parts:
+        whole = unit // one.unit
+        longest = int(one.rates.max(initial=0)).bit_length() + whole.bit_length()
+        bits = 0 if unit == whole * one.unit else max(62 - longest, 0)
+        found.append(one.rates * ((unit << bits) // one.unit) >> bits)
+    return unit, found
 
 
 def budget_unit(epsilon: Fraction) -> int:
@@ -141,14 +197,62 @@ def laplace_mean_size(width: float) -> float:
 class Spread(NamedTuple):
     """What is known of the noise in each query's answer, before anything is drawn.
 
-    The answer is off by a sum of a_i Z_i with Z_i of scale b_i: `variance` is its
-    exact variance, `square` the sum of (a_i b_i)^2 and `largest` the largest
-    |a_i b_i|.
+    The answer is off by a sum of a_i Z_i with Z_i of scale b_i.
+
+    Attributes
+    ----------
+    variance : (queries,) float64
+        Exact variance of the sum.
+    square : (queries,) float64
+        Sum of (a_i b_i)^2, or a number above it.
+    largest : (queries,) float64
+        Largest |a_i b_i|, or a number above it.
+    steps : (queries,) float64
+        Sum of a_i^2, or a number above it.
+    width : (queries,) float64
+        Scale b of the row that is the largest; nan where `largest` is a number above.
+    least : float
+        Smallest scale of any row; 0 where it is not known.
     """
 
     variance: FloatArray
     square: FloatArray
     largest: FloatArray
+    steps: FloatArray
+    width: FloatArray
+    least: float = 0.0
+
+    @classmethod
+    def bounded(
+        cls, variance: FloatArray, square: FloatArray, largest: FloatArray, least: float
+    ) -> Self:
+        """Return a spread whose largest row is not known, nor the sum of a_i^2.
+
+        The latter is at most the sum of (a_i b_i)^2 over the square of the least scale.
+        """
+        each = least**-2 if least else np.inf
+        steps = np.multiply(square, each, where=square > 0, out=np.zeros(square.size))
+        return cls(
+            variance, square, largest, steps, np.full(square.size, np.nan), least
+        )
+
+    @classmethod
+    def of_one_scale(
+        cls, squares: FloatArray, largest: FloatArray, width: float, variance: float
+    ) -> Self:
+        """Return the spread of draws of one scale, from their coefficients.
+
+        `squares` is the sum of squared coefficients and `largest` the largest of them
+        in size.
+        """
+        return cls(
+            variance * squares,
+            width**2 * squares,
+            width * largest,
+            squares,
+            np.full(squares.size, width),
+            width,
+        )
 
 
 def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
@@ -212,7 +316,7 @@ def _shared_half_width(square: float, largest: float, miss: float) -> float:
 
 
 def _bisected(square: FloatArray, largest: FloatArray, miss: float) -> FloatArray:
-    spread = Spread(square, square, largest)
+    spread = Spread.bounded(square, square, largest, 0.0)
     low = np.zeros(square.size)
     high = np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
     short, far = _around_root(spread, high, miss)
@@ -255,24 +359,6 @@ def _around_root(
         below = chernoff_tail(short, spread) > miss
         beyond = chernoff_tail(far, spread) <= miss
     return np.where(below, short, 0.0), np.where(beyond, far, np.inf)
-
-
-def one_draw_half_width(spread: Spread, width: float, miss: float) -> FloatArray:
-    """Return half-widths where one draw outweighs all others together.
-
-    With L = `largest` of scale `width` and R the sum of the rest, P(|L-part + R| > d)
-    is at most 2 / (1 + q) exp(-d / L) E exp(|R| / L), and with u = square / L^2 - 1
-    that mean is at most 1 / (1 - u) + sqrt((1 / (1 - 4 u) - 1) / 2). Infinite where
-    u is 1/5 or more. `largest` must be exact.
-    """
-    safe = np.where(spread.largest > 0, spread.largest, 1.0)
-    rest = np.maximum(spread.square / safe**2 - 1.0, 0.0) + 1e-12
-    few = rest < 0.2
-    rest = np.where(few, rest, 0.0)
-    mean = 1.0 / (1.0 - rest) + np.sqrt(2.0 * rest / (1.0 - 4.0 * rest))
-    start = 2.0 / (1.0 + math.exp(-1.0 / width))
-    half = spread.largest * np.maximum(np.log(start * mean / miss), 0.0)
-    return np.where(few, half * (1.0 + 2.0**-30), np.inf)
 
 
 ROUNDED = 2.0**-10
@@ -339,7 +425,8 @@ def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatA
 @lru_cache(maxsize=2**14)
 def _transform_size(width: float, count: float) -> int:
     """Return a length beyond which the sum lies with a negligible probability."""
-    one = Spread(np.ones(1), np.array([count * width**2]), np.array([width]))
+    square = np.array([count * width**2])
+    one = Spread.bounded(square, square, np.array([width]), width)
     reach = float(chernoff_half_width(one, FFT_ERROR / 8)[0])
     return int(2 ** math.ceil(math.log2(2 * reach + 4)))
 

@@ -26,11 +26,8 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DomainError, InputError
-from blowfish_fast.measure.noise import Spread, chernoff_half_width, without_rounding
-
-# Spreads are rounded up to this many digits, so that the bound is computed once for
-# all that agree; it grows by less than a thousandth.
-MANTISSA = 2.0**12
+from blowfish_fast.measure.laplace_tails import noise_half_widths
+from blowfish_fast.measure.noise import Spread, without_rounding
 
 
 def ordered_attribute(domain: Domain, name: str) -> None:
@@ -75,7 +72,7 @@ def cdf_bounds(linear: FloatArray, spread: Spread, miss: float) -> FloatArray:
     """
     totals = _linear_totals(linear, spread)
     private = spread.square[-1] > 0.0
-    half = _half_widths(spread, 0.5 * miss if private else miss)
+    half = noise_half_widths(spread, 0.5 * miss if private else miss)
     low, high = np.maximum(totals - half, 0.0), np.maximum(totals + half, 0.0)
     least, most = totals[-1] - half[-1], totals[-1] + half[-1]
     bounds = np.zeros((totals.size, 2))
@@ -134,7 +131,7 @@ def _band(
 ) -> tuple[FloatArray, FloatArray]:
     """Return bounds that hold all running totals at once."""
     noisy = int((spread.square > 0.0).sum())
-    half = _half_widths(spread, miss / max(noisy, 1))
+    half = noise_half_widths(spread, miss / max(noisy, 1))
     totals = _linear_totals(linear, spread)
     low = np.maximum.accumulate(np.maximum(totals - half, 0.0))
     high = np.minimum.accumulate((totals + half)[::-1])[::-1]
@@ -144,20 +141,6 @@ def _band(
 def _linear_totals(linear: FloatArray, spread: Spread) -> FloatArray:
     """Return running totals; those without noise are whole numbers but for rounding."""
     return without_rounding(np.cumsum(linear), np.sqrt(spread.square), linear)
-
-
-def _half_widths(spread: Spread, miss: float) -> FloatArray:
-    """Return Chernoff half-widths, computed once for spreads that round up alike."""
-    square, largest = _rounded_up(spread.square), _rounded_up(spread.largest)
-    kinds, number = np.unique(square + 1j * largest, return_inverse=True)
-    few = Spread(kinds.real, kinds.real.copy(), kinds.imag.copy())
-    widths: FloatArray = chernoff_half_width(few, miss)[number]
-    return widths
-
-
-def _rounded_up(values: FloatArray) -> FloatArray:
-    mantissa, exponent = np.frexp(values)
-    return np.ldexp(np.ceil(mantissa * MANTISSA) / MANTISSA, exponent)
 
 
 def _first_reaching(totals: FloatArray, ranks: FloatArray) -> IntArray:

@@ -78,6 +78,8 @@ def _moments(runs: _Runs, noise: _EdgeNoise, cells: int, moments: FloatArray) ->
         variance = 0.0
         square = 0.0
         largest = 0.0
+        steps = 0.0
+        width = 0.0
         for piece in range(begin, end):
             for cell in range(starts[piece], ends[piece]):
                 for entry in range(at[cell], at[cell + 1]):
@@ -93,10 +95,15 @@ def _moments(runs: _Runs, noise: _EdgeNoise, cells: int, moments: FloatArray) ->
                     size = abs(amount) * widths[edge]
                     variance += amount * amount * variances[edge]
                     square += size * size
-                    largest = max(largest, size)
+                    steps += amount * amount * (widths[edge] > 0.0)
+                    if size > largest:
+                        largest = size
+                        width = widths[edge]
         moments[0, query] = variance
         moments[1, query] = square
         moments[2, query] = largest
+        moments[3, query] = steps
+        moments[4, query] = width
         for piece in range(begin, end):
             for cell in range(starts[piece], ends[piece]):
                 row[cell] = 0.0
@@ -130,8 +137,9 @@ def cut_variances(
 
     Returns
     -------
-    (3, queries) float64
-        Variance; sum of (coefficient * width)^2; largest coefficient * width, in size.
+    (5, queries) float64
+        Variance; sum of (coefficient * width)^2; largest coefficient * width, in size;
+        sum of squared coefficients of noisy edges; width of the largest.
 
     Examples
     --------
@@ -139,6 +147,8 @@ def cut_variances(
     >>> query = np.array([0, 1]), np.array([1]), np.array([3]), np.ones(1)
     >>> cut_variances(*query, *line, np.full(3, 2.0), np.ones(3), 4)
     array([[4.],
+           [2.],
+           [1.],
            [2.],
            [1.]])
     """
@@ -164,7 +174,7 @@ def cut_variances(
             f"edges must join cells from 0 to {cells - 1}, each with its own noise"
         )
     at, edges = _edges_at(heads, tails, cells)
-    moments = np.empty((3, queries))
+    moments = np.empty((5, queries))
     runs = _Runs(pointers, starts, ends, values)
     noise = _EdgeNoise(heads, tails, variances, widths, at, edges)
     _moments(runs, noise, cells, moments)

@@ -22,6 +22,7 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, WorkloadError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import (
     LARGEST_SCALE_BITS,
     WEIGHT_BITS,
@@ -29,9 +30,9 @@ from blowfish_fast.measure.noise import (
     Spread,
     budget_unit,
     laplace_sum_half_width,
-    one_draw_half_width,
 )
 from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.measure.sensitivity.squares import worst_squares
 from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
@@ -51,7 +52,7 @@ ROUNDING = 1e-8
 """Above the error of the projection: 2^9 roundings of 2^-53 over a gap of 1e-5."""
 
 
-class Kept(NamedTuple):
+class Left(NamedTuple):
     """What the fit leaves of the draws in each answer, in units of one draw.
 
     `shares` is the sum of squared coefficients and `largest` the largest of them in
@@ -106,14 +107,17 @@ class Answers(LinearStrategy):
         if matrix is None:
             raise SizeError(
                 "the queries cover more than 2^26 cells in all; noise on each answer "
-                'is meant for few queries. Use strategy="cells"'
+                "is meant for few queries",
+                way_out='Use strategy="cells"',
+                code="too_many_cells_in_queries",
             )
         whole = np.rint(matrix.data) == matrix.data
         if not (whole & (np.abs(matrix.data) < 2.0**53)).all():
             raise WorkloadError(
                 "noise on each answer needs whole-number coefficients below 2^53, so "
-                "that the answers are integers; scale and round the queries, or use "
-                'strategy="cells"'
+                "that the answers are integers",
+                way_out='Scale and round the queries, or use strategy="cells"',
+                code="fractional_queries",
             )
         made = cls(cells, matrix, _whole(sensitivity(policy, workload)))
         made._made_for = policy
@@ -131,8 +135,10 @@ class Answers(LinearStrategy):
         """Mark all answers exact where no edge moves any."""
         return np.full(self.matrix.shape[0], self._reach(policy) == 0)
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest answer times the sensitivity of all answers."""
+        if power == 2:
+            return int(weights.max(initial=0)) * self._squared_reach(policy)
         return int(weights.max(initial=0)) * self._reach(policy)
 
     def _reach(self, policy: Policy) -> int:
@@ -141,15 +147,21 @@ class Answers(LinearStrategy):
             return self.reach
         return _whole(sensitivity(policy, Linear(policy.domain, self.matrix)))
 
-    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
-        """Return one scale for all answers; refuse an epsilon that leaves none.
+    def _squared_reach(self, policy: Policy) -> int:
+        """Return the largest sum of squared moves of all answers, or a bound above."""
+        ones = np.ones(self.matrix.shape[0], dtype=np.int64)
+        return worst_squares(self.matrix, ones, policy)
+
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return one scale for all answers; refuse a budget that leaves none.
 
         Beyond a sensitivity of 2^24, as sums of large weights have, the unit grows with
         it, so that a rate keeps its digits.
         """
-        reach = self._reach(policy)
-        if reach < 2**24:
-            found = super().scales(policy, epsilon)
+        given = Budget.of(budget)
+        epsilon, reach = given.amount, self._reach(policy)
+        if reach < 2**24 or given.power == 2:
+            found = super().scales(policy, given)
         else:
             unit = budget_unit(epsilon) << (reach.bit_length() - 20)
             rate = math.floor(epsilon * unit / reach)
@@ -160,8 +172,8 @@ class Answers(LinearStrategy):
         if not (found.measured | found.exact).all():
             raise EpsilonError(
                 f"one policy edge moves the answers by {reach:,}, and noise for that "
-                f"at epsilon {float(epsilon):.2g} would exceed 2^40; raise epsilon, or "
-                "ask in larger units"
+                f"at {given.words()} would exceed 2^40; raise it, or ask in larger "
+                "units"
             )
         return found
 
@@ -189,10 +201,13 @@ class Answers(LinearStrategy):
 
     def _spread(self, rows: IntArray, scales: Scales) -> Spread:
         width, variance = _one_draw(scales)
-        shares, largest = self._kept.shares[rows], self._kept.largest[rows]
+        shares, largest = self._left.shares[rows], self._left.largest[rows]
         # Enough to leave `square` over `largest` squared above its exact value.
-        squares = shares if self._kept.alone else shares + 4.0 * ROUNDING
-        return Spread(variance * shares, width**2 * squares, width * largest)
+        squares = shares if self._left.alone else shares + 4.0 * ROUNDING
+        found = Spread.of_one_scale(squares, largest, width, variance)
+        if not self._left.followed:
+            found = found._replace(width=np.full(rows.size, np.nan))
+        return found._replace(variance=variance * shares)
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the law of one draw where the fit leaves one alone.
@@ -205,10 +220,7 @@ class Answers(LinearStrategy):
             return bound
         rows = self._declared(form)
         width, _ = _one_draw(scales)
-        if self._kept.followed:
-            few = one_draw_half_width(self._spread(rows, scales), width, miss)
-            bound = np.minimum(bound, few)
-        if not self._kept.alone:
+        if not self._left.alone:
             return bound
         exact = laplace_sum_half_width(width, np.ones_like(rows), miss) + 0.5
         return np.minimum(bound, exact)
@@ -230,10 +242,10 @@ class Answers(LinearStrategy):
         return {_key(self.matrix, row): row for row in range(self.matrix.shape[0])}
 
     @cached_property
-    def _kept(self) -> Kept:
+    def _left(self) -> Left:
         """Follow the fit: noise z of the answers becomes P z, P onto the row space."""
         queries = self.matrix.shape[0]
-        bound = Kept(np.ones(queries), np.ones(queries), followed=False, alone=False)
+        bound = Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
         if queries > MOST_FOLLOWED:
             return bound
         dense = self.matrix.toarray()
@@ -246,7 +258,7 @@ class Answers(LinearStrategy):
             return bound._replace(followed=True, alone=True)
         projection = np.abs(kept @ kept.T)
         largest = projection.max(axis=1, initial=0.0) + ROUNDING
-        return Kept(np.diagonal(projection), largest, followed=True, alone=False)
+        return Left(np.diagonal(projection), largest, followed=True, alone=False)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over the declared queries."""

@@ -8,20 +8,25 @@ the price charged cannot disagree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import (
+    WEIGHT_BITS,
     Scales,
     Spread,
-    chernoff_half_width,
     scales_within,
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form
+
+Kept = TypeVar("Kept")
 
 
 class LinearStrategy(ABC):
@@ -56,8 +61,15 @@ class LinearStrategy(ABC):
         """Mark the rows that no edge of the policy moves."""
 
     @abstractmethod
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
-        """Return the largest sum of `weights` over the rows that one edge moves."""
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
+        """Return the largest sum of ``weights * |move|^power`` along one edge.
+
+        Where every edge moves a row by 0 or 1, both powers are alike.
+        """
+
+    def squared_weights(self) -> IntArray:
+        """Return the relative rates of Gaussian noise; `weights` by default."""
+        return self.weights()
 
     @abstractmethod
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
@@ -96,15 +108,54 @@ class LinearStrategy(ABC):
 
         A proved bound from the spread; strategies that know the law do better.
         """
-        return chernoff_half_width(self.spread(form, scales), miss)
+        return noise_half_widths(self.spread(form, scales), miss)
 
-    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
-        """Return scales whose worst policy edge costs at most `epsilon`."""
+    def _kept(self, scales: Scales, make: Callable[[], Kept]) -> Kept:
+        """Return what `make` returned when these scales were last asked about.
+
+        Answers to single queries then need no work over all rows. Scales are compared
+        by identity: a release keeps its own.
+        """
+        last: tuple[Scales, Kept] | None = self.__dict__.get("_last_noise")
+        if last is None or last[0] is not scales:
+            last = (scales, make())
+            self.__dict__["_last_noise"] = last
+        return last[1]
+
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return scales whose worst policy edge costs at most `budget`.
+
+        A plain number is an epsilon.
+        """
+        power = Budget.of(budget).power
         exact = self.exact_rows(policy)
-        weights = self.weights()
+        weights = self.weights() if power == 1 else self.squared_weights()
         weights[exact] = 0
-        return scales_within(weights, self.worst_edge(weights, policy), epsilon, exact)
+        worst = self._worst_edge(weights, policy, power)
+        return scales_within(weights, worst, budget, exact)
+
+    def _worst_edge(self, weights: IntArray, policy: Policy, power: int) -> int:
+        if power == 1:
+            return self.worst_edge(weights, policy)
+        return self.worst_edge(weights, policy, power=power)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the exact cost of the worst policy edge, or a bound above it."""
-        return Fraction(self.worst_edge(scales.rates, policy), scales.unit)
+        worst = self._worst_edge(scales.rates, policy, scales.power)
+        return Fraction(worst, scales.unit)
+
+    def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the rho of Laplace rows under `policy`, or a bound above it.
+
+        A row of rate r that an edge moves by m has a privacy loss within r m either
+        way, so it costs (r m)^2 / 2; rows are independent, so their costs add up.
+        """
+        if scales.power == 2:
+            return self.cost(policy, scales)
+        longest = int(scales.rates.max(initial=0)).bit_length()
+        dropped = max(longest - WEIGHT_BITS, 0)
+        # Rounded up to 30 bits, before the square and after it.
+        coarse = -(-scales.rates >> dropped)
+        squares = (coarse * coarse >> WEIGHT_BITS) + (coarse > 0)
+        worst = self._worst_edge(squares, policy, 2) << (2 * dropped + WEIGHT_BITS)
+        return Fraction(worst, 2 * scales.unit**2)

@@ -22,7 +22,6 @@ from blowfish_fast.measure.noise import (
     Scales,
     Spread,
     laplace_sum_half_width,
-    one_draw_half_width,
 )
 from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
 from blowfish_fast.policies import Policy
@@ -120,7 +119,7 @@ class Cells(LinearStrategy):
         public[self.parts[moved]] = False
         return public
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell with its total, or the two heaviest cells.
 
         A record that moves changes two cells of one part and keeps its total. Over
@@ -162,7 +161,7 @@ class Cells(LinearStrategy):
         noisy = scales.measured[: self.cells]
         if scales.exact[: self.cells].all():
             none = np.zeros(row_moments(form, self.cells).total.size)
-            return Spread(none, none, none)
+            return Spread.of_one_scale(none, none, 0.0, 0.0)
         # Cells that were not measured tell nothing.
         width, variance = UNKNOWN_SCALE, UNKNOWN_SCALE**2
         if noisy.any():
@@ -179,24 +178,23 @@ class Cells(LinearStrategy):
             removed = self._explained(form, known)
             squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
             largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
-        return Spread(variance * squares, width**2 * squares, width * largest)
+        found = Spread.of_one_scale(squares, largest, float(width), float(variance))
+        if self.parts is not None and known.any():
+            return found._replace(width=np.full(squares.size, np.nan))
+        return found
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums of cells where no total is known.
 
-        Where one total is known, a query of about one cell is about one draw. Queries
-        with other coefficients have the bound of their spread.
+        Queries with other coefficients have the bound of their spread.
         """
         bound = super().half_widths(form, scales, miss)
         noisy = scales.measured[: self.cells]
         if isinstance(form, Implicit) or not noisy.any():
             return bound
-        width = float(scales.widths[: self.cells][noisy][0])
-        if self.parts is None:
-            few = one_draw_half_width(self.spread(form, scales), width, miss)
-            bound = np.minimum(bound, few)
         if scales.exact.any():
             return bound
+        width = float(scales.widths[: self.cells][noisy][0])
         moments = row_moments(form, self.cells)
         plain = (moments.squares == moments.total) & (moments.least >= 0)
         plain &= moments.largest <= 1

@@ -22,6 +22,7 @@ from blowfish_fast._support.validation import as_parts
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.measure.sensitivity.squares import worst_squares
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Implicit, Linear
 from blowfish_fast.workloads.base import form_matrix
@@ -144,7 +145,7 @@ class Explicit(LinearStrategy):
         exact: BoolArray = (least == largest).all(axis=1)
         return exact
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest weighted change of the rows along one edge.
 
         Weights are divided by what they share, which keeps sums of whole numbers
@@ -153,6 +154,8 @@ class Explicit(LinearStrategy):
         if weights[self.measured_rows :].any():
             raise InputError("totals of parts are published exactly or not at all")
         rows = weights[: self.measured_rows]
+        if power == 2:
+            return worst_squares(self.matrix, rows, policy)
         kept = np.flatnonzero(rows)
         if not kept.size:
             return 0
@@ -220,9 +223,16 @@ class Explicit(LinearStrategy):
         noisy = scales.measured
         amounts = self._queries(form) @ self._inverse(scales)[:, noisy]
         variance = amounts**2 @ scales.variances[noisy]
-        weighted = np.abs(amounts) * scales.widths[noisy]
+        widths = scales.widths[noisy]
+        weighted = np.abs(amounts) * widths
+        loudest = weighted.argmax(axis=1) if widths.size else np.zeros(0, np.int64)
         return Spread(
-            variance, (weighted**2).sum(axis=1), weighted.max(axis=1, initial=0.0)
+            variance,
+            (weighted**2).sum(axis=1),
+            weighted.max(axis=1, initial=0.0),
+            (amounts**2).sum(axis=1),
+            widths[loudest] if widths.size else np.zeros(len(amounts)),
+            scales.least,
         )
 
     def total_variance(self, form: Form, scales: Scales) -> float:

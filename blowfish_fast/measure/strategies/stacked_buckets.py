@@ -27,7 +27,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.noise import Scales, Spread
+from blowfish_fast.measure.noise import Scales, Spread, rates_at_common_unit
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Implicit, Pieces
@@ -44,11 +44,13 @@ class Combined(NamedTuple):
     """What both measurements say of every bucket, and of the nodes above.
 
     `share` is the weight of the cells of a bucket in its estimate; `widths` are such
-    that their squares are the sum of the squared scales of all noise in a row.
+    that their squares are the sum of the squared scales of all noise in a row, and
+    `squares` the sum of the squared coefficients of its draws.
     """
 
     variances: FloatArray
     widths: FloatArray
+    squares: FloatArray
     share: FloatArray
 
 
@@ -125,9 +127,9 @@ class StackedBuckets(LinearStrategy):
         """Mark the rows that no edge of the policy moves."""
         return self.whole.exact_rows(policy)
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of `weights` over the rows that one edge moves."""
-        return self.whole.worst_edge(weights, policy)
+        return self.whole.worst_edge(weights, policy, power)
 
     def combined(self, scales: Scales) -> Combined:
         """Combine what is known of each bucket by inverse variance. O(buckets)."""
@@ -149,15 +151,17 @@ class StackedBuckets(LinearStrategy):
             sizes * (share * cell.widths) ** 2
             + ((1.0 - share) * widths[: sizes.size]) ** 2
         )
-        return Combined(variances, widths, share)
+        squares = np.ones(widths.size)
+        squares[: sizes.size] = sizes * share**2 + (1.0 - share) ** 2
+        return Combined(variances, widths, squares, share)
 
     def _by_bucket(self, scales: Scales) -> tuple[Scales, Scales]:
         """Return the scale of the cells of each bucket, and those of all other rows."""
         firsts, cells = self.edges[:-1], self.cells
-        rates, unit, exact = scales
+        rates, unit, exact, power = scales
         return (
-            Scales(rates[firsts], unit, exact[firsts]),
-            Scales(rates[cells:], unit, exact[cells:]),
+            Scales(rates[firsts], unit, exact[firsts], power),
+            Scales(rates[cells:], unit, exact[cells:], power),
         )
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
@@ -185,12 +189,10 @@ class StackedBuckets(LinearStrategy):
             raise IntervalError("list the queries first: use explicit_form")
         pieces = as_pieces(form)
         averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
-        combined = self.combined(scales)
-        even = Spread(
-            *kernels.tree_spread_pieces(
-                combined.variances, combined.widths, self.tree, *averaged
-            )
-        )
+        noise, least = self._kept(scales, lambda: self._noise(scales))
+        even = Spread(*kernels.spread_pieces(noise, self.tree, *averaged), least)
+        # A row of the tree is a sum of draws: which of them is largest is not followed.
+        even = even._replace(width=np.full(even.width.size, np.nan))
         if self.uniform:
             return even
         starts, ends = self.edges[averaged.starts], self.edges[averaged.ends]
@@ -206,7 +208,17 @@ class StackedBuckets(LinearStrategy):
             even.variance + np.where(inside > 0, variance, 0.0) * inside,
             even.square + width**2 * inside,
             np.maximum(even.largest, width * reach * (inside > 0)),
+            even.steps + inside,
+            even.width,
+            least,
         )
+
+    def _noise(self, scales: Scales) -> tuple[FloatArray, float]:
+        combined = self.combined(scales)
+        noise = kernels.tree_noise(
+            combined.variances, combined.widths, self.tree, combined.squares
+        )
+        return noise, scales.least
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""
@@ -262,8 +274,7 @@ def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measure
     root = [0] * (tops > 1)
     upward = np.full(tops if root else 0, count + tops)
     parents = np.concatenate([count + above, upward, np.array([-1])])
-    unit = max(first.scales.unit, fresh.scales.unit)
-    lower, upper = unit // first.scales.unit, unit // fresh.scales.unit
+    unit, (lower, upper) = rates_at_common_unit([first.scales, fresh.scales])
 
     def joined(cell_rows: Any, bucket_rows: Any, kind: type) -> Any:
         totals = bucket_rows[count:][seen]
@@ -271,9 +282,10 @@ def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measure
         return np.concatenate(rows).astype(kind)
 
     scales = Scales(
-        joined(first.scales.rates * lower, fresh.scales.rates * upper, np.int64),
+        joined(lower, upper, np.int64),
         unit,
         joined(first.scales.exact, fresh.scales.exact, np.bool_),
+        first.scales.power,
     )
     strategy = StackedBuckets(parents.astype(np.int64), buckets.edges, uniform=uniform)
     noisy = joined(first.noisy, fresh.noisy, np.int64)

@@ -58,9 +58,9 @@ def cut_spread(
             f"{MOST_COVERED:,} are followed along the edges of a policy. Ask fewer "
             "queries at a time"
         )
-    return Spread(
-        *kernels.cut_variances(*pieces, heads, tails, variances, widths, cells)
-    )
+    least = float(widths.min(where=widths > 0, initial=np.inf))
+    moments = kernels.cut_variances(*pieces, heads, tails, variances, widths, cells)
+    return Spread(*moments)._replace(least=least if least < np.inf else 0.0)
 
 
 def cut_variance(

@@ -37,6 +37,7 @@ from blowfish_fast.errors import (
     PrivacyError,
     SizeError,
 )
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy, Threshold
@@ -152,7 +153,7 @@ class EdgeLines(LinearStrategy):
         """No draw is left out."""
         return np.zeros(self.weights().size, dtype=np.bool_)
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the draws of one edge.
 
         Exact where the policy joins all neighbouring cells; a bound above where it
@@ -165,15 +166,15 @@ class EdgeLines(LinearStrategy):
             worst = max(worst, int(along[:, : self.shape[1 - across]].max(initial=0)))
         return worst
 
-    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
-        """Return scales whose worst policy edge costs at most `epsilon`."""
-        found = super().scales(policy, epsilon)
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return scales whose worst policy edge costs at most `budget`."""
+        found = super().scales(policy, budget)
         # A draw without noise would publish its level as it is.
         loudest = float(found.widths.max(initial=0.0))
         if not found.measured.all() or loudest * 2.0 ** max(self.tops) >= 2.0**48:
             raise EpsilonError(
-                f"epsilon {float(epsilon):g} leaves noise too large for 64 bits along "
-                "the lines of this grid; raise epsilon, or measure cells instead"
+                f"{Budget.of(budget).words()} leaves noise too large for 64 bits along "
+                "the lines of this grid; raise it, or measure cells instead"
             )
         return found
 
@@ -205,7 +206,7 @@ class EdgeLines(LinearStrategy):
         """Return the exact law of each query's noise."""
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        found = [np.zeros(0)] * 3
+        found = [np.zeros(0)] * 4
         for across, energies in zip(AXES, self._seen(form), strict=True):
             variances = self._per_level(scales.variances, across)
             widths = self._per_level(scales.widths, across)
@@ -213,6 +214,7 @@ class EdgeLines(LinearStrategy):
                 _weighted(energies.sums, energies.differences, variances),
                 _weighted(energies.sums, energies.differences, widths**2),
                 _loudest(energies, widths),
+                _weighted(energies.sums, energies.differences, np.sign(widths)),
             ]
             if across == 0:
                 found = parts
@@ -221,8 +223,13 @@ class EdgeLines(LinearStrategy):
                     found[0] + parts[0],
                     found[1] + parts[1],
                     np.maximum(found[2], parts[2]),
+                    found[3] + parts[3],
                 ]
-        return Spread(*found)
+        # Which row is the largest is not followed, unless all have one scale.
+        least, most = scales.least, float(scales.widths.max(initial=0.0))
+        width = np.full(found[0].size, most if most == least else np.nan)
+        variance, square, largest, steps = found
+        return Spread(variance, square, largest, steps, width, least)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import EpsilonError, IntervalError, PrivacyError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import ABSENT, Graph, Policy
@@ -32,7 +33,9 @@ def refuse_too_dense(policy: Policy) -> None:
     if policy.edge_count > MOST_EDGES:
         raise SizeError(
             f"this policy has {policy.edge_count:,} edges; noise on each of them is "
-            f'offered up to 2^26 = {MOST_EDGES:,}. Use strategy="cells"'
+            f"offered up to 2^26 = {MOST_EDGES:,}",
+            way_out='Use strategy="cells"',
+            code="too_many_edges_to_measure",
         )
 
 
@@ -86,7 +89,7 @@ class EdgeNoise(LinearStrategy):
         """No draw is left out; a cell without edges stays exact by itself."""
         return np.zeros(self.heads.size, dtype=bool)
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest edge: each policy edge is paid by its own draw.
 
         Refuses a policy with an edge that has no draw here.
@@ -108,17 +111,18 @@ class EdgeNoise(LinearStrategy):
             )
         self._made_for = policy
 
-    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
-        """Return one scale for all edges; refuse an epsilon that leaves none.
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return one scale for all edges; refuse a budget that leaves none.
 
         A row without noise is blanked elsewhere. Here the cells themselves are the
         rows, so a draw left out would publish them as they are.
         """
-        scales = super().scales(policy, epsilon)
+        scales = super().scales(policy, budget)
         if not scales.measured.all():
             raise EpsilonError(
-                f"noise on edges at epsilon {float(epsilon):.2g} would exceed 2^40; "
-                'raise epsilon, or use strategy="cells"'
+                f"noise on edges at {Budget.of(budget).words()} would exceed 2^40",
+                way_out='Raise it, or use strategy="cells"',
+                code="noise_on_edges_too_large",
             )
         return scales
 
@@ -162,12 +166,12 @@ class EdgeNoise(LinearStrategy):
         coefficients = self._differences(form)
         if not self.heads.size:
             none = np.zeros(coefficients.shape[0])
-            return Spread(none, none, none)
+            return Spread.of_one_scale(none, none, 0.0, 0.0)
         width, variance = float(scales.widths[0]), float(scales.variances[0])
         squares = np.asarray(coefficients.multiply(coefficients).sum(axis=1))
         largest = np.asarray(abs(coefficients).max(axis=1).todense())
         squares, largest = squares.reshape(-1), largest.reshape(-1)
-        return Spread(variance * squares, width**2 * squares, width * largest)
+        return Spread.of_one_scale(squares, largest, width, variance)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""

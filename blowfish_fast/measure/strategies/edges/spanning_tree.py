@@ -24,6 +24,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, EpsilonError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import ABSENT, Graph, Policy
@@ -105,7 +106,7 @@ class SpanningTree(LinearStrategy):
         )
         return exact
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the path of an edge, exactly."""
         from blowfish_fast.kernels.graph.graph_tree import path_sums, sums_to_root
 
@@ -144,14 +145,14 @@ class SpanningTree(LinearStrategy):
             self._known = Detours(policy, heads, tails, tops)
         return self._known
 
-    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
-        """Return scales whose worst policy edge costs at most `epsilon`."""
-        found = super().scales(policy, epsilon)
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return scales whose worst policy edge costs at most `budget`."""
+        found = super().scales(policy, budget)
         if not (found.measured | found.exact).all():
             raise EpsilonError(
                 f"the longest detour along this tree is {self.stretch(policy):,} "
-                f"edges, and epsilon {float(epsilon):g} leaves noise beyond 2^40 on "
-                "each; raise epsilon, or measure cells or policy edges instead"
+                f"edges, and {Budget.of(budget).words()} leaves noise beyond 2^40 on "
+                "each; raise it, or measure cells or policy edges instead"
             )
         return found
 

@@ -133,7 +133,7 @@ class OrderedHierarchy(LinearStrategy):
         exact: BoolArray = self._per_row(reach.settled[self.edges[1:] - 1], nodes)
         return exact
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the rows that one edge moves.
 
         Exact for policies that join each cell to all cells up to a furthest one
@@ -172,7 +172,8 @@ class OrderedHierarchy(LinearStrategy):
         loudest = width * self._largest_noise(scales)
         rows = np.count_nonzero(scales.measured)
         square = np.minimum(square, rows * loudest**2)
-        return Spread(variance, square, np.minimum(loudest, np.sqrt(square)))
+        largest = np.minimum(loudest, np.sqrt(square))
+        return Spread.bounded(variance, square, largest, scales.least)
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""

@@ -66,7 +66,7 @@ class PrefixSums(LinearStrategy):
         """Mark the rows that no edge changes."""
         return LineReach(policy).settled
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights between the two ends of an edge.
 
         With equal weights it is their number: the length of the longest edge, or for
@@ -104,9 +104,13 @@ class PrefixSums(LinearStrategy):
         variances, widths = _noise_at(scales)
         rows.data **= 2
         variance, square = rows @ variances, rows @ widths**2
+        steps = rows @ (widths > 0).astype(np.float64)
         rows.data *= widths[rows.indices] ** 2
         largest = np.sqrt(rows.max(axis=1).toarray().reshape(-1))
-        return Spread(variance, square, largest)
+        # All rows that were measured have one scale; any other is beyond all bounds.
+        least = scales.least
+        width = np.full(largest.size, least if widths.max() == least else np.nan)
+        return Spread(variance, square, largest, steps, width, least)
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums and differences of running totals.

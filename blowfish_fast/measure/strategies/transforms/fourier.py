@@ -104,12 +104,14 @@ class Fourier(LinearStrategy):
             exact[:] = True
         return exact
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell, or a bound on the heaviest move.
 
         Exact when a record is added or removed and all waves weigh the same. A move is
         two cells, or by the distance it covers a change of angle, whichever is less.
         """
+        if power == 2:
+            return self._worst_square(weights, policy)
         alone = int(weights[-1]) if self.alternating else 0
         waves = weights[1 : self.row_count - self.alternating]
         heaviest = int(waves.max(initial=0))
@@ -118,6 +120,27 @@ class Fourier(LinearStrategy):
         if policy.has_moves:
             turn = heaviest * self._turn(policy.longest_edge()) + 2 * alone
             worst = max(worst, min(2 * column, turn))
+        return worst
+
+    def _worst_square(self, weights: IntArray, policy: Policy) -> int:
+        """Return a bound on the largest sum of weights times squared moves.
+
+        Cosine and sine of one frequency are a point on a circle, each rounded to the
+        step by at most 1/2 of it: a cell lies within sqrt(1/2) of it, a move within
+        sqrt(2) of the chord, which is at most the arc.
+        """
+        alone = int(weights[-1]) if self.alternating else 0
+        heaviest = int(weights[1 : self.row_count - self.alternating].max(initial=0))
+        radius = 2.0**kernels.STEP_BITS
+        worst = 0
+        if policy.has_bottom:
+            column = _above(self._waves * (radius + math.sqrt(0.5)) ** 2)
+            worst = int(weights[0]) + heaviest * column + alone
+        if policy.has_moves:
+            arc = 2.0 * math.pi * policy.longest_edge() / max(self.cells, 1)
+            turns = np.minimum(arc * np.arange(1, self._waves + 1), 2.0)
+            moved = _above(float(((turns * radius + math.sqrt(2.0)) ** 2).sum()))
+            worst = max(worst, heaviest * moved + 4 * alone)
         return worst
 
     @property
@@ -157,7 +180,7 @@ class Fourier(LinearStrategy):
             shape=(queries, pieces.values.size),
         )
         law = _RowLaw.of(scales, self._factors())
-        spread = Spread(*np.zeros((3, queries)))
+        spread = Spread(*np.zeros((5, queries)))._replace(least=scales.least)
         lengths = (pieces.ends - pieces.starts).astype(np.float64)
         total: FloatArray = np.asarray(adding @ lengths, dtype=np.float64)
         _add_row(spread, total, law, 0)
@@ -289,10 +312,15 @@ def _turn_bound(cells: int, frequencies: int, longest: int) -> int:
 
 
 class _RowLaw(NamedTuple):
-    """Variance and scale of each row's part of the estimate."""
+    """Variance and scale of each row's part of the estimate, with its factor.
+
+    `drawn` is the scale of the draw itself, before the factor.
+    """
 
     variances: FloatArray
     widths: FloatArray
+    factors: FloatArray
+    drawn: FloatArray
 
     @classmethod
     def of(cls, scales: Scales, factors: FloatArray) -> Self:
@@ -300,7 +328,7 @@ class _RowLaw(NamedTuple):
         unknown = ~(scales.measured | scales.exact)
         variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
         widths = np.where(unknown, UNKNOWN_SCALE, scales.widths)
-        return cls(variances * factors**2, widths * factors)
+        return cls(variances * factors**2, widths * factors, factors, widths)
 
 
 def _add_row(spread: Spread, parts: FloatArray, law: _RowLaw, row: int) -> None:
@@ -308,7 +336,11 @@ def _add_row(spread: Spread, parts: FloatArray, law: _RowLaw, row: int) -> None:
     reach = np.abs(parts) * law.widths[row]
     np.add(spread.variance, parts**2 * law.variances[row], out=spread.variance)
     np.add(spread.square, reach**2, out=spread.square)
-    np.maximum(spread.largest, reach, out=spread.largest)
+    if law.drawn[row] > 0:
+        np.add(spread.steps, (parts * law.factors[row]) ** 2, out=spread.steps)
+    louder = reach > spread.largest
+    np.copyto(spread.largest, reach, where=louder)
+    np.copyto(spread.width, law.drawn[row], where=louder)
 
 
 def _moment(sums: FloatArray, kind: str) -> float:
@@ -317,3 +349,8 @@ def _moment(sums: FloatArray, kind: str) -> float:
     if kind == "prefixes":
         return squares
     return sums.size * squares - float(sums.sum()) ** 2
+
+
+def _above(value: float) -> int:
+    """Return a whole number above a sum in floating point."""
+    return math.ceil(value * (1.0 + 1e-9))

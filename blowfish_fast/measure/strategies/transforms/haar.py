@@ -25,7 +25,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, IntervalError
+from blowfish_fast.errors import DomainError, IntervalError, PrivacyError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
@@ -87,12 +87,15 @@ class Haar(LinearStrategy):
             exact[:] = True
         return exact
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell, or the heaviest move between two cells.
 
         Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
-        `worst_grid_move`. For sparser policies it is a bound above.
+        `worst_grid_move`. For sparser policies it is a bound above. With squares see
+        `_worst_square`.
         """
+        if power == 2:
+            return self._worst_square(weights, policy)
         paid = kernels.haar_path_sums(weights.reshape(self.shape))
         worst = int(paid.max()) if policy.has_bottom else 0
         if not policy.has_moves:
@@ -100,6 +103,36 @@ class Haar(LinearStrategy):
         if len(self.shape) == 1:
             return max(worst, kernels.haar_worst_move(weights))
         return max(worst, worst_grid_move(weights.reshape(self.shape), paid))
+
+    def _worst_square(self, weights: IntArray, policy: Policy) -> int:
+        """Return a bound on the largest sum of weights times squared moves.
+
+        A record that moves from u to v costs paid(u) + paid(v) - 2 <u, v>. With the
+        products of `weights`, all rows counted, <u, v> is a product of one number per
+        axis, none negative, so twice the heaviest cell is enough; an exact total only
+        costs less. Weights are floored after the product, which T = product of (1 +
+        levels) covers on sides that are no powers of two. Other weights (rows left
+        out, coarser ones) are no product; they stay below a multiple of these.
+        """
+        worst = 0
+        if policy.has_bottom:
+            worst = int(kernels.haar_path_sums(weights.reshape(self.shape)).max())
+        if not policy.has_moves:
+            return worst
+        own = self.weights()
+        if (weights[own == 0] > 0).any():
+            raise PrivacyError("a row that Haar does not weigh has no price")
+        measured = (weights > 0) & (own > 0)
+        if not measured.any():
+            return worst
+        # The least multiple of these weights that covers the given ones, rounded up.
+        bits = min(32, 62 - int(weights.max()).bit_length())
+        times = int((-(-(weights[measured] << bits) // own[measured])).max())
+        paid = int(kernels.haar_path_sums(own.reshape(self.shape)).max())
+        floored = 0
+        if any(side & (side - 1) for side in self.shape):
+            floored = math.prod(1 + (side - 1).bit_length() for side in self.shape)
+        return max(worst, -(-times * 2 * (paid + floored) >> bits))
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the only cells that have these rows: least squares. O(cells)."""
@@ -113,7 +146,7 @@ class Haar(LinearStrategy):
         """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        variances, widths = _noise_of(scales)
+        variances, widths, least = self._kept(scales, lambda: _noise_of(scales))
         pieces = as_pieces(form)
         pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
         boxes = np.diff(pointers)
@@ -129,7 +162,8 @@ class Haar(LinearStrategy):
                 lows[few],
                 highs[few],
                 values[few],
-            )
+            ),
+            least,
         )
         for query in np.flatnonzero(many):
             self._transformed(pieces, int(query), variances, widths, spread)
@@ -156,13 +190,16 @@ class Haar(LinearStrategy):
         reach = np.abs(parts) * widths
         spread.variance[query] = parts**2 @ variances
         spread.square[query] = reach @ reach
-        spread.largest[query] = reach.max()
+        loudest = int(reach.argmax())
+        spread.largest[query] = reach[loudest]
+        spread.steps[query] = parts**2 @ (widths > 0)
+        spread.width[query] = widths[loudest]
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        variances, _ = _noise_of(scales)
+        variances, *_ = _noise_of(scales)
         if form.kind == "total":
             return float(variances[0])
         if form.kind == "identity":
@@ -211,8 +248,8 @@ def _axis_weights(cells: int) -> FloatArray:
     return weights
 
 
-def _noise_of(scales: Scales) -> tuple[FloatArray, FloatArray]:
-    """Return variance and scale of each row; rows not measured tell nothing."""
+def _noise_of(scales: Scales) -> tuple[FloatArray, FloatArray, float]:
+    """Return variance and scale of each row, and the least; unmeasured tell nothing."""
     unknown = ~(scales.measured | scales.exact)
     variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
-    return variances, np.where(unknown, UNKNOWN_SCALE, scales.widths)
+    return variances, np.where(unknown, UNKNOWN_SCALE, scales.widths), scales.least

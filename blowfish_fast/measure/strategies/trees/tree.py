@@ -100,7 +100,7 @@ class TreeStrategy(LinearStrategy):
         """
         return kernels.uncrossed_nodes(self.tree, *policy.components())
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the nodes that one edge changes.
 
         Adding a record changes the nodes of one root-to-leaf path; a move those that
@@ -124,10 +124,14 @@ class TreeStrategy(LinearStrategy):
         """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        variances, widths, tree = scales.variances, scales.widths, self.tree
+        noise, least = self._kept(scales, lambda: self._noise(scales))
         if isinstance(form, Fractions):
-            return Spread(*kernels.tree_spread_ranges(variances, widths, tree, *form))
-        return Spread(*kernels.tree_spread_pieces(variances, widths, tree, *form))
+            return Spread(*kernels.spread_ranges(noise, self.tree, *form), least)
+        return Spread(*kernels.spread_pieces(noise, self.tree, *form), least)
+
+    def _noise(self, scales: Scales) -> tuple[FloatArray, float]:
+        noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
+        return noise, scales.least
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""

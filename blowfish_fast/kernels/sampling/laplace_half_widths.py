@@ -1,0 +1,137 @@
+"""Half-widths for sums of discrete Laplace noise, one query after the other.
+
+Serves intervals. A query is off by S = sum a_i Z_i, known by five moments of its
+coefficients; the table of `measure.laplace_tails` bounds sums of continuous noise, and
+three bounds lead from it to S, of which the least is taken:
+
+    (A) shift    the row of the largest part is moved, the others are smoothed by it
+    (B) spread   every draw is spread over its cell, and the spreading taken off
+    (C) one      one draw outweighs all others together; no table is needed
+
+(A) and (C) need a row that is the largest; where only a bound is known, `width` is not
+a number. Proofs: ``docs/proofs/intervals.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast.kernels._jit import kernel
+
+# Density of the standard normal law at 1, over 12: see bound (A) on the proof page.
+SMOOTHING = math.exp(-0.5) / math.sqrt(2.0 * math.pi) / 12.0
+LOG_2 = math.log(2.0)
+STEP = 0.05
+# ln Phi(x) for x = 0, .05, .., 6: what bound (B) pays for a margin of x.
+LOG_WITHIN = np.array([math.log(NormalDist().cdf(STEP * k)) for k in range(121)])
+
+
+@kernel
+def _worst(theta: float, borders: FloatArray, quantiles: FloatArray) -> float:
+    """Return the quantile of the worst vector of at least `theta` equal parts."""
+    place = int(np.searchsorted(borders, max(theta, 1.0) * (1.0 - 1e-12), side="right"))
+    found: float = quantiles[max(place - 1, 0)]
+    return found
+
+
+@kernel
+def _half_widths(
+    variance: FloatArray,
+    square: FloatArray,
+    largest: FloatArray,
+    steps: FloatArray,
+    width: FloatArray,
+    least: float,
+    miss: float,
+    borders: FloatArray,
+    quantiles: FloatArray,
+) -> FloatArray:
+    nats = -math.log(miss)
+    half = np.zeros(square.size)
+    for query in range(square.size):
+        total, loud, rows = square[query], largest[query], steps[query]
+        if not (total > 0.0 and loud > 0.0):
+            continue
+        # (B), for the margin x at which the slopes turn; any x is valid.
+        even = variance[query] / 2.0 + rows / 4.0
+        top = min(loud * loud + rows / 4.0, even)
+        base = math.sqrt(even) * _worst(even / top, borders, quantiles)
+        rise = math.sqrt(rows / (2.0 * math.pi))
+        low, high = 0, LOG_WITHIN.size - 1
+        while low < high:
+            middle = (low + high) // 2
+            gain = base * (LOG_WITHIN[middle + 1] - LOG_WITHIN[middle]) / nats
+            if gain > rise * STEP:
+                low = middle + 1
+            else:
+                high = middle
+        best = np.inf
+        if rows < np.inf:
+            best = base * (1.0 - LOG_WITHIN[low] / nats) + STEP * low * rise
+        scale = width[query]
+        if scale > 0.0 and scale < np.inf:
+            ratio = total / (loud * loud)
+            # (A)
+            own = loud / scale
+            loss = max(rows - own * own, 0.0) / (12.0 * loud * loud)
+            if least > 0.0:
+                many = 1.0 / 6.0 + SMOOTHING * (2.0 + math.log(max(1.0, ratio - 3.0)))
+                loss = min(loss, many / (least * least))
+            fade = math.exp(-1.0 / scale)
+            if loss < 1.0:
+                # ln((1 + q) / (2 q)) with q = exp(-1 / width)
+                shift = loud * (1.0 / scale + math.log1p(fade) - LOG_2)
+                grown = 1.0 - math.log1p(-loss) / nats
+                base = math.sqrt(total) * _worst(ratio, borders, quantiles)
+                best = min(best, shift + base * grown)
+            # (C)
+            rest = max(ratio - 1.0, 0.0) + 1e-12
+            if rest < 0.2:
+                mean = 1.0 / (1.0 - rest) + math.sqrt(2.0 * rest / (1.0 - 4.0 * rest))
+                alone = loud * max(math.log(2.0 / (1.0 + fade) * mean / miss), 0.0)
+                best = min(best, alone * (1.0 + 2.0**-30))
+        half[query] = best
+    return half
+
+
+def laplace_half_widths(
+    moments: Sequence[FloatArray],
+    least: float,
+    miss: float,
+    borders: FloatArray,
+    quantiles: FloatArray,
+) -> FloatArray:
+    """Return h with P(|sum a_i Z_i| > h) <= miss for each query.
+
+    Parameters
+    ----------
+    moments : five (queries,) float64
+        Variance of the sum; sum of (a_i b_i)^2; largest |a_i b_i|, or more; sum of
+        a_i^2, or more; scale b of the largest row, nan where `largest` is only a bound.
+    least : float
+        Smallest scale of any row that may enter; 0 where it is not known.
+    miss : float
+        Probability of a larger error.
+    borders, quantiles : (cells,) float64
+        The table: from ``borders[i]`` on, sums of continuous Laplace noise of square 1
+        whose largest squared part is 1 / theta have no larger quantile.
+
+    Examples
+    --------
+    One draw of scale 10, with the quantile ln 20 of one Laplace variable:
+
+    >>> one = tuple(np.full(1, x) for x in (199.83, 100.0, 10.0, 1.0, 10.0))
+    >>> laplace_half_widths(one, 10.0, 0.05, np.ones(1), np.full(1, 2.9958)).round(2)
+    array([30.46])
+    """
+    variance, square, largest, steps, width = (
+        np.ascontiguousarray(one, dtype=np.float64) for one in moments
+    )
+    return _half_widths(
+        variance, square, largest, steps, width, least, miss, borders, quantiles
+    )
