@@ -1,6 +1,6 @@
 """``python -m blowfish_fast`` is the ``blowfish`` command."""
 
-from blowfish_fast.apps.cli.main import main
+from blowfish_fast.apps.cli.main import run
 
 if __name__ == "__main__":
-    main()
+    run()

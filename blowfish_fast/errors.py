@@ -8,7 +8,7 @@
 
 In Python the message is ``rule; received X. way_out``. Other faces replace fields by
 what their readers can type or send, from a table of their own by code: the command line
-has `apps.cli.wording`, the server `apps.server.error_responses`. Whatever the caller can
+has `apps.cli.wording`, the server `apps.server.error_responses`. Whatever a caller can
 cause descends from `BlowfishError`; an ``AssertionError`` would be our own bug.
 """
 
@@ -166,7 +166,7 @@ class IntervalError(BlowfishError):
 
 
 class NoEstimateError(BlowfishError, AttributeError):
-    """A release of cluster centres holds no estimate of counts."""
+    """A release of something else than one histogram holds no estimate of it."""
 
 
 class RandomnessError(BlowfishError):

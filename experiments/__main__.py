@@ -38,17 +38,20 @@ def reproduce(
     ],
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with 1d/*.npy and 2d/*.npy; generated without."),
+        typer.Option(
+            help="Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
+        ),
     ] = None,
     trials: Annotated[
         int | None, typer.Option(help="Repetitions; the paper's number without.")
     ] = None,
     out: Annotated[
-        Path, typer.Option(help="Folder of the results; an earlier run goes on.")
+        Path,
+        typer.Option(help="Folder of the results; an interrupted run resumes there."),
     ] = Path("blowfish-experiments"),
     seed: Annotated[
         int | None,
-        typer.Option(help="All chance comes from it; drawn and noted without."),
+        typer.Option(help="Seed of all randomness; drawn and noted if left out."),
     ] = None,
     processes: Annotated[int, typer.Option(help="Processes to share the work.")] = 2,
     quick: Annotated[

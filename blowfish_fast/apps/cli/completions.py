@@ -1,11 +1,12 @@
 """What the shell offers after Tab: names of mechanisms, policies, workloads.
 
-Read from the names of files and from texts, so that nothing heavy is imported while
+Read from texts, so that nothing heavy is imported while
 someone waits for a list.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +30,6 @@ WORKLOADS = (
     ("rectangles:", "random rectangles, or those of a file"),
     ("marginals:", "the table over some columns"),
 )
-NO_MECHANISMS = ("base", "registry")
 Offers = list[tuple[str, str]]
 
 
@@ -44,13 +44,13 @@ def workloads(incomplete: str) -> Offers:
 
 
 def mechanisms(incomplete: str) -> Offers:
-    """Return the mechanisms that begin so: each has a file of its name."""
+    """Return the mechanisms that begin so: modules that the registry imports."""
     spec = find_spec("blowfish_fast")
     folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else Path()
-    names = sorted(path.stem for path in (folder / "mechanisms").rglob("[a-z]*.py"))
-    return _offers_that_begin(
-        ((one, "") for one in names if one not in NO_MECHANISMS), incomplete
-    )
+    text = (folder / "mechanisms" / "registry.py").read_text(encoding="utf-8")
+    found = re.findall(r"^from \S*\.(\w+) import", text, re.MULTILINE)
+    names = sorted(one for one in found if one != "base")
+    return _offers_that_begin([(one, "") for one in names], incomplete)
 
 
 def _offers_that_begin(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:

@@ -128,6 +128,6 @@ def _plain(finished: Finished) -> dict[str, Any]:
 
 def _say_interrupted(one: Experiment, out: Path) -> None:
     remark(
-        f"interrupted; finished tasks are kept in {out / one.name}.csv. The same "
-        "command goes on from there"
+        f"interrupted; finished tasks are kept in {out / one.name}.csv. Run the "
+        "same command to continue"
     )

@@ -16,19 +16,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from .commands.answer import answer
-from .commands.audit import audit
-from .commands.compare import compare
-from .commands.demo import demo
-from .commands.experiment import experiment
-from .commands.explain import explain
+from .commands.answer import run_answer
+from .commands.audit import run_audit
+from .commands.compare import run_compare
+from .commands.demo import run_demo
+from .commands.experiment import run_experiment
+from .commands.explain import run_explain
 from .commands.ledger import ledger
 from .commands.policy import policy
-from .commands.recommend import recommend
-from .commands.release import release
-from .commands.serve import serve
-from .commands.version import version
-from .commands.warmup import warmup
+from .commands.recommend import run_recommend
+from .commands.release import run_release
+from .commands.serve import run_serve
+from .commands.version import run_version
+from .commands.warmup import run_warmup
 from .exit_codes import (
     DONE,
     INTERRUPTED,
@@ -39,15 +39,19 @@ from .exit_codes import (
 
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Releasing": {
-        "demo": demo,
-        "release": release,
-        "explain": explain,
-        "answer": answer,
+        "demo": run_demo,
+        "release": run_release,
+        "explain": run_explain,
+        "answer": run_answer,
     },
-    "Choosing": {"recommend": recommend, "compare": compare, "policy": policy},
+    "Choosing": {"recommend": run_recommend, "compare": run_compare, "policy": policy},
     "Budget": {"ledger": ledger},
-    "Trust": {"audit": audit, "experiment": experiment},
-    "Explorer and tools": {"serve": serve, "warmup": warmup, "version": version},
+    "Trust": {"audit": run_audit, "experiment": run_experiment},
+    "Explorer and tools": {
+        "serve": run_serve,
+        "warmup": run_warmup,
+        "version": run_version,
+    },
 }
 """Every command, in the order of the help page."""
 ORDER = [name for commands in PANELS.values() for name in commands]
@@ -105,7 +109,7 @@ for _panel, _commands in PANELS.items():
             application.command(_name, rich_help_panel=_panel)(_command)
 
 
-def main() -> None:
+def run() -> None:
     """Run the ``blowfish`` command and end with its exit code; see ``exit_codes``."""
     sys.exit(run_command(sys.argv[1:]))
 

@@ -179,8 +179,8 @@ def charge_and_release(
             refused = before is not None and isinstance(problem, LedgerError)
             if ledger.entry(request) is not None and not refused:
                 problem.add_note(
-                    f"Run the same command with --request {request}: it goes on under "
-                    "the charge that was made."
+                    f"Run the same command with --request {request}: it continues "
+                    "under the charge that was made."
                 )
             raise
     return release, request

@@ -139,6 +139,11 @@ WORDINGS = {
         rule="--by {column}=A,B,C needs at least two edges", received="{edges}"
     ),
     "too_many_edges_to_measure": Wording(way_out=OTHER_MECHANISM),
+    "too_many_cells_in_queries": Wording(way_out=OTHER_MECHANISM),
+    "fractional_queries": Wording(way_out=OTHER_MECHANISM),
+    "noise_on_edges_too_large": Wording(
+        way_out="Raise --epsilon, or choose another --mechanism"
+    ),
 }
 """By the code of an error."""
 

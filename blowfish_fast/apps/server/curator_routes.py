@@ -39,7 +39,7 @@ class TradingOff(Model):
     )
 
 
-class Budget(Model):
+class NewBudget(Model):
     """A budget or an allotment."""
 
     epsilon: Epsilon
@@ -80,7 +80,9 @@ def set_policies(
 
 
 @router.put("/tables/{table}/budget")
-def set_budget(table: str, budget: Budget, who: Curator, work: Work) -> dict[str, Any]:
+def set_budget(
+    table: str, budget: NewBudget, who: Curator, work: Work
+) -> dict[str, Any]:
     """State the budget. Only before the first charge."""
     explorer = work.explorer(table)
     explorer.set_budget(budget.epsilon)
@@ -123,7 +125,7 @@ def revoke_analyst(name: str, work: Work, gate: TheGate) -> None:
 
 
 @router.put("/tables/{table}/allotments/{name}")
-def allot(table: str, name: str, budget: Budget, work: Work) -> dict[str, float]:
+def allot(table: str, name: str, budget: NewBudget, work: Work) -> dict[str, float]:
     """Set what an analyst may spend of a table's budget."""
     if name not in work.keys.analysts():
         raise HTTPException(404, "there is no such analyst")

@@ -37,7 +37,7 @@ def test_the_table_is_that_of_the_library():
 def test_people_see_errors_in_records_and_what_has_none():
     done = typed("--policy", "line", "--epsilon", "0.5", "--top", "3")
     said = " ".join(done.output.split())
-    for words in ("error per query", "x best", "depends on the data", "Not admitted"):
+    for words in ("error per query", "x best", "depends on the data", "Not possible"):
         assert words in said
     best = bf.compare(
         bf.policies.Line(bf.Domain(40)),

@@ -14,7 +14,7 @@ import typer
 from blowfish_fast import errors
 from blowfish_fast.apps.cli import exit_codes
 from blowfish_fast.apps.cli.exit_codes import report_error
-from blowfish_fast.apps.cli.main import Commands, application, main, run_command
+from blowfish_fast.apps.cli.main import Commands, application, run, run_command
 
 
 def typed(capsys, *words):
@@ -103,11 +103,11 @@ def test_a_check_that_found_something_ends_with_1(capsys, tmp_path):
 
 def test_an_interruption_is_one_line(capsys, monkeypatch):
     stop = KeyboardInterrupt()
-    stop.add_note("the same command goes on")
+    stop.add_note("run the same command to continue")
     failing(monkeypatch, stop)
     code, out, err = typed(capsys, "version")
     assert (code, out) == (130, "")
-    assert err == "interrupted. the same command goes on\n"
+    assert err == "interrupted. run the same command to continue\n"
     code, _, err = typed(capsys, "version", "--json")
     assert code == 130
 
@@ -119,7 +119,7 @@ def test_an_interrupted_audit_says_how_to_go_on(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("blowfish_fast.audit.walk.audit_everything", stop)
     code, _, err = typed(capsys, "audit", "--quick", "--out", str(tmp_path))
     assert code == 130
-    assert "the same command goes on" in err
+    assert "run the same command to continue" in err
 
 
 def test_ctrl_c_reaches_a_running_command():
@@ -174,7 +174,7 @@ def test_the_command_and_the_module_are_one():
     from importlib.metadata import entry_points
 
     (command,) = entry_points(group="console_scripts", name="blowfish")
-    assert command.load() is main
+    assert command.load() is run
     done = subprocess.run(
         [sys.executable, "-m", "blowfish_fast", "version"],
         capture_output=True,

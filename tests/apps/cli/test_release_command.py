@@ -358,8 +358,8 @@ def test_the_question_that_is_suggested_can_be_asked(domain, question):
     ("changed", "message"),
     [
         (["--out", "no/where.blowfish"], "there is no folder no"),
-        (["--out", "taken"], "taken is there already"),
-        (["--out", "folder", "--overwrite"], "folder is there already"),
+        (["--out", "taken"], "taken exists already"),
+        (["--out", "folder", "--overwrite"], "folder exists already"),
         (["--table", "t.xlsx"], "a table is written as"),
         (["--picture", "p.bmp"], "a picture is written as"),
         (["--table", "x.csv", "--out", "x.csv"], "files of their own"),

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.commands.serve import open_workspace, serve
+from blowfish_fast.apps.cli.commands.serve import open_workspace, run_serve
 from blowfish_fast.errors import InputError
 from tests.apps.server.serving import TABLE, make_database
 
@@ -64,7 +64,7 @@ def test_no_secret_is_made_where_nobody_can_listen(port, tmp_path):
         chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
         chosen |= {"host": "127.0.0.1", "port": port, "new_secret": False}
         with pytest.raises(InputError, match="port"):
-            serve(tmp_path / "demo", demo=True, **chosen)
+            run_serve(tmp_path / "demo", demo=True, **chosen)
     assert not (tmp_path / "demo").exists()
 
 
@@ -74,7 +74,7 @@ def test_address_and_secrets_are_told_as_json(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
     chosen = {"database": None, "tables": None, "epsilon": 2.0, "host": "127.0.0.1"}
     chosen |= {"port": 0, "https": False, "new_secret": False, "as_json": True}
-    serve(tmp_path / "demo", demo=True, **chosen)
+    run_serve(tmp_path / "demo", demo=True, **chosen)
     found = json.loads(capsys.readouterr().out)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+", found["address"])
     assert set(found["secrets"]) == {"curator", "ann"}

@@ -8,6 +8,7 @@ import re
 import string
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import blowfish_fast as bf
@@ -117,6 +118,17 @@ def test_refusals_of_policies_and_workloads(words, message, capsys):
     assert run_command([*GRID, *words]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert message in said
+    assert not PYTHON.search(said)
+
+
+def test_a_mechanism_that_cannot_measure_the_queries_is_refused(capsys):
+    Path("parts.csv").write_text("0,0.5\n")
+    asked = ["--cells", "8", "--policy", "full", "--workload", "rectangles:parts.csv"]
+    given = ["--data", "counts.npy", "--epsilon", "1", "--mechanism", "queries"]
+    np.save("counts.npy", np.ones(8, dtype=np.int64))
+    assert run_command(["release", *asked, *given, "--dry-run"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Choose another --mechanism" in said
     assert not PYTHON.search(said)
 
 

@@ -24,7 +24,7 @@ MOST_LINES = 40
 
 
 @with_options
-def answer(
+def run_answer(
     path: Annotated[
         Path,
         typer.Argument(
@@ -33,7 +33,7 @@ def answer(
     ],
     asked: Question,
     confidence: Annotated[
-        float, typer.Option(metavar="PART", help="How often an interval must hold.")
+        float, typer.Option(metavar="PART", help="Confidence of each interval.")
     ] = 0.95,
     out: Annotated[
         Path | None,

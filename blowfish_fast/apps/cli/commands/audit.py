@@ -33,7 +33,7 @@ LEFT_OUT = ("stops", "random pairs", "power at 5 %")
 """Columns that a narrow screen has no room for."""
 
 
-def audit(
+def run_audit(
     quick: Annotated[
         bool, typer.Option("--quick", help="The short form: about a minute.")
     ] = False,
@@ -52,8 +52,8 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for audit.json, .html and .md; an audit that was broken off "
-            "goes on there."
+            help="Folder for audit.json, .html and .md; an interrupted audit resumes "
+            "there."
         ),
     ] = None,
     workers: Annotated[
@@ -69,7 +69,7 @@ def audit(
 ) -> None:
     """Check every promise of every mechanism; code 1: one is broken.
 
-    A progress bar tells what is examined; with --out, a broken-off audit goes on.
+    A progress bar shows what is examined; with --out, an interrupted audit resumes.
     """
     from blowfish_fast.audit.report import note_figures
 
@@ -147,7 +147,9 @@ def _run(
             )
     except KeyboardInterrupt as stop:
         if out is not None:
-            stop.add_note(f"what was found is kept in {out}; the same command goes on")
+            stop.add_note(
+                f"what was found is kept in {out}; run the same command to continue"
+            )
         raise
     report = Report(
         tuple(verdicts),

@@ -37,7 +37,7 @@ AROUND = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Where a picture of a single epsilon looks: these times as much."""
 
 
-def compare(
+def run_compare(
     cells: Cells,
     policy: Annotated[
         list[str],
@@ -150,20 +150,20 @@ def _show_several(
 def _show_rest(table: Comparison) -> None:
     """Say which mechanisms have no number, and why."""
     show(
-        "Errors are in records, the root of the mean square, for any data: no data "
+        "Errors are root mean squares, in records, and hold for any data: no data "
         "was read and nothing was spent."
     )
     depends = [one.name for one in table if one.data_dependent]
     if depends:
         show(
-            f"Their error depends on the data: {', '.join(depends)}. blowfish "
-            "recommend tries them on generated data."
+            f"The error of these depends on the data: {', '.join(depends)}. `blowfish "
+            "recommend` tries them on generated data."
         )
     refused = [
         one.name for one in table if not one.admissible and not one.data_dependent
     ]
     if refused:
-        show(f"Not admitted here: {', '.join(refused)}; --json says why.")
+        show(f"Not possible under this policy: {', '.join(refused)}; --json says why.")
 
 
 def _rank(table: Comparison, name: str) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RECORDS = 2_000_000
 
 
-def demo(
+def run_demo(
     epsilon: Annotated[
         str, typer.Option(metavar="NUMBER", help="What the release may spend.")
     ] = "0.1",

@@ -32,20 +32,22 @@ class ExperimentOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="May be repeated; without, every mechanism.",
+            help="May be repeated; every mechanism if left out.",
             autocompletion=completions.mechanisms,
         ),
     ] = None
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with 1d/*.npy and 2d/*.npy; generated without."),
+        typer.Option(
+            help="Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
+        ),
     ] = None
     sets: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME",
-            help="One data set, such as 1d/adult; may be repeated; without, all.",
+            help="One data set, such as 1d/adult; may be repeated; all if left out.",
         ),
     ] = None
     max_cells: Annotated[
@@ -54,11 +56,12 @@ class ExperimentOptions:
     ] = None
     trials: Annotated[int, typer.Option(help="Releases of each mechanism.")] = 3
     out: Annotated[
-        Path, typer.Option(help="Folder of the results; an earlier run goes on.")
+        Path,
+        typer.Option(help="Folder of the results; an interrupted run resumes there."),
     ] = Path("blowfish-experiments")
     seed: Annotated[
         int | None,
-        typer.Option(help="All chance comes from it; drawn and noted without."),
+        typer.Option(help="Seed of all randomness; drawn and noted if left out."),
     ] = None
     processes: Annotated[int, typer.Option(help="Processes to share the work.")] = 2
     anew: Annotated[
@@ -67,7 +70,7 @@ class ExperimentOptions:
 
 
 @with_options
-def experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
+def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
     """Compare mechanisms by their error on data that are not secret.
 
     Releases are seeded experiments: errors come from the true counts.

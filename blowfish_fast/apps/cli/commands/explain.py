@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from blowfish_fast.apps.cli.parsing.job import Job
 
 
-def explain(
+def run_explain(
     subject: Annotated[
         str,
         typer.Argument(
@@ -82,7 +82,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     facts = read_facts(job)
     choice = choose_with_progress(facts, job)
     epsilon = choice.mechanism.epsilon
-    with spinner("weighing what can be learnt"):
+    with spinner("computing what can be learnt"):
         attack = attack_section(facts.policy, epsilon)
         sure = certainties(facts.policy, epsilon)
     columns = " x ".join(job.domain or ())
@@ -123,7 +123,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
 def _cost(job: Job, epsilon: float) -> tuple[list[str], float | None]:
     sentences = [f"One release spends eps = {epsilon:g}; asking it again is free."]
     if job.ledger is None:
-        sentences.append("No ledger is named: nobody would keep count.")
+        sentences.append("No ledger is named: what is spent would not be recorded.")
         return sentences, None
     if not Path(job.ledger).exists():
         sentences.append(
@@ -158,7 +158,7 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
     release = bf.Release.load(path)
     promise = release.guarantee
     policy = bf.policies.from_dict(promise.policy)
-    with spinner("weighing what can be learnt"):
+    with spinner("computing what can be learnt"):
         attack = attack_section(policy, promise.epsilon)
         sure = certainties(policy, promise.epsilon) if promise.epsilon else []
         exact = exactness_section(release)

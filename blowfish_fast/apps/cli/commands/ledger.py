@@ -52,8 +52,8 @@ def create(
 
     if path.exists():
         raise LedgerError(
-            f"there is something at {path} already, and a ledger is never overwritten; "
-            "blowfish ledger status shows one"
+            f"{path} exists already, and a ledger is never overwritten; "
+            "`blowfish ledger status` shows what it holds"
         )
     stated = parse_policy(policy, parse_domain(cells))
     bf.Ledger(path, epsilon=epsilon, policy=stated).close()

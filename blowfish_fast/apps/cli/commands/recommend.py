@@ -69,7 +69,7 @@ class RecommendOptions:
 
 
 @with_options
-def recommend(asked: RecommendOptions, as_json: Json = False) -> None:
+def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
     """Rank mechanisms by predicted or typical error, and say why."""
     from blowfish_fast.apps.cli.parsing.domain import parse_domain
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
@@ -178,7 +178,7 @@ def _show_table(advice: Recommendation, top: int) -> None:
     console.print(table)
     hidden = [one.name for one in advice if one.kind == "refused"]
     if hidden:
-        show(f"not admitted here: {', '.join(hidden)}")
+        show(f"Not possible under this policy: {', '.join(hidden)}.")
     for sentence in advice.because:
         show(sentence.replace(IN_PYTHON, IN_WORDS))
 

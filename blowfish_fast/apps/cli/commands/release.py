@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @with_options
-def release(
+def run_release(
     typed: Job,
     job_file: Annotated[
         Path | None,
@@ -42,6 +42,7 @@ def release(
         int | None,
         typer.Option(
             metavar="NUMBER",
+            min=0,
             help="Same noise again: an experiment, which protects nobody.",
             rich_help_panel=PRIVACY,
         ),
@@ -173,7 +174,7 @@ def _show_release(
     file = report["files"]["release"]
     show(
         f"\nAsk it, for free:  blowfish answer {file} {question}\n"
-        f"Understand it:     blowfish explain {file}"
+        f"What it means:     blowfish explain {file}"
     )
     if report["ledger"] is None:
         remark(_ledger_reminder(report))
@@ -196,7 +197,7 @@ def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
     if report["listed_orders"]:
         pairs.append(
             (
-                "mind",
+                "note",
                 f"categories of {', '.join(report['listed_orders'])} are neighbours in "
                 "the order in which they are listed. Where they have no order, state "
                 "full, blocks:FILE or graph:FILE for that column",
@@ -264,10 +265,10 @@ def _error(report: dict[str, Any], choice: MechanismChoice) -> str:
 
 def _ledger_reminder(report: dict[str, Any]) -> str:
     if not report["private"]:
-        return "A seeded release protects nobody: keep it away from real data."
+        return "A seeded release protects nobody: do not make one from real data."
     return (
-        "No ledger keeps count of what is spent on this data: --ledger FILE --budget "
-        "TOTAL makes one."
+        "No ledger records what is spent on this data: --ledger FILE --budget TOTAL "
+        "makes one."
     )
 
 
@@ -293,7 +294,7 @@ def _write_demo_data(*, overwrite: bool, as_json: bool) -> None:
     for path in (people, job):
         if path.exists() and not overwrite:
             raise InputError(
-                f"{path} is there already; allow --overwrite, or go to another folder"
+                f"{path} exists already; allow --overwrite, or go to another folder"
             )
     write_demo_people(people)
     job.write_text(EXAMPLE_JOB.replace("FILE", str(job)), encoding="utf-8")

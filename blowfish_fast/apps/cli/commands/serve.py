@@ -13,7 +13,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast.errors import InputError
 
 
-def serve(
+def run_serve(
     folder: Annotated[
         Path | None, typer.Option(help="Where ledgers, secrets and added data live.")
     ] = None,

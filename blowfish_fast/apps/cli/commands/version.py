@@ -14,7 +14,7 @@ PACKAGES = (
 )
 
 
-def version(json: Json = False) -> None:
+def run_version(json: Json = False) -> None:
     """Print the version; with --json all that a report needs."""
     found = _version_of("blowfish_fast")
     if not json:

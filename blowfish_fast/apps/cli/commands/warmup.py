@@ -10,7 +10,7 @@ from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
 
 
-def warmup(json: Json = False) -> None:
+def run_warmup(json: Json = False) -> None:
     """Compile every kernel once: later calls start at once."""
     from blowfish_fast.mechanisms.registry import MECHANISMS
 

@@ -143,7 +143,7 @@ class Outputs:
             )
         if path.is_dir() or (path.exists() and not self.overwrite):
             raise InputError(
-                f"{path} is there already; choose another name for the {kind}, or "
+                f"{path} exists already; choose another name for the {kind}, or "
                 "allow --overwrite. Nothing was charged"
             )
         try:
