@@ -28,6 +28,7 @@ def policy_families(domain: Domain) -> dict[str, Policy]:
         found["graph"] = policies.Graph(domain, ring)
         leaving = np.column_stack([np.arange(0, cells, 2), np.full(-(-cells // 2), -1)])
         found["graph_absent"] = policies.Graph(domain, np.concatenate([ring, leaving]))
+        found["threshold_absent"] = _threshold_with_absent(domain)
     if cells > 3:
         half = (np.arange(cells) < cells // 2).reshape(domain.shape)
         known = policies.CountConstraints(domain, [half])
@@ -43,3 +44,10 @@ def policy_families(domain: Domain) -> dict[str, Policy]:
             lines = [policies.Line(Domain(size)) for size in domain.shape]
             found["product"] = policies.Product(*lines)
     return found
+
+
+def _threshold_with_absent(domain: Domain) -> Policy:
+    """Join cells that lie near each other, and every cell to "absent"."""
+    near = policies.Threshold(domain, theta=2 if domain.ndim == 1 else 1, metric="l1")
+    leaving = [[cell, policies.ABSENT] for cell in range(domain.size)]
+    return policies.Graph(domain, np.concatenate([*near.edges(), leaving]))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
 
 from blowfish_fast import Domain
+from blowfish_fast.audit import policy_families
 from blowfish_fast.audit.choices.choice_tree import exact_law
+from blowfish_fast.audit.neighbours.pairs import search_worst_pair, standard_pairs
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.kernels.sampling.cost_choice import NO_CANDIDATE
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections import Medians
 from blowfish_fast.measure.selectors.selections.medians import median_costs
-from blowfish_fast.policies import AddRemove, Full, Graph
+from blowfish_fast.policies import AddRemove, Graph
 
 EPSILON = Fraction(3, 2)
 
@@ -55,24 +58,34 @@ def test_one_cut_follows_the_exponential_law():
         assert chances[cut] == pytest.approx(weight, rel=1e-6)
 
 
-@pytest.mark.parametrize("policy", [AddRemove, Full], ids=["add_remove", "full"])
-@pytest.mark.parametrize("shape", [(4,), (2, 2), (3, 2)], ids=str)
-def test_neighbours_choose_alike(policy, shape):
-    cells = int(np.prod(shape))
-    worst = 0.0
-    for background in (np.zeros(cells, int), np.arange(cells) % 2 * 6):
-        base = law(background + np.eye(cells, dtype=int)[0], shape, policy=policy)
-        others = [background + np.eye(cells, dtype=int)[cell] for cell in range(cells)]
-        if policy is AddRemove:
-            others = [background]
-        for other in others:
-            found = law(other, shape, policy=policy)
-            assert found.keys() == base.keys()
-            ratios = [abs(math.log(base[one] / found[one])) for one in base]
-            worst = max(worst, *ratios)
-    assert worst <= float(EPSILON) * (1 + 1e-9)
-    # A square of four cells has one cut per box, and nothing to choose.
-    assert worst > float(EPSILON) / 10 or shape == (2, 2)
+@pytest.mark.parametrize("family", ["add_remove", "full", "threshold_absent"])
+@pytest.mark.parametrize(
+    ("shape", "levels", "reached"), [((4,), 1, 0.9), ((4,), 2, 0.5), ((3, 2), 2, 0.2)]
+)
+def test_no_neighbours_that_a_search_finds_exceed_epsilon(
+    shape, levels, reached, family
+):
+    """From telling pairs the search climbs to those that are told apart most."""
+    policy = policy_families(Domain(shape))[family]
+    known = cache(lambda counts: law(counts, shape, levels, lambda domain: policy))
+
+    def apart(pair):
+        first, second = (known(tuple(side.tolist())) for side in pair.sides)
+        assert first.keys() == second.keys()
+        return max(abs(math.log(first[one] / second[one])) for one in first)
+
+    start = max(standard_pairs(policy, (4,)), key=apart)
+    worst = search_worst_pair(
+        start,
+        policy,
+        apart,
+        heights=(4, 12),
+        steps=60,
+        generator=np.random.default_rng(1),
+    )
+    assert apart(worst) <= float(EPSILON) * (1 + 1e-9)
+    # The search finds bad pairs: a promise broken by much would be seen.
+    assert apart(worst) > reached * float(EPSILON), (worst, apart(worst))
 
 
 def test_the_bound_is_nearly_reached():
