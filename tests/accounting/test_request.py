@@ -19,9 +19,12 @@ from blowfish_fast.accounting.request import (
     check_seed,
     describe_parts,
     draw_parts,
+    is_public,
     read_release,
     refusal,
 )
+from blowfish_fast.audit import policy_families
+from blowfish_fast.audit.neighbours.pairs import Pair, all_edges
 from blowfish_fast.errors import (
     BlowfishError,
     InputError,
@@ -31,16 +34,61 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure import memory
+from blowfish_fast.mechanisms.registry import MECHANISMS
 
 LINE = bf.Domain(6)
 CELLS = bf.workloads.Identity(LINE)
 FULL = bf.policies.Full(LINE)
+MOSTLY_PUBLIC = bf.policies.Blocks(LINE, [0, 1, 2, 3, 4, 4])
 COUNTS = [3, 1, 4, 1, 5, 9]
+NO_EDGES = bf.policies.Graph(LINE, np.empty((0, 2), dtype=np.int64))
 
 
 def laplace(policy=FULL, epsilon=0.1):
     asked = bf.workloads.Identity(policy.domain)
     return bf.Laplace(policy, asked, epsilon=epsilon)
+
+
+FAMILIES = {
+    **policy_families(LINE),
+    "no edges": NO_EDGES,
+    "mostly public": MOSTLY_PUBLIC,
+}
+
+
+def neighbours(policy):
+    """Yield counts along every edge of a small policy."""
+    for edge in all_edges(policy):
+        yield Pair((2, 0, 3, 1, 0, 5), edge).sides
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_only_what_no_neighbour_and_no_noise_changes_is_public(name, family):
+    """Nothing is charged for it, so everything that is ever measured must be exact."""
+    policy = FAMILIES[family]
+    try:
+        mechanism, data = MECHANISMS[name].example(LINE, policy, 2)
+        part = RequestPart(mechanism, data)
+        public = is_public(part)
+        first, again = (mechanism.release(data, rng=seed) for seed in (1, 2))
+    except BlowfishError:
+        return
+    if not public:
+        return
+    assert (first.estimate == again.estimate).all()
+    for sides in neighbours(policy):
+        one, other = (mechanism.release(side, rng=1).estimate for side in sides)
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_what_is_public_is_found_out():
+    total, adding = bf.workloads.Total(LINE), bf.policies.AddRemove(LINE)
+    assert is_public(RequestPart(laplace(NO_EDGES), COUNTS))
+    assert not is_public(RequestPart(laplace(FULL), COUNTS))
+    assert not is_public(RequestPart(bf.Ordered(adding, total, epsilon=1), COUNTS))
+    # Four cells of their own are public, and the last two are not.
+    assert not is_public(RequestPart(laplace(MOSTLY_PUBLIC), COUNTS))
 
 
 def test_more_edges_and_projections_are_accepted():

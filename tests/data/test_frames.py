@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast._support import optional as _optional
-from blowfish_fast.data.frames import Table
+from blowfish_fast.data.frames import ROWS_AT_ONCE, Table
 from blowfish_fast.errors import DomainError, MissingExtraError
 
 TOWNS = np.array(["Bern", None, "Ch,ur"], dtype=object)
@@ -79,6 +79,13 @@ def test_a_csv_file_reads_back(table, tmp_path):
         ["", "", "", "1970-01-01T02", "2"],
         ["inf", "Ch,ur", "2024-01-03", "1970-01-01T03", "3"],
     ]
+
+
+def test_a_csv_file_of_several_blocks_has_every_row_once(tmp_path):
+    rows = 2 * ROWS_AT_ONCE + 3
+    Table({"cell": np.arange(rows)}).to_csv(tmp_path / "long.csv")
+    written = (tmp_path / "long.csv").read_text(encoding="utf-8").split()
+    assert written == ["cell", *map(str, range(rows))]
 
 
 def test_frames_hold_the_same_values(table, tmp_path):

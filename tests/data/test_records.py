@@ -159,3 +159,14 @@ def test_every_record_is_counted_once(records):
         last = number if 0 <= number < 3 else 3
         expected.append((row * 4 + side) * 5 + last)
     assert cells == expected
+
+
+def test_dates_before_1970_fall_into_the_cell_that_holds_them():
+    """Units are counted from 1970; before it, rounding down is away from zero."""
+    edges = ["1969-12-30", "1969-12-31", "1970-01-01", "1970-01-02"]
+    days = Domain.from_dates(edges, name="day")
+    moments = np.array(
+        ["1969-12-30T23:59:59", "1969-12-31T00:00", "1969-12-31T12:00", "1970-01-01"],
+        dtype="M8[s]",
+    )
+    assert Histogram.from_records(days, moments).counts.tolist() == [1, 2, 1]

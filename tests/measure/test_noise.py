@@ -164,6 +164,23 @@ def test_the_chernoff_bound_of_tiny_noise_far_away_vanishes(width):
     assert chernoff_tail(np.array([20 * width]), spread)[0] < 1e-5
 
 
+@pytest.mark.parametrize("width", [0.4, 2.0])
+def test_intervals_of_sums_over_64_terms_hold_what_they_promise(width):
+    """Lengths are rounded up to a grid there; the law of each is convolved."""
+    _, mass = law(width, 60)
+    total = np.array([1.0])
+    terms = np.arange(1, 101)
+    halves = laplace_sum_half_width(width, terms, 0.05)
+    for count, half in zip(terms.tolist(), halves.tolist(), strict=True):
+        total = np.convolve(total, mass)
+        if count < 60:
+            continue
+        distance = np.abs(np.arange(total.size) - total.size // 2)
+        assert total[distance > half].sum() <= 0.05
+        # A grid of ratio 1.02 costs one part in a hundred, and the next whole number.
+        assert total[distance > 0.985 * half - 1].sum() > 0.05
+
+
 def test_long_sums_are_rounded_up_and_stay_below_the_chernoff_bound():
     terms = np.array([0, 65, 100, 5000, 10**6])
     half = laplace_sum_half_width(2.0, terms, 0.05)

@@ -98,6 +98,9 @@ def test_categories_have_bars_whiskers_and_names(plain, legend, texts):
     )
     heights = [one.get_height() for one in axes.containers[0]]
     assert heights == release.estimate.tolist()
+    (whiskers,) = (one for one in axes.containers if hasattr(one, "has_yerr"))
+    drawn = np.array(whiskers.lines[2][0].get_segments())[:, :, 1]
+    np.testing.assert_allclose(drawn, release.intervals(bf.workloads.Identity(towns)))
     assert {"Bern", "Chur", "Basel"} <= set(texts(axes))
     assert legend(axes)[0] == "estimate"
     assert len(legend(axes)) == 3
