@@ -162,7 +162,17 @@ class DataDependentError(BlowfishError):
 
 
 class IntervalError(BlowfishError):
-    """The release does not carry what an interval for these queries needs."""
+    """The release does not carry what an interval for these queries needs.
+
+    Where some queries are the reason, ``data["queries"]`` holds their numbers.
+    """
+
+
+class NoiseOnlyWarning(UserWarning):
+    """Intervals hold the noise, and not what buckets taken as even are off by.
+
+    Ask ``of="noise"`` where that is meant, or ``of="truth"`` to have it refused.
+    """
 
 
 class NoEstimateError(BlowfishError, AttributeError):

@@ -6,8 +6,8 @@ one account before it looks, draws all noise itself, in one place, after checkin
 exact cost of what was asked, and records every call for audits.
 
     handle = counts + policy + account
-    handle.select(selector, epsilon)   -> a public choice
-    handle.measure(strategy, epsilon)  -> noisy rows
+    handle.select(selector, budget)    -> a public choice
+    handle.measure(strategy, budget)   -> noisy rows
     handle.coarsened(buckets)          -> the same account on bucket totals
 """
 
@@ -31,6 +31,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form
 
+from .budgets import Budget
 from .noise import Scales, Spread, measured_rows
 
 if TYPE_CHECKING:
@@ -70,13 +71,19 @@ class Strategy(Protocol):
     """
 
     kind: ClassVar[str]
+    refuses_undetermined: ClassVar[bool]
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether answers that the rows determine are off by noise alone."""
+        ...
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the exact values that are measured."""
         ...
 
-    def scales(self, policy: Policy, epsilon: Fraction) -> Scales:
-        """Return noise scales whose worst policy edge costs at most epsilon."""
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return noise scales whose worst policy edge costs at most `budget`."""
         ...
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
@@ -126,26 +133,35 @@ class Call(NamedTuple):
 
     kind: str
     name: str
-    epsilon: Fraction
+    budget: Budget
     scales: Scales | None
 
 
 @dataclass
 class Account:
-    """Epsilon of one release: what was granted, what was spent, on which calls."""
+    """Budget of one release: what was granted, what was spent, on which calls.
 
-    granted: Fraction
-    spent: Fraction = Fraction(0)
+    Its currency, epsilon or rho, decides which noise is drawn.
+    """
+
+    granted: Budget
     calls: list[Call] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Read a plain number as an epsilon; nothing is spent yet."""
+        self.granted = Budget.of(self.granted)
+        self.spent = self.granted * 0
 
     def charge(self, call: Call) -> None:
         """Charge before anything is drawn; refuse what the grant does not cover."""
-        if call.epsilon <= 0:
-            raise EpsilonError(f"a step must cost more than 0; received {call.epsilon}")
-        spent = self.spent + call.epsilon
+        if call.budget.amount <= 0:
+            raise EpsilonError(
+                f"a step must cost more than 0; received {call.budget.amount}"
+            )
+        spent = self.spent + call.budget
         if spent > self.granted:
             raise BudgetError(
-                f"{call.name} asks for {float(call.epsilon):g} and only "
+                f"{call.name} asks for {float(call.budget):g} and only "
                 f"{float(self.granted - self.spent):g} of {float(self.granted):g} is "
                 "left; give the last step private.remaining"
             )
@@ -158,7 +174,7 @@ class Handle:
 
     `policy` is the one without constraints, which is all that strategies and selectors
     see. Constraints make several records move together, so what is drawn may cost only
-    the epsilon that was charged divided by the group size; this division happens here.
+    what was charged over the group size (`Budget.over`); this happens here.
     """
 
     def __init__(
@@ -171,6 +187,7 @@ class Handle:
         buckets: Buckets | None = None,
         progress: Progress | None = None,
         group_size: int | None = None,
+        cells: int | None = None,
     ) -> None:
         self._counts = counts
         self._account = account
@@ -178,11 +195,13 @@ class Handle:
         self._progress = progress
         self._group_size = policy.group_size if group_size is None else group_size
         self.policy = policy.unconstrained
-        self.buckets = buckets or Buckets.single_cells(policy.domain.size)
+        # Tables of a wide domain are counted instead of its cells.
+        self._cells = policy.domain.size if cells is None else cells
+        self.buckets = buckets or Buckets.single_cells(self._cells)
 
     @property
-    def remaining(self) -> Fraction:
-        """Epsilon that is left."""
+    def remaining(self) -> Budget:
+        """Budget that is left."""
         return self._account.granted - self._account.spent
 
     @property
@@ -212,33 +231,49 @@ class Handle:
         np.add.at(totals, components.labels, self._counts)
         return totals
 
-    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
-        """Charge, then let `selector` choose from the counts."""
+    def select(
+        self, selector: Selector[Chosen], *, budget: Budget | Fraction
+    ) -> Chosen:
+        """Charge, then let `selector` choose from the counts.
+
+        Paid in rho, a choice gets the epsilon whose loss, by the range that it proves
+        (`choice_epsilon`), costs as much.
+        """
         if self._counts is None or self._rng is None:
             raise DataDependentError(
                 f"{selector.name} chooses from the data, so the error of this "
                 "mechanism cannot be predicted before it is released"
             )
+        price = self._read(budget)
+        drawn_at = choice_epsilon(
+            selector, price.over(self._group_size), self._counts.size
+        )
         self._report(f"choosing: {selector.name}")
-        self._account.charge(Call("select", selector.name, epsilon, None))
-        drawn_at = epsilon / self._group_size
+        self._account.charge(Call("select", selector.name, price, None))
         return selector.select(
             self._counts, policy=self.policy, epsilon=drawn_at, rng=self._rng
         )
 
-    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
         """Charge, then add noise to the strategy's rows."""
-        scales = strategy.scales(self.policy, epsilon / self._group_size)
-        cost = strategy.cost(self.policy, scales) * self._group_size
-        if cost > epsilon:
+        price = self._read(budget)
+        scales = strategy.scales(self.policy, price.over(self._group_size))
+        if scales.power != price.power:
+            raise PrivacyError(
+                f"{strategy.kind} was granted {price.words()} and chose noise of the "
+                "other currency; nothing was drawn"
+            )
+        edge = Budget(strategy.cost(self.policy, scales), price.power)
+        cost = edge.at_distance(self._group_size)
+        if cost > price:
             raise PrivacyError(
                 f"{strategy.kind} would cost {float(cost):g} on the worst edge and was "
-                f"granted {float(epsilon):g}; its scales are wrong, nothing was drawn"
+                f"granted {float(price):g}; its scales are wrong, nothing was drawn"
             )
         self._report(f"measuring: {strategy.kind}")
-        self._account.charge(Call("measure", strategy.kind, epsilon, scales))
+        self._account.charge(Call("measure", strategy.kind, price, scales))
         if self._counts is None or self._rng is None:
-            counts = np.zeros(self.policy.domain.size, dtype=np.int64)
+            counts = np.zeros(self._cells, dtype=np.int64)
             noise = np.zeros(scales.rates.size, dtype=np.int64)
         else:
             counts = self._counts
@@ -258,23 +293,51 @@ class Handle:
             group_size=self._group_size,
         )
 
+    def _read(self, budget: Budget | Fraction) -> Budget:
+        """Return a price in the account's currency; a plain number is one too."""
+        if isinstance(budget, Budget):
+            return budget
+        return Budget(Fraction(budget), self._account.granted.power)
+
     def _report(self, step: str) -> None:
         if self._progress is not None and not self.dry_run:
             self._progress(step)
 
 
+def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
+    """Return the epsilon at which a selector chooses for `budget`.
+
+    The budget itself where it is epsilon. In rho a selector may state two facts,
+    proved in ``docs/proofs/zcdp.md``: it makes successive draws, draw j with the part
+    f_j of epsilon (`parts`), and the logarithm of the odds of two outcomes there
+    changes between neighbours by at most `loss_range` * f_j * epsilon. Pure privacy
+    alone gives a range of 2 in one part, which holds for every selector.
+    """
+    parts = selector.parts(cells) if hasattr(selector, "parts") else ()
+    epsilon = budget.for_choice(getattr(selector, "loss_range", 2), parts)
+    if epsilon <= 0 < budget.amount:
+        raise EpsilonError(
+            f"{budget.words()} leaves no epsilon for {selector.name}; raise it"
+        )
+    return epsilon
+
+
 def _draw(scales: Scales, rng: Randomness) -> IntArray:
-    """Return one exact discrete Laplace draw per measured scale, 0 elsewhere."""
+    """Return one exact draw per measured scale, 0 elsewhere: Laplace, or Gaussian."""
     measured = measured_rows(scales)
     rates = scales.rates[measured]
     if rates.size == 0:
         return np.zeros(scales.rates.size, dtype=np.int64)
     # One shared scale is the faster path of the sampler.
     shared = bool((rates == rates[0]).all())
+    draw = rng.laplace
+    if scales.power == 2:
+        # Variance unit / (2 rate).
+        draw, rates = rng.gaussian, 2 * rates
     draws = (
-        rng.laplace(scales.unit, int(rates[0]), size=rates.size)
+        draw(scales.unit, int(rates[0]), size=rates.size)
         if shared
-        else rng.laplace(scales.unit, rates)
+        else draw(scales.unit, rates)
     )
     if draws.size == scales.rates.size:
         return draws

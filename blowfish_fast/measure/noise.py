@@ -213,6 +213,8 @@ class Spread(NamedTuple):
         Scale b of the row that is the largest; nan where `largest` is a number above.
     least : float
         Smallest scale of any row; 0 where it is not known.
+    gaussian_rows : int
+        Number of rows of Gaussian noise, whose scale is sigma; 0 for Laplace noise.
     """
 
     variance: FloatArray
@@ -221,6 +223,13 @@ class Spread(NamedTuple):
     steps: FloatArray
     width: FloatArray
     least: float = 0.0
+    gaussian_rows: int = 0
+
+    def under(self, scales: Scales) -> Self:
+        """Return the same moments of the noise that `scales` say: Laplace, Gaussian."""
+        if scales.power == 1:
+            return self
+        return self._replace(gaussian_rows=int(np.count_nonzero(scales.measured)))
 
     @classmethod
     def bounded(
@@ -234,6 +243,15 @@ class Spread(NamedTuple):
         steps = np.multiply(square, each, where=square > 0, out=np.zeros(square.size))
         return cls(
             variance, square, largest, steps, np.full(square.size, np.nan), least
+        )
+
+    def divided(self, units: int) -> Self:
+        """Return the spread of answers over `units`; the draws stay what they are."""
+        return self._replace(
+            variance=self.variance / units**2,
+            square=self.square / units**2,
+            largest=self.largest / units,
+            steps=self.steps / units**2,
         )
 
     @classmethod
@@ -381,6 +399,8 @@ def without_rounding(
     ... )
     array([7.    , 2.25  , 3.0001])
     """
+    if not (noise < ROUNDED).any():
+        return answers
     size = float(np.abs(estimate).sum()) * estimate.size
     whole = np.rint(answers)
     near = np.abs(answers - whole) <= min(size * 2.0**-50, ROUNDED)

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, final
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast._support.validation import as_counts, as_epsilon, quoted
-from blowfish_fast.data.domain import Domain
+from blowfish_fast._support.validation import as_counts, quoted
+from blowfish_fast.data.domain import Domain, is_wide
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
     DataDependentError,
@@ -27,9 +27,10 @@ from blowfish_fast.errors import (
     PolicyError,
     WorkloadError,
 )
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import IntervalScope, Release
 from blowfish_fast.workloads import Workload
@@ -58,6 +59,15 @@ class Outcome:
     unfitted: FloatArray | None = None
     interval_scope: IntervalScope = "noise"
     stacked: Measurement | None = None
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no draw in the estimate had a part in what was measured.
+
+        Measurements are stacked where a later one was laid out by an earlier one that
+        stays in the estimate.
+        """
+        return self.stacked is None or len(self.measurements) == 1
 
     @classmethod
     def of(
@@ -97,8 +107,11 @@ class Mechanism(ABC):
         What must stay indistinguishable. There is no default.
     workload : Workload
         What will be asked; answers to other queries are possible too.
-    epsilon : number
-        Privacy parameter, spent in full by one release. Read as the decimal typed.
+    epsilon, rho, delta : number
+        The budget, spent in full by one release, read as the decimals typed: `epsilon`
+        alone (pure privacy, Laplace noise), `rho` alone (zero-concentrated privacy,
+        Gaussian noise), or `epsilon` with `delta`, which takes the largest rho that
+        certainly implies (epsilon, delta).
 
     Notes
     -----
@@ -131,8 +144,12 @@ class Mechanism(ABC):
     name: ClassVar[str]
     cell_bytes: ClassVar[int] = 384
     """Memory that a release takes per cell at most, whatever the data."""
+    takes_wide: ClassVar[bool] = False
+    """Whether it serves a `WideDomain`, whose cells nobody lists."""
 
-    def __init__(self, policy: Policy, workload: Workload, *, epsilon: Any) -> None:
+    def __init__(
+        self, policy: Policy, workload: Workload, **budget: Unpack[BudgetTerms]
+    ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError(
                 f"state the policy first, such as policies.Full(domain); received "
@@ -143,14 +160,28 @@ class Mechanism(ABC):
                 "state the workload second, such as workloads.Identity(domain); "
                 f"received {quoted(workload)}"
             )
-        if workload.domain != policy.domain:
+        if is_wide(policy.domain) and not self.takes_wide:
+            raise DomainError(
+                f"{type(self).__name__} lists the cells of the domain",
+                received=f"a wide domain of {policy.domain.size:,} cells",
+                way_out="Publish tables with Contingency, or take a marginal: "
+                "TablePolicy.through, domain.marginal",
+            )
+        if workload.domain.attributes != policy.domain.attributes:
             raise DomainError(
                 f"policy and workload must share one domain; received "
                 f"{policy.domain!r} and {workload.domain!r}"
             )
+        # Persons without a bound on their records are refused here.
+        assert policy.group_size >= 1
         self.policy = policy
         self.workload = workload
-        self.epsilon: Fraction = as_epsilon(epsilon)
+        self.budget = Budget.stated(**budget)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The budget where it is epsilon; refused where it is rho."""
+        return self.budget.epsilon
 
     @property
     def domain(self) -> Domain:
@@ -169,8 +200,13 @@ class Mechanism(ABC):
     @final
     def at_epsilon(self, epsilon: Any) -> Self:
         """Return the same mechanism with another epsilon."""
+        return self.at(Budget.stated(epsilon=epsilon))
+
+    @final
+    def at(self, budget: Budget) -> Self:
+        """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
-        other.epsilon = as_epsilon(epsilon)
+        other.budget = budget
         other.__dict__.pop("_dry_run", None)
         return other
 
@@ -187,6 +223,10 @@ class Mechanism(ABC):
         """Say how the mechanism is calibrated to a policy, where that is not plain."""
         return ()
 
+    def _cells(self) -> int:
+        """Return how many counts are held: one per cell, but for tables."""
+        return self.domain.size
+
     def _pieces(self) -> int:
         """Bound the pieces of queries, and edges, that a release holds at a time."""
         return query_pieces(self.workload)
@@ -199,7 +239,7 @@ class Mechanism(ABC):
         start where there is less; a ledger, which does a dry run first and keeps the
         answer, refuses to charge where there is less than twice as much.
         """
-        return self.cell_bytes * self.domain.size + PIECE_BYTES * self._pieces()
+        return self.cell_bytes * self._cells() + PIECE_BYTES * self._pieces()
 
     @final
     def release(
@@ -209,7 +249,7 @@ class Mechanism(ABC):
         *,
         progress: Progress | None = None,
     ) -> Release:
-        """Spend epsilon once on `data` and publish the result.
+        """Spend the budget once on `data` and publish the result.
 
         Parameters
         ----------
@@ -221,13 +261,13 @@ class Mechanism(ABC):
         progress : callable, optional
             Called with a short text before each long step.
         """
-        what = f"{self.name} on {self.domain.size:,} cells"
+        what = f"{self.name} on {self._cells():,} cells"
         check_memory(self.memory_needed(), what, "nothing was drawn")
         counts = self._counts(data)
         from blowfish_fast.measure.randomness import Randomness
 
         source = Randomness(rng)
-        account = Account(self.epsilon)
+        account = Account(self.budget)
         outcome = self._run(self._handle(counts, account, source, progress))
         guarantee = Guarantee.of(
             self.policy, account.spent, secure=source.secure, notes=self._notes()
@@ -235,19 +275,22 @@ class Mechanism(ABC):
         return self._published(outcome, guarantee)
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
-        """Pack what the recipe handed back."""
+        """Pack what the recipe handed back, in whole persons where these count once."""
+        units = self.policy.units
         return Release(
             domain=self.domain,
-            estimate=outcome.estimate.reshape(self.domain.shape),
+            estimate=outcome.estimate.reshape(self.domain.shape) / units,
             mechanism=self.name,
             guarantee=guarantee,
             measurements=outcome.published,
             details=outcome.details,
             interval_scope=outcome.interval_scope,
+            fresh=outcome.fresh,
             unfitted=None
             if outcome.unfitted is None
-            else outcome.unfitted.reshape(self.domain.shape),
+            else outcome.unfitted.reshape(self.domain.shape) / units,
             version=_version(),
+            units=units,
         )
 
     def _handle(
@@ -266,12 +309,14 @@ class Mechanism(ABC):
                     f"the data lies over {data.domain!r} and the mechanism over "
                     f"{self.domain!r}; build both over one Domain"
                 )
+            check_bound(self.policy, data.bound)
             return data.counts.reshape(-1)
+        check_bound(self.policy, None)
         return as_counts(data, self.domain.shape).reshape(-1)
 
     @cached_property
     def _dry_run(self) -> Outcome:
-        return self._run(self._handle(None, Account(self.epsilon), None))
+        return self._run(self._handle(None, Account(self.budget), None))
 
     def _predictable(self, workload: Workload | None) -> tuple[Measurement, Workload]:
         asked = self.workload if workload is None else workload
@@ -287,7 +332,6 @@ class Mechanism(ABC):
             )
         return outcome.published[0], asked
 
-    @final
     def expected_error(self, workload: Workload | None = None) -> FloatArray:
         """Return the expected squared error of each query, before any fit.
 
@@ -297,9 +341,9 @@ class Mechanism(ABC):
         measurement, asked = self._predictable(workload)
         asked._refuse_too_many()
         form = asked.explicit_form(measurement.buckets)
-        return measurement.strategy.spread(form, measurement.scales).variance
+        spread = measurement.strategy.spread(form, measurement.scales)
+        return spread.variance / self.policy.units**2
 
-    @final
     def expected_total_error(self, workload: Workload | None = None) -> float:
         """Return the expected squared error summed over all queries, before any fit.
 
@@ -316,11 +360,12 @@ class Mechanism(ABC):
         """
         measurement, asked = self._predictable(workload)
         form = asked.form(measurement.buckets)
-        return measurement.strategy.total_variance(form, measurement.scales)
+        total = measurement.strategy.total_variance(form, measurement.scales)
+        return total / self.policy.units**2
 
     @final
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON; epsilon as an exact fraction in text.
+        """Return plain data, for JSON; epsilon or rho as an exact fraction in text.
 
         Examples
         --------
@@ -332,7 +377,7 @@ class Mechanism(ABC):
         """
         return {
             "mechanism": self.name,
-            "epsilon": str(self.epsilon),
+            **self.budget.to_dict(),
             "policy": self.policy.to_dict(),
             "workload": self.workload.to_dict(),
             "options": self._options(),
@@ -340,8 +385,12 @@ class Mechanism(ABC):
 
     def _options(self) -> dict[str, Any]:
         """Return what the recipe was told beyond policy, workload and epsilon."""
-        own = ("policy", "workload", "epsilon", "_dry_run")
-        found = {name: one for name, one in vars(self).items() if name not in own}
+        own = ("policy", "workload", "budget")
+        found = {
+            name: one
+            for name, one in vars(self).items()
+            if name not in own and not name.startswith("_")
+        }
         return {
             name: one
             if one is None or isinstance(one, bool | int | float | str)
@@ -354,7 +403,7 @@ class Mechanism(ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.policy!r}, {self.workload!r}, "
-            f"epsilon={float(self.epsilon):g})"
+            f"{self.budget.currency}={float(self.budget):g})"
         )
 
     def _repr_html_(self) -> str:
@@ -362,10 +411,13 @@ class Mechanism(ABC):
         from blowfish_fast._support.html import panel
 
         promise = Guarantee.of(
-            self.policy, self.epsilon, secure=True, notes=self._notes()
+            self.policy, self.budget, secure=True, notes=self._notes()
         )
         rows: list[tuple[str, Any]] = [
-            ("epsilon", f"{float(self.epsilon):g}, spent in full by one release"),
+            (
+                self.budget.currency,
+                f"{float(self.budget):g}, spent in full by one release",
+            ),
             ("policy", repr(self.policy)),
             ("workload", repr(self.workload)),
             ("memory", f"at most {self.memory_needed() / 2**20:,.3g} MiB"),
@@ -398,6 +450,28 @@ def striped(domain: Domain, stripes: int, *, height: int) -> Histogram:
     """
     counts = np.arange(domain.size) * stripes // domain.size % 2 * height
     return Histogram(domain, counts.reshape(domain.shape))
+
+
+def made_up(policy: Policy, data: Any) -> Any:
+    """Return made-up counts as a policy of persons needs them: nobody has too many.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Line(bf.Domain(3)).per_person(2)
+    >>> made_up(policy, [4, 0, 1]).at_most
+    2
+    """
+    if not isinstance(policy, PerPerson):
+        return data
+    counts = data.counts if isinstance(data, Histogram) else np.asarray(data)
+    return Histogram(
+        policy.domain,
+        counts * policy.units,
+        at_most=policy.at_most,
+        count="persons" if policy.count == "persons" else "records",
+        person=policy.person,
+    )
 
 
 @cache

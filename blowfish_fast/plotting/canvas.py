@@ -44,7 +44,7 @@ def axes_for(axes: Axes | None, size: tuple[float, float], purpose: str) -> Axes
 def heading(release: Release) -> str:
     """Return the title of a picture of a release: what, at which price, for whom."""
     seeded = "" if release.private else " (seeded: an experiment)"
-    return f"{release.mechanism}, eps = {float(release.guarantee.epsilon):g}{seeded}"
+    return f"{release.mechanism}, {release.guarantee.spent}{seeded}"
 
 
 def public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:

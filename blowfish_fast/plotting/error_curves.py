@@ -23,7 +23,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
-from blowfish_fast.advice.reference_shapes import reference_shapes
+from blowfish_fast.advice.shapes import reference_shapes
 from blowfish_fast.advice.typical_error import typical_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError

@@ -22,6 +22,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.grants import interval_label
 from blowfish_fast.release.group_answers import GroupedAnswers
 
 from .canvas import axes_for, in_full, names_along, plain_counts
@@ -124,7 +125,7 @@ def _arranged(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]
 
 def _bounds(answers: GroupedAnswers, confidence: float) -> FloatArray | None:
     try:
-        return answers.intervals(confidence)
+        return answers.intervals(confidence, of=answers.interval_kind())
     except IntervalError:
         return None
 
@@ -215,7 +216,7 @@ def _finish(
     plain_counts(axes)
     axes.grid(True, axis="y", color="0.9")
     axes.set_axisbelow(True)
-    title = f"noise intervals, {confidence:.0%}" if covered else ""
+    title = interval_label(answers.interval_kind(), confidence) if covered else ""
     seeded = "(seeded: an experiment)" if answers.seeded else ""
     axes.set_title(f"{title} {seeded}".strip(), fontsize="medium")
     if len(lines) > 1:

@@ -16,6 +16,7 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.release.grants import Scope, interval_label
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Ranges
 
@@ -97,15 +98,18 @@ def histogram(
     together, cuts = bar_cuts(release.domain.size)
     ranges = Ranges(release.domain, cuts[:-1], cuts[1:])
     estimate = release.answer(ranges)
+    kind: Scope = "noise"
     bounds = None
     if release.interval_scope == "noise":
-        bounds = release.intervals(ranges, confidence)
+        kind = release.interval_kind(ranges)
+        bounds = release.intervals(ranges, confidence, of=kind)
     beside = None if public is None else _answers(ranges, public[0])
     if places.kind == "level" and release.domain.size <= MOST_MARKED:
         draw = _bars
     else:
         draw = _stairs
-    draw(drawn, places.edges[cuts], estimate, bounds, f"{confidence:.0%}")
+    style = _style(kind, confidence)
+    draw(drawn, places.edges[cuts], estimate, bounds, style)
     if beside is not None and public is not None:
         drawn.stairs(
             beside,
@@ -161,7 +165,7 @@ def _stairs(
     edges: FloatArray,
     estimate: AnyArray,
     bounds: FloatArray | None,
-    confidence: str,
+    style: dict[str, Any],
 ) -> None:
     axes.stairs(
         estimate,
@@ -179,7 +183,7 @@ def _stairs(
             fill=True,
             color=palette.NOISE,
             alpha=0.35,
-            label=f"noise interval, {confidence}",
+            **style,
         )
 
 
@@ -188,7 +192,7 @@ def _bars(
     edges: FloatArray,
     estimate: AnyArray,
     bounds: FloatArray | None,
-    confidence: str,
+    style: dict[str, Any],
 ) -> None:
     """Draw categories, which have no neighbours, as bars with whiskers."""
     middles = (edges[:-1] + edges[1:]) / 2
@@ -202,8 +206,15 @@ def _bars(
             ecolor=palette.BLACK,
             elinewidth=1.2,
             capsize=3,
-            label=f"noise interval, {confidence}",
+            linestyle="dotted" if "hatch" in style else "solid",
+            label=style["label"],
         )
+
+
+def _style(kind: Scope, confidence: float) -> dict[str, Any]:
+    """Return label and hatching: what holds the noise alone must not look like more."""
+    label = interval_label(kind, confidence)
+    return {"label": label} if kind == "truth" else {"label": label, "hatch": "///"}
 
 
 def _answers(ranges: Ranges, values: AnyArray) -> AnyArray:

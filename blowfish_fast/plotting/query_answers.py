@@ -18,6 +18,7 @@ from blowfish_fast._support.optional import require
 from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels, shorten
+from blowfish_fast.release.grants import interval_label
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
 
@@ -94,7 +95,8 @@ def answers(
     drawn = axes_for(axes, (7.0, 1.7 + 0.32 * len(named)), "Drawing answers")
     heights = np.arange(len(named))
     if release.interval_scope == "noise":
-        bounds = release.intervals(workload, confidence)
+        kind = release.interval_kind(workload)
+        bounds = release.intervals(workload, confidence, of=kind)
         drawn.errorbar(
             bounds.mean(axis=1),
             heights,
@@ -103,7 +105,8 @@ def answers(
             ecolor=palette.NOISE,
             elinewidth=5,
             alpha=0.6,
-            label=f"noise interval, {confidence:.0%}",
+            linestyle="solid" if kind == "truth" else "dotted",
+            label=interval_label(kind, confidence),
         )
     drawn.plot(found, heights, "o", color=palette.ESTIMATE, label="answer")
     if public is not None and beside is not None:

@@ -12,7 +12,7 @@ import os
 import secrets
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,23 +48,32 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
         "domain": parts["domain"].to_dict(),
         "guarantee": parts["guarantee"].to_dict(),
         "interval_scope": parts["interval_scope"],
-        "estimate": _keep(parts["estimate"], "estimate", arrays),
-        "unfitted": _keep(parts["unfitted"], "unfitted", arrays),
-        "details": _keep(dict(parts["details"]), "details", arrays),
+        "fresh": parts["fresh"],
+        "units": parts["units"],
+        "estimate": keep_arrays(parts["estimate"], "estimate", arrays),
+        "unfitted": keep_arrays(parts["unfitted"], "unfitted", arrays),
+        "details": keep_arrays(dict(parts["details"]), "details", arrays),
         "measurements": [
-            _keep(_pack(one), f"measurement{number}", arrays)
+            keep_arrays(pack_measurement(one), f"measurement{number}", arrays)
             for number, one in enumerate(parts["measurements"])
         ],
     }
+    return write_archive("release.json", content, arrays)
+
+
+def write_archive(
+    name: str, content: dict[str, Any], arrays: Mapping[str, AnyArray]
+) -> bytes:
+    """Return a zip of plain data under `name` and the arrays that it refers to."""
     file = io.BytesIO()
     small = sum(array.nbytes for array in arrays.values()) <= SMALL_BYTES
     kind = zipfile.ZIP_STORED if small else zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(file, "w") as archive:
-        _add(archive, "release.json", json.dumps(content).encode(), kind)
-        for name, array in arrays.items():
+        _add(archive, name, json.dumps(content).encode(), kind)
+        for own, array in arrays.items():
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
-            _add(archive, f"{name}.npy", member.getvalue(), kind)
+            _add(archive, f"{own}.npy", member.getvalue(), kind)
     return file.getvalue()
 
 
@@ -104,16 +113,25 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def release_parts(content: bytes) -> dict[str, Any]:
     """Return the fields of a release from its bytes; refuse anything else."""
+    return read_archive(content, "release.json", _rebuild)
+
+
+def read_archive(
+    content: bytes,
+    name: str,
+    rebuild: Callable[[dict[str, Any], zipfile.ZipFile], dict[str, Any]],
+) -> dict[str, Any]:
+    """Return what `rebuild` makes of a zip that `write_archive` wrote under `name`."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_members(archive)
-            plain = json.loads(_member(archive, "release.json"))
+            plain = json.loads(_member(archive, name))
             if plain.get("format") != FORMAT:
                 raise ReleaseFileError(
                     f"this version reads release files of format {FORMAT}; this one "
                     f"has format {plain.get('format')!r}. Update blowfish_fast"
                 )
-            return _rebuild(plain, archive)
+            return rebuild(plain, archive)
     except ReleaseFileError:
         raise
     except (BlowfishError, OSError, zipfile.BadZipFile, zlib.error) as problem:
@@ -134,7 +152,8 @@ def release_parts(content: bytes) -> dict[str, Any]:
         ) from None
 
 
-def _pack(measurement: Measurement) -> dict[str, Any]:
+def pack_measurement(measurement: Measurement) -> dict[str, Any]:
+    """Return a measurement as plain data and arrays."""
     return {
         "kind": measurement.strategy.kind,
         "strategy": measurement.strategy.pack(),
@@ -148,7 +167,7 @@ def _pack(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def _keep(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
+def keep_arrays(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
     """Move arrays out of nested plain data, leaving their names behind."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
@@ -156,20 +175,25 @@ def _keep(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return {key: _keep(one, f"{name}.{key}", arrays) for key, one in value.items()}
+        return {
+            key: keep_arrays(one, f"{name}.{key}", arrays) for key, one in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_keep(one, f"{name}.{at}", arrays) for at, one in enumerate(value)]
+        return [
+            keep_arrays(one, f"{name}.{at}", arrays) for at, one in enumerate(value)
+        ]
     return value
 
 
-def _restore(value: Any, archive: zipfile.ZipFile) -> Any:
+def restore_arrays(value: Any, archive: zipfile.ZipFile) -> Any:
+    """Put arrays back into nested plain data."""
     if isinstance(value, dict):
         if set(value) == {"array"}:
             data = io.BytesIO(_member(archive, f"{value['array']}.npy"))
             return np.load(data, allow_pickle=False)
-        return {key: _restore(one, archive) for key, one in value.items()}
+        return {key: restore_arrays(one, archive) for key, one in value.items()}
     if isinstance(value, list):
-        return [_restore(one, archive) for one in value]
+        return [restore_arrays(one, archive) for one in value]
     return value
 
 
@@ -197,19 +221,25 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
     domain = Domain.from_dict(content["domain"])
-    estimate = np.asarray(_restore(content["estimate"], archive), dtype=np.float64)
-    unfitted = _restore(content["unfitted"], archive)
+    estimate = np.asarray(
+        restore_arrays(content["estimate"], archive), dtype=np.float64
+    )
+    unfitted = restore_arrays(content["unfitted"], archive)
     if estimate.shape != domain.shape:
         raise ReleaseFileError("the estimate does not have the domain's shape")
     if unfitted is not None and np.shape(unfitted) != domain.shape:
         raise ReleaseFileError("the unfitted estimate does not have the domain's shape")
     if content["interval_scope"] not in ("noise", "nothing"):
         raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
-    details = _restore(content["details"], archive)
+    units = int(content["units"])
+    if units < 1:
+        raise ReleaseFileError("a release counts in whole parts of a person")
+    details = restore_arrays(content["details"], archive)
     if not isinstance(details, dict):
         raise ReleaseFileError("the details have no names")
     measurements = [
-        _measurement(_restore(one, archive), domain) for one in content["measurements"]
+        read_measurement(restore_arrays(one, archive), domain.size)
+        for one in content["measurements"]
     ]
     return {
         "domain": domain,
@@ -219,12 +249,15 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "measurements": tuple(measurements),
         "details": details,
         "interval_scope": content["interval_scope"],
+        "fresh": content.get("fresh") is True,
         "unfitted": unfitted,
         "version": str(content["version"]),
+        "units": units,
     }
 
 
-def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
+def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
+    """Rebuild a measurement over `cells` counts from `pack_measurement`."""
     if data["kind"] not in STRATEGIES:
         raise ReleaseFileError(f"the strategy {data['kind']!r} is unknown here")
     strategy = STRATEGIES[data["kind"]].unpack(data["strategy"])
@@ -244,7 +277,7 @@ def _measurement(data: dict[str, Any], domain: Domain) -> Measurement:
     # Noise is drawn per row or per policy edge, so what is published is counted apart.
     rows = strategy.rows(np.zeros(buckets.count, dtype=np.int64))
     blank = strategy.published(rows, np.zeros_like(rates), scales)
-    if noisy.shape != blank.shape or buckets.cells != domain.size:
+    if noisy.shape != blank.shape or buckets.cells != cells:
         raise ReleaseFileError("a measurement does not fit its strategy or domain")
     return Measurement(strategy, scales, noisy, buckets)
 

@@ -7,25 +7,75 @@ asked for, because some releases have none.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import InputError, IntervalError, SizeError
+from blowfish_fast.errors import (
+    InputError,
+    IntervalError,
+    NoiseOnlyWarning,
+    SizeError,
+)
+
+from .grants import BOUND_NAMES, Scope
 
 MOST_PRINTED = 1000
 """Groups up to which printing works out their intervals."""
 
-Bounds = Callable[[float], FloatArray]
-"""From a confidence to intervals, (groups, 2)."""
+Bounds = Callable[[float, Scope], FloatArray]
+"""From a confidence and what is to be held to intervals, (groups, 2)."""
+
+Kind = Callable[[], Scope]
+"""Says whether intervals can hold the truth, or the noise alone."""
+
+
+class Claimed(Protocol):
+    """Something with intervals."""
+
+    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+        """Return intervals, (groups, 2)."""
+        ...
+
+    def kind(self) -> Scope:
+        """Return whether intervals can hold the truth."""
+        ...
+
+
+class Claim(NamedTuple):
+    """Intervals, whether they can hold the truth, and what is said if they cannot."""
+
+    bounds: Bounds
+    kind: Kind
+    sentence: Callable[[Scope], str]
+
+    def intervals(self, confidence: float, of: Scope | None) -> FloatArray:
+        """Return intervals of the truth or the noise; warn where it is unexpected."""
+        if of not in (None, "truth", "noise"):
+            raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
+        known = "noise" if of == "noise" else self.kind()
+        if known == "noise" and of == "truth":
+            raise IntervalError(
+                self.sentence("noise"),
+                way_out='Ask of="noise", or release with a mechanism without buckets',
+                code="intervals_hold_noise_only",
+            )
+        if known == "noise" and of is None:
+            warnings.warn(
+                f'{self.sentence("noise")} Ask of="noise" if that is meant',
+                NoiseOnlyWarning,
+                stacklevel=4,
+            )
+        return self.bounds(confidence, known)
 
 
 class Estimate(float):
-    """An estimate, usable as a number, that knows its noise interval.
+    """An estimate, usable as a number, that knows its interval.
 
     Examples
     --------
@@ -40,23 +90,36 @@ class Estimate(float):
     True
     """
 
-    _bounds: Callable[[float], tuple[float, float]]
+    _bounds: Callable[[float, Scope | None], tuple[float, float]]
+    _kind: Kind
 
     def __new__(
-        cls, value: float, bounds: Callable[[float], tuple[float, float]]
+        cls,
+        value: float,
+        bounds: Callable[[float, Scope | None], tuple[float, float]],
+        kind: Kind,
     ) -> Estimate:
         """Take a number and the function that gives its interval."""
         answer = super().__new__(cls, value)
         answer._bounds = bounds
+        answer._kind = kind
         return answer
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return a noise interval that holds with at least `confidence`.
+    def interval(
+        self, confidence: float = 0.95, *, of: Scope | None = None
+    ) -> tuple[float, float]:
+        """Return an interval that holds with at least `confidence`.
 
-        It covers the noise given the buckets, as ``release.intervals`` does. Raises
-        `IntervalError` where ``release.interval_scope`` is "nothing".
+        Of the truth, if that is known, else of the noise, with a `NoiseOnlyWarning`;
+        `of` asks for one of them, as in ``release.intervals``. Raises `IntervalError`
+        where ``release.interval_scope`` is "nothing".
         """
-        return self._bounds(confidence)
+        return self._bounds(confidence, of)
+
+    @property
+    def holds_truth(self) -> bool:
+        """Whether `interval` can hold the true answer, and not the noise alone."""
+        return self._kind() == "truth"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)
@@ -90,13 +153,13 @@ class Quotient:
         self.highest = highest
         self.centre = centre
 
-    def bounds(self, confidence: float) -> FloatArray:
+    def bounds(self, confidence: float, of: Scope) -> FloatArray:
         """Return intervals that hold with at least `confidence` each."""
         shared = 1.0 - (1.0 - confidence) / 2
-        count = self.divisor(shared)
+        count = self.divisor(shared, of)
         # Whether a count is exact is public: then no edge of the policy moves it.
         exact = bool((count[:, 0] == count[:, 1]).all())
-        over = self.dividend(confidence if exact else shared)
+        over = self.dividend(confidence if exact else shared, of)
         least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
         low = _divided(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
         high = _divided(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
@@ -141,7 +204,7 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         names: Sequence[Sequence[Any]],
         measure: str,
         values: FloatArray,
-        bounds: Bounds,
+        claim: Claim,
         *,
         of: str | None = None,
         seeded: bool = False,
@@ -151,8 +214,8 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         self.of = of
         self.seeded = seeded
         self.values_array = values
-        self._bounds = bounds
-        self._cache: dict[float, FloatArray] = {}
+        self._claim = claim
+        self._cache: dict[tuple[float, Scope], FloatArray] = {}
         combined = list(itertools.product(*names))
         single = len(self.attributes) == 1
         self._places = {
@@ -167,7 +230,8 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         place = self._places[name]
         return Estimate(
             float(self.values_array[place]),
-            lambda confidence: self._interval(place, confidence),
+            lambda confidence, of: self._interval(place, confidence, of),
+            self._claim.kind,
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -180,28 +244,55 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         return name in self._places
 
     def intervals(
-        self, confidence: float = 0.95, *, simultaneous: bool = False
+        self,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        of: Scope | None = None,
     ) -> FloatArray:
-        """Return noise intervals in the order of the groups, (groups, 2).
+        """Return intervals in the order of the groups, (groups, 2).
 
         Each holds with at least `confidence`; with `simultaneous`, all of them
-        together do (each misses with an equal share of the probability).
+        together do (each misses with an equal share of the probability). `of` is as
+        in ``release.intervals``; intervals of the truth allow for every place that
+        records may have inside their cells.
         """
         asked = as_confidence(confidence)
         if simultaneous:
             asked = 1.0 - (1.0 - asked) / max(len(self), 1)
-        if asked not in self._cache:
-            self._cache[asked] = self._bounds(asked)
-        return self._cache[asked].copy()
+        return self._claim.intervals(asked, of)
 
-    def _interval(self, place: int, confidence: float) -> tuple[float, float]:
-        low, high = self.intervals(confidence)[place]
+    def interval_kind(self) -> Scope:
+        """Return what `intervals` are of by default: "truth" or "noise"."""
+        return self._claim.kind()
+
+    def interval_sentence(self, kind: Scope) -> str:
+        """Say in words what intervals of a kind hold."""
+        return self._claim.sentence(kind)
+
+    def _kept(self, confidence: float, of: Scope) -> FloatArray:
+        key = (confidence, of)
+        if key not in self._cache:
+            self._cache[key] = self.intervals(confidence, of=of)
+        return self._cache[key]
+
+    def _interval(
+        self, place: int, confidence: float, of: Scope | None
+    ) -> tuple[float, float]:
+        if of is None and self._claim.kind() == "noise":
+            # Warns: the truth was expected, or may have been.
+            low, high = self.intervals(confidence)[place]
+            return float(low), float(high)
+        asked: Scope = of or "truth"
+        low, high = self._kept(as_confidence(confidence), asked)[place]
         return float(low), float(high)
 
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return columns: the groups' names, the answers, and their intervals.
 
-        ``confidence=None`` leaves the intervals out.
+        Columns `low` and `high` hold the true answers; where intervals hold the noise
+        alone, they are `noise_low` and `noise_high`. ``confidence=None`` leaves them
+        out.
         """
         several = len(self.attributes) > 1
         columns: dict[str, Any] = {}
@@ -217,7 +308,9 @@ class GroupedAnswers(Mapping[Any, Estimate]):
                 columns[attribute] = column
         columns[self.measure] = self.values_array
         if confidence is not None:
-            columns["low"], columns["high"] = self.intervals(confidence).T
+            kind = self.interval_kind()
+            low, high = BOUND_NAMES[kind]
+            columns[low], columns[high] = self._kept(as_confidence(confidence), kind).T
         return Table(columns)
 
     def to_pandas(self, confidence: float | None = 0.95) -> Any:

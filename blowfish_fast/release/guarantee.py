@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 import weakref
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from blowfish_fast._support.validation import LARGEST_EPSILON, as_fraction
-from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import Budget, as_delta, epsilon_of, odds_exponent
 from blowfish_fast.policies import Policy
 
 
@@ -18,8 +20,8 @@ class Guarantee:
 
     Attributes
     ----------
-    epsilon : Fraction
-        Spent in all.
+    budget : Budget
+        Spent in all, of epsilon or of rho; `epsilon` and `rho` read it.
     policy : dict
         The policy as plain data, which cannot be changed; `policies.from_dict`
         rebuilds it.
@@ -34,7 +36,7 @@ class Guarantee:
         How the mechanism was calibrated, where that is not plain.
     """
 
-    epsilon: Fraction
+    budget: Budget
     policy: dict[str, Any]
     meaning: str
     neighbours: str
@@ -43,26 +45,55 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         """Keep a copy of the policy that nobody can change in place."""
+        object.__setattr__(self, "budget", Budget.of(self.budget))
         object.__setattr__(self, "policy", _fixed(self.policy))
 
     @classmethod
     def of(
-        cls, policy: Policy, epsilon: Fraction, *, secure: bool, notes: tuple[str, ...]
+        cls,
+        policy: Policy,
+        budget: Budget | Fraction,
+        *,
+        secure: bool,
+        notes: tuple[str, ...],
     ) -> Guarantee:
-        """State the guarantee of spending `epsilon` under `policy`."""
+        """State the guarantee of spending `budget` under `policy`."""
         return cls(
-            epsilon,
+            Budget.of(budget),
             _stated(policy),
-            policy.describe(),
+            _meaning(policy, Budget.of(budget)),
             policy.neighbours,
             secure,
             notes,
         )
 
+    @property
+    def epsilon(self) -> Fraction:
+        """Spent in all, where it was paid in epsilon; refused where in rho."""
+        return self.budget.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """The rho of zero-concentrated privacy: what was paid, or epsilon^2 / 2."""
+        return self.budget.rho
+
+    def epsilon_at(self, delta: Any) -> float:
+        """Return the least epsilon that is proved at `delta`, rounded up.
+
+        That of the (epsilon, delta) definition, whose delta is no probability that
+        epsilon is exceeded.
+        """
+        as_delta(delta)
+        if self.budget.power == 1:
+            return float(self.budget.amount)
+        found = epsilon_of(self.budget.amount, delta)
+        above = float(found)
+        return above if Fraction(above) >= found else math.nextafter(above, math.inf)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON; epsilon as an exact fraction in text."""
+        """Return plain data, for JSON; epsilon or rho as an exact fraction in text."""
         return {
-            "epsilon": str(self.epsilon),
+            **self.budget.to_dict(),
             "policy": _plain(self.policy),
             "meaning": self.meaning,
             "neighbours": self.neighbours,
@@ -73,14 +104,12 @@ class Guarantee:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Guarantee:
         """Rebuild from `to_dict`."""
-        epsilon = as_fraction(data["epsilon"], "epsilon")
-        if not 0 <= epsilon <= LARGEST_EPSILON:
-            raise EpsilonError(f"nobody spends an epsilon of {data['epsilon']!r}")
+        budget = Budget.from_dict(data)
         texts = (data["meaning"], data["neighbours"], *data["notes"])
         if not all(isinstance(one, str) for one in texts):
             raise InputError(f"a promise is made in words; received {texts!r}")
         return cls(
-            epsilon,
+            budget,
             data["policy"],
             data["meaning"],
             data["neighbours"],
@@ -92,13 +121,21 @@ class Guarantee:
         """Say it in short: the policy as plain data lists every edge of its domain."""
         seeded = "" if self.secure else ", seeded: an experiment"
         kind = self.policy.get("kind", "policy")
-        return f"Guarantee(eps = {float(self.epsilon):g}, {kind}{seeded})"
+        return f"Guarantee({self.spent}, {kind}{seeded})"
+
+    @property
+    def spent(self) -> str:
+        """What was spent, as text: "eps = 0.1" or "rho = 0.01"."""
+        short = "eps" if self.budget.power == 1 else "rho"
+        return f"{short} = {float(self.budget):g}"
 
     def __str__(self) -> str:
         sentence = (
-            f"With eps = {float(self.epsilon):g}: {self.meaning}. Two databases count "
+            f"With {self.spent}: {self.meaning}. Two databases count "
             f"as neighbours when {self.neighbours}."
         )
+        if self.budget.power == 2 and self.budget.amount > 0:
+            sentence += f" {odds_sentence(self.budget)}"
         if self.notes:
             sentence += " " + " ".join(self.notes)
         if not self.secure:
@@ -107,6 +144,39 @@ class Guarantee:
                 "it is an experiment."
             )
         return sentence
+
+
+def _meaning(policy: Policy, budget: Budget) -> str:
+    """Say what stays indistinguishable; paid in rho, without factors of epsilon."""
+    words = policy.describe()
+    if budget.power == 1:
+        return words
+    for factor, limit in (
+        ("beyond a factor e^eps", "beyond what rho allows"),
+        ("a factor e^(eps*d)", "rho d^2"),
+        ("e^(eps*d)", "rho d^2"),
+        ("beyond e^eps", "beyond what rho allows"),
+        ("e^eps", "rho"),
+    ):
+        words = words.replace(factor, limit)
+    return re.sub(r"\beps / ([\d,]+)", r"rho / \1^2", words)
+
+
+def odds_sentence(budget: Budget) -> str:
+    """Say what rho means for the odds of one database against its neighbour.
+
+    At the delta that was stated, else at one in a billion, named as such.
+    """
+    delta = Fraction(1, 10**9) if budget.delta is None else budget.delta
+    exponent = odds_exponent(budget.amount, delta)
+    factor = f"e^{exponent:g}"
+    if exponent < 700:
+        factor += f" = {math.ceil(math.exp(exponent) * 100) / 100:g}"
+    return (
+        "Whatever is released, the odds of one against the other change by more than a "
+        f"factor {factor} with a probability of at most {float(delta):g}; values d "
+        "steps apart in the policy count as rho d^2."
+    )
 
 
 def _refuse(self: object, *given: Any, **named: Any) -> NoReturn:

@@ -11,7 +11,11 @@ one query, and grouping makes a grid of queries:
          [30, 40)    |-----|-----|      sums     the same rows, weighted by a public
                      '-----'-----'               value per cell, or part of a cell
 
-Intervals of counts and sums are the release's own. A mean is a quotient: with S the sum
+Intervals of the truth allow for every place of a record inside its cell: the true sum
+lies between the answers of two queries, in which each record counts with the least and
+with the largest value that its cell, or the covered part of it, may hold.
+
+A mean is a quotient: with S the sum
 of (value - centre), the centre lying in the middle of the values asked for, and C the
 count, S and C lie in their intervals together but for the stated probability (half of
 it each), and every quotient of two such numbers lies in the interval given here, cut
@@ -40,8 +44,9 @@ from blowfish_fast.data.predicates import (
 )
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
-from .group_answers import Bounds, Estimate, GroupedAnswers, Quotient
-from .query_grid import Answering, Grid, value_rows
+from .grants import Scope
+from .group_answers import Bounds, Claim, Claimed, Estimate, GroupedAnswers, Quotient
+from .query_grid import Answering, Grid, ValueRows, value_rows
 from .selected_quantiles import SelectedQuantiles
 
 
@@ -256,7 +261,7 @@ class _Measures:
 
     def count(self) -> GroupedAnswers:
         counted = self.grid.count()
-        return self._packed("count", counted.values, counted.bounds)
+        return self._packed("count", counted.values, counted)
 
     def relative_count(self, of: Selection | None) -> GroupedAnswers:
         domain = self.release.domain
@@ -276,22 +281,24 @@ class _Measures:
         )
         total = float(base.values[0])
         parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
-        return self._packed("relative_count", np.clip(parts, 0.0, 1.0), quotient.bounds)
+        claim = self._claim(quotient.bounds, counted, base)
+        return self._packed("relative_count", np.clip(parts, 0.0, 1.0), claim)
 
     def sum(self, name: str | int, values: Any) -> GroupedAnswers:
         axis = self.release.domain.axis(name)
-        rows, _, _ = self._value_rows(axis, values)
-        summed = self.grid.weighted(axis, rows)
-        return self._packed("sum", summed.values, summed.bounds, axis)
+        found = self._value_rows(axis, values)
+        summed = self.grid.weighted(axis, found.rows, found.ends())
+        return self._packed("sum", summed.values, summed, axis)
 
     def mean(self, name: str | int, given: Any) -> GroupedAnswers:
         axis = self.release.domain.axis(name)
-        rows, lowest, highest = self._value_rows(axis, given)
+        found = self._value_rows(axis, given)
+        lowest, highest = found.lowest, found.highest
         centre = lowest + (highest - lowest) / 2
         from scipy import sparse
 
-        shifted = rows - sparse.diags_array(centre) @ self.grid.rows[axis]
-        summed = self.grid.weighted(axis, sparse.csr_array(shifted))
+        shifted = found.rows - sparse.diags_array(centre) @ self.grid.rows[axis]
+        summed = self.grid.weighted(axis, sparse.csr_array(shifted), found.ends(centre))
         counted = self.grid.count()
         low, high, middle = (
             self.grid.along(axis, one) for one in (lowest, highest, centre)
@@ -301,22 +308,36 @@ class _Measures:
             summed.bounds, counted.bounds, lowest=low, highest=high, centre=middle
         )
         values = np.clip(estimate, low, high)
-        return self._packed("mean", values, quotient.bounds, axis)
+        claim = self._claim(quotient.bounds, summed, counted)
+        return self._packed("mean", values, claim, axis)
 
     def quantile(self, name: str | int, q: float) -> GroupedAnswers:
         axis = self.release.domain.axis(name)
         found = SelectedQuantiles(self.grid, axis, q)
-        return self._packed("quantile", found.values, found.bounds, axis)
+        return self._packed("quantile", found.values, found, axis)
 
-    def _value_rows(self, axis: int, values: Any) -> tuple[Any, FloatArray, FloatArray]:
+    def _claim(self, bounds: Bounds, *parts: Claimed) -> Claim:
+        """Return intervals that hold the truth where all their parts do."""
+
+        def kind() -> Scope:
+            return "truth" if all(one.kind() == "truth" for one in parts) else "noise"
+
+        return Claim(bounds, kind, self.release.interval_sentence)
+
+    def _value_rows(self, axis: int, values: Any) -> ValueRows:
         attribute = self.release.domain.attributes[axis]
         given = None if values is None else _given_values(attribute, values)
         return value_rows(attribute, self.grid.axes[axis], given)
 
     def _packed(
-        self, measure: str, values: FloatArray, bounds: Any, of: int | None = None
+        self,
+        measure: str,
+        values: FloatArray,
+        found: Claim | Claimed,
+        of: int | None = None,
     ) -> GroupedAnswers:
         """Name the answers, in the order in which attributes were asked for."""
+        claim = found if isinstance(found, Claim) else self._claim(found.bounds, found)
         domain = self.release.domain
         shape = [len(groups) for groups in self.grid.axes]
         rest = [axis for axis in range(domain.ndim) if axis not in self.named]
@@ -332,7 +353,7 @@ class _Measures:
             names,
             measure,
             values[order],
-            partial(_in_order, bounds, order),
+            claim._replace(bounds=partial(_in_order, claim.bounds, order)),
             of=None if of is None else column_name(domain, of),
             seeded=not getattr(self.release, "private", True),
         )
@@ -356,8 +377,10 @@ def _each(name: Any) -> Sequence[Any]:
     return list(name) if isinstance(name, list | tuple) else [name]
 
 
-def _in_order(bounds: Bounds, order: IntArray, confidence: float) -> FloatArray:
-    return bounds(as_confidence(confidence))[order]
+def _in_order(
+    bounds: Bounds, order: IntArray, confidence: float, of: Scope
+) -> FloatArray:
+    return bounds(as_confidence(confidence), of)[order]
 
 
 def _given_values(attribute: Axis, values: Any) -> FloatArray:

@@ -28,6 +28,8 @@ from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.workloads import Linear, Rectangles, Workload
 from blowfish_fast.workloads.base import Pieces
 
+from .grants import Scope
+
 MOST_COEFFICIENTS = 2**26
 """Cells under all queries of one question, where they must be listed."""
 
@@ -45,8 +47,18 @@ class Answering(Protocol):
         """Estimated counts."""
         ...
 
-    def intervals(self, workload: Workload, confidence: float = ...) -> FloatArray:
-        """Return noise intervals, shape (queries, 2)."""
+    def intervals(
+        self, workload: Workload, confidence: float = ..., *, of: Scope | None = ...
+    ) -> FloatArray:
+        """Return intervals, shape (queries, 2)."""
+        ...
+
+    def interval_kind(self, workload: Workload) -> Scope:
+        """Return whether intervals hold the truth or the noise."""
+        ...
+
+    def interval_sentence(self, kind: Scope, confidence: float = ...) -> str:
+        """Say in words what intervals of a kind hold."""
         ...
 
 
@@ -72,13 +84,47 @@ class Grid:
 
     def count(self) -> GridAnswers:
         """Return the number of records of each group."""
-        return GridAnswers(self, self.rows, boxes=True)
+        if all(one is rows for one, rows in zip(self.inner, self.rows, strict=True)):
+            return GridAnswers(self, self.rows, boxes=True)
+        ends = (product_rows(self.inner), product_rows(self.outer))
+        return GridAnswers(self, self.rows, boxes=True, ends=ends)
 
-    def weighted(self, axis: int, rows: Any) -> GridAnswers:
-        """Return sums of a value along one axis, given its rows."""
+    def weighted(self, axis: int, rows: Any, ends: tuple[Any, Any]) -> GridAnswers:
+        """Return sums of a value along one axis, given its rows.
+
+        `ends` are rows of the least and the largest that a record in each cell may
+        count with.
+        """
+        low, high = self._product(axis, ends[0], -1), self._product(axis, ends[1], 1)
         return GridAnswers(
-            self, [*self.rows[:axis], rows, *self.rows[axis + 1 :]], boxes=False
+            self, self._with(self.rows, axis, rows), boxes=False, ends=(low, high)
         )
+
+    def _product(self, axis: int, values: Any, sign: int) -> Any:
+        """Return rows whose answer lies below (sign -1) or above all true answers.
+
+        A record in a cell that another axis covers in part may count, or not: with 0,
+        if that is lower, or higher.
+        """
+        sure = product_rows(self._with(self.inner, axis, values))
+        if all(one is rows for one, rows in zip(self.inner, self.rows, strict=True)):
+            return sure
+        beyond = values.maximum(0) if sign > 0 else values.minimum(0)
+        outer = product_rows(self._with(self.outer, axis, beyond))
+        return sure + outer - product_rows(self._with(self.inner, axis, beyond))
+
+    def _with(self, axes: list[Any], axis: int, rows: Any) -> list[Any]:
+        return [*axes[:axis], rows, *axes[axis + 1 :]]
+
+    @cached_property
+    def inner(self) -> list[Any]:
+        """The same for cells that are covered whole; the others count nothing."""
+        return [_rounded(rows, np.floor) for rows in self.rows]
+
+    @cached_property
+    def outer(self) -> list[Any]:
+        """The same where cells that are covered in part count whole."""
+        return [_rounded(rows, np.ceil) for rows in self.rows]
 
     def along(self, axis: int, values: FloatArray) -> FloatArray:
         """Repeat one number per group of an axis for all groups of the grid."""
@@ -91,9 +137,21 @@ class Grid:
 class GridAnswers:
     """Answers to the queries of a grid, linear in the cells."""
 
-    def __init__(self, grid: Grid, rows: list[Any], *, boxes: bool) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        rows: list[Any],
+        *,
+        boxes: bool,
+        ends: tuple[Any, Any] | None = None,
+    ) -> None:
         self.grid = grid
         self.rows = rows
+        self.ends = (
+            None
+            if ends is None
+            else tuple(SparseRows(grid.domain, sparse_rows(one)) for one in ends)
+        )
         self.boxes = boxes and all(
             len(cover) == 1 for groups in grid.axes for cover in groups
         )
@@ -135,9 +193,26 @@ class GridAnswers:
             return Rectangles(domain, lows, highs)
         return SparseRows(domain, product_rows(self.rows))
 
-    def bounds(self, confidence: float) -> FloatArray:
-        """Return the release's noise intervals, (groups, 2)."""
-        return self.grid.release.intervals(self.workload, confidence)
+    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+        """Return intervals, (groups, 2), of the truth where `kind` says so.
+
+        Where a record's place inside its cell matters, the true answer lies between
+        those of two other queries. Noise is symmetric, so the lower end of one
+        interval and the upper end of the other miss with half the probability each.
+        """
+        release = self.grid.release
+        if of == "noise" or self.ends is None:
+            return release.intervals(self.workload, confidence, of="noise")
+        low, high = (
+            release.intervals(one, confidence, of="noise") for one in self.ends
+        )
+        return np.stack([low[:, 0], high[:, 1]], axis=-1)
+
+    def kind(self) -> Scope:
+        """Return whether intervals can hold the true answers, or the noise alone."""
+        asked = (self.workload,) if self.ends is None else self.ends
+        known = (self.grid.release.interval_kind(one) == "truth" for one in asked)
+        return "truth" if all(known) else "noise"
 
 
 class SparseRows(Linear):
@@ -166,6 +241,26 @@ def product_rows(axes: Sequence[Any]) -> Any:
     return sparse.csr_array(matrix)
 
 
+def sparse_rows(matrix: Any) -> Any:
+    """Return a sparse matrix as rows without entries of 0."""
+    from scipy import sparse
+
+    rows = sparse.csr_array(matrix)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
+
+
+def _rounded(rows: Any, rounding: Any) -> Any:
+    """Round the parts of cells; the same rows where all are whole."""
+    parts = rounding(rows.data)
+    if (parts == rows.data).all():
+        return rows
+    changed = rows.copy()
+    changed.data = parts
+    return changed
+
+
 def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
     """Return the part of each cell that each group covers, sparse, groups x cells."""
     pieces = [cell_parts(cover) for cover in groups]
@@ -175,8 +270,8 @@ def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
 
 def value_rows(
     attribute: Axis, groups: Sequence[Cover], given: FloatArray | None
-) -> tuple[Any, FloatArray, FloatArray]:
-    """Return the covered part of each cell times its value, and the least and largest.
+) -> ValueRows:
+    """Return the covered part of each cell times its value, with its limits.
 
     `given` holds one value per regular cell; None means the middle of the covered part.
     """
@@ -194,19 +289,63 @@ def value_rows(
     pieces = [cell_parts(cover) for cover in groups]
     if given is None and attribute.cuts is not None:
         cuts = np.array(attribute.cuts)
-        worth = [
-            cuts[one.cells] + one.middles * (cuts[one.cells + 1] - cuts[one.cells])
-            for one in pieces
-        ]
+
+        def at(one: CellParts, place: FloatArray) -> FloatArray:
+            width = cuts[one.cells + 1] - cuts[one.cells]
+            return np.asarray(cuts[one.cells] + (place - one.cells) * width)
+
+        worth = [at(one, (one.starts + one.ends) / 2) for one in pieces]
+        least = [at(one, one.starts) for one in pieces]
+        most = [at(one, one.ends) for one in pieces]
     else:
-        worth = [values[one.cells] for one in pieces]
-    weights = [
-        (one.ends - one.starts) * value
-        for one, value in zip(pieces, worth, strict=True)
-    ]
-    rows = _sparse_rows([one.cells for one in pieces], weights, attribute.size)
-    lowest = np.array([value.min() for value in worth])
-    return rows, lowest, np.array([value.max() for value in worth])
+        worth = least = most = [values[one.cells] for one in pieces]
+    cells = [one.cells for one in pieces]
+    parts = [one.ends - one.starts for one in pieces]
+    return ValueRows(
+        _sparse_rows(cells, _products(parts, worth), attribute.size),
+        np.array([value.min() for value in least]),
+        np.array([value.max() for value in most]),
+        [cells, parts, least, most],
+        attribute.size,
+    )
+
+
+def _products(
+    left: Sequence[FloatArray], right: Sequence[FloatArray]
+) -> list[FloatArray]:
+    return [one * other for one, other in zip(left, right, strict=True)]
+
+
+class ValueRows(NamedTuple):
+    """Values along one axis: rows of what records count with, and their limits.
+
+    `lowest` and `highest` are those of the values in each group; `pieces` the cells of
+    each group, the covered part of each, and the least and the largest value in it.
+    """
+
+    rows: Any
+    lowest: FloatArray
+    highest: FloatArray
+    pieces: list[Any]
+    size: int
+
+    def ends(self, centre: FloatArray | float = 0.0) -> tuple[Any, Any]:
+        """Return rows of the least and the largest of (value - centre) of a record.
+
+        A record in a cell that is covered in part may lie outside and count nothing.
+        """
+        cells, parts, least, most = self.pieces
+        middle = np.broadcast_to(centre, len(cells))
+        low, high = [], []
+        for one, part in enumerate(parts):
+            below, above = least[one] - middle[one], most[one] - middle[one]
+            whole = part >= 1.0
+            low.append(np.where(whole, below, np.minimum(below, 0.0)))
+            high.append(np.where(whole, above, np.maximum(above, 0.0)))
+        return (
+            _sparse_rows(cells, low, self.size),
+            _sparse_rows(cells, high, self.size),
+        )
 
 
 class CellParts(NamedTuple):
@@ -215,11 +354,6 @@ class CellParts(NamedTuple):
     cells: IntArray
     starts: FloatArray
     ends: FloatArray
-
-    @property
-    def middles(self) -> FloatArray:
-        """Middle of each part, 0 at the start of its cell and 1 at its end."""
-        return (self.starts + self.ends) / 2 - self.cells
 
 
 def cell_parts(cover: Cover) -> CellParts:

@@ -6,17 +6,25 @@ and the promise that was kept. True counts are gone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.errors import (
+    DomainError,
+    InputError,
+    IntervalError,
+    NoiseOnlyWarning,
+    ReleaseFileError,
+)
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Spread, without_rounding
 from blowfish_fast.workloads import Identity, Prefixes, Workload
@@ -28,6 +36,7 @@ from .cumulative import (
     quantile_bounds,
     quantile_places,
 )
+from .grants import BOUND_NAMES, Bias, Scope, holds_truth, noise_only_reason
 from .guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -57,7 +66,12 @@ class Release:
     details : mapping
         Public by-products of the mechanism: bucket edges, fan-out and the like.
     interval_scope : {"noise", "nothing"}
-        What `intervals` account for.
+        What `intervals` account for at least; `holds_truth` says where they hold more.
+    fresh : bool
+        Whether the noise in the estimate had no part in what was measured.
+    units : int
+        Where each person counts once: parts of a person that were measured. Estimates,
+        intervals and errors are in persons.
 
     Examples
     --------
@@ -103,6 +117,8 @@ class Release:
     interval_scope: IntervalScope = "noise"
     unfitted: FloatArray | None = None
     version: str = field(default="")
+    fresh: bool = False
+    units: int = 1
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
@@ -122,24 +138,141 @@ class Release:
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query. Free: it reads the estimate only."""
         self._check(workload)
-        return workload.answer(self.estimate)
+        return workload.answer_again(self.estimate, self._sums)
 
-    def intervals(self, workload: Workload, confidence: float = 0.95) -> FloatArray:
-        """Return noise intervals, shape (queries, 2).
+    def intervals(
+        self,
+        workload: Workload,
+        confidence: float = 0.95,
+        *,
+        of: Scope | None = None,
+        together: bool = False,
+    ) -> FloatArray:
+        """Return intervals around the linear answers, shape (queries, 2).
 
-        Each holds at least `confidence` of the noise that was drawn, given the
-        buckets: on a mechanism with a partition the true answer may lie outside by
-        the error of taking buckets as uniform. The centre is the linear answer,
-        before any fit.
+        Parameters
+        ----------
+        workload : Workload
+            What is asked.
+        confidence : float
+            Probability with which each interval holds, at least; over the noise.
+        of : {"truth", "noise"}, optional
+            "truth": intervals that hold the true answers, or `IntervalError` with the
+            numbers of the queries for which that is not known. "noise": intervals
+            that hold the noise; where buckets are taken as even, the true answer may
+            lie outside. None: truth if every query is granted it (`holds_truth`), else
+            noise, with a `NoiseOnlyWarning`.
+        together : bool
+            Whether all intervals hold at once with `confidence`.
+
+        Notes
+        -----
+        The centre is the answer before any fit.
         """
         self._check(workload)
         miss = 1.0 - as_confidence(confidence)
+        if together:
+            miss /= max(workload.queries, 1)
         measurement = self._linear()
+        self._demand(of, workload)
         form = workload.explicit_form(measurement.buckets)
         half = measurement.strategy.half_widths(form, measurement.scales, miss)
-        linear = self.estimate if self.unfitted is None else self.unfitted
-        centre = without_rounding(workload.answer(linear), half, linear)
-        return np.stack([centre - half, centre + half], axis=-1)
+        if self.units > 1:
+            half = half / self.units
+        linear, sums = self._linear_sums
+        centre = without_rounding(workload.answer_again(linear, sums), half, linear)
+        bounds = np.empty((half.size, 2))
+        bounds[:, 0] = centre - half
+        bounds[:, 1] = centre + half
+        return bounds
+
+    def holds_truth(self, workload: Workload) -> BoolArray:
+        """Mark the queries whose intervals hold the true answer.
+
+        They do where inference adds nothing to the noise: no bucket is cut that is
+        taken as even, and the noise had no part in what was measured.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(8)
+        >>> asked = bf.workloads.Ranges(line, [0, 1], [8, 5])
+        >>> dawa = bf.Dawa(bf.policies.AddRemove(line), asked, epsilon=1)
+        >>> release = dawa.release([9, 9, 9, 9, 0, 0, 0, 0], rng=2)
+        >>> release.holds_truth(asked).tolist()
+        [True, False]
+        """
+        self._check(workload)
+        fresh = self.fresh and self.units == 1
+        return holds_truth(self._linear(), fresh, self._bias, workload)
+
+    def interval_kind(self, workload: Workload) -> Scope:
+        """Return what `intervals` are of by default: "truth" or "noise"."""
+        return "truth" if self.holds_truth(workload).all() else "noise"
+
+    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
+        """Say in words what intervals of a kind hold.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(8)
+        >>> asked = bf.workloads.Identity(line)
+        >>> laplace = bf.Laplace(bf.policies.AddRemove(line), asked, epsilon=1)
+        >>> release = laplace.release([9, 9, 9, 9, 0, 0, 0, 0], rng=2)
+        >>> release.interval_sentence(release.interval_kind(asked))
+        'Each interval holds the true count with probability at least 0.95.'
+        """
+        if kind == "truth":
+            return (
+                "Each interval holds the true count with probability at least "
+                f"{confidence:g}."
+            )
+        reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
+        return f"Noise only: {reason}, and what that is off by is not covered."
+
+    def _demand(self, of: Scope | None, workload: Workload) -> None:
+        """Refuse, or warn, where intervals hold less than was asked for."""
+        if of not in (None, "truth", "noise"):
+            raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
+        if of == "noise":
+            return
+        lacking = np.flatnonzero(~self.holds_truth(workload))
+        if not lacking.size:
+            return
+        reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
+        if of == "truth":
+            raise IntervalError(
+                f"{reason}, so {lacking.size:,} of {workload.queries:,} intervals hold "
+                "the noise and not the true answer",
+                way_out='Ask of="noise", or release with bf.Hierarchy or '
+                "bf.Dawa(..., partition=None), whose intervals hold the truth",
+                code="intervals_hold_noise_only",
+                queries=lacking,
+            )
+        warnings.warn(
+            f"noise only: {reason}, and what that is off by is not covered by these "
+            'intervals. Ask of="noise" if that is meant',
+            NoiseOnlyWarning,
+            stacklevel=3,
+        )
+
+    @cached_property
+    def _bias(self) -> Bias | None:
+        strategy = self._linear().strategy
+        known = strategy.refuses_undetermined or not strategy.unbiased
+        return None if known else Bias(self._linear())
+
+    @cached_property
+    def _sums(self) -> dict[str, AnyArray]:
+        return {}
+
+    @cached_property
+    def _linear_sums(self) -> tuple[FloatArray, dict[str, AnyArray]]:
+        """The estimate before any fit, and its running sums once they are needed."""
+        if self.unfitted is None:
+            return self.estimate, self._sums
+        return self.unfitted, {}
 
     def standard_errors(self, workload: Workload) -> FloatArray:
         """Return the exact standard deviation of the noise in each linear answer."""
@@ -154,12 +287,14 @@ class Release:
         _ordered(self.domain, "cdf")
         return cdf_values(self.estimate)
 
-    def cdf_intervals(self, confidence: float = 0.95) -> FloatArray:
-        """Return a noise interval for each entry of `cdf`, shape (cells, 2).
+    def cdf_intervals(
+        self, confidence: float = 0.95, *, of: Scope | None = None
+    ) -> FloatArray:
+        """Return an interval for each entry of `cdf`, shape (cells, 2).
 
-        Each holds with at least `confidence`, as in `intervals`.
+        Each holds with at least `confidence`; `of` as in `intervals`.
         """
-        linear, spread = self._running_totals("cdf_intervals")
+        linear, spread = self._running_totals("cdf_intervals", of)
         return cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
 
     def quantiles(self, q: Any) -> AnyArray:
@@ -173,14 +308,16 @@ class Release:
         _ordered(self.domain, "quantiles")
         return quantile_places(self.domain, self.estimate, q)
 
-    def quantile_intervals(self, q: Any, confidence: float = 0.95) -> AnyArray:
+    def quantile_intervals(
+        self, q: Any, confidence: float = 0.95, *, of: Scope | None = None
+    ) -> AnyArray:
         """Return an interval for each quantile, shape (..., 2).
 
         All of them hold together with at least `confidence`: they come from one band
         around all running totals. With edges, values; otherwise the first and the last
-        cell that may hold the quantile.
+        cell that may hold the quantile. `of` is as in `intervals`.
         """
-        linear, spread = self._running_totals("quantile_intervals")
+        linear, spread = self._running_totals("quantile_intervals", of)
         miss = 1.0 - as_confidence(confidence)
         return quantile_bounds(self.domain, linear, spread, q, miss)
 
@@ -264,8 +401,9 @@ class Release:
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return one row per cell: what it stands for, its estimate, its interval.
 
-        ``confidence=None`` leaves the columns `low` and `high` out, and so does a
-        release whose `interval_scope` is "nothing".
+        Columns `low` and `high` hold the true count; where intervals hold the noise
+        alone, they are `noise_low` and `noise_high`. ``confidence=None`` leaves them
+        out, and so does a release whose `interval_scope` is "nothing".
         """
         from blowfish_fast.data.cell_values import cell_columns
         from blowfish_fast.data.frames import Table
@@ -274,8 +412,11 @@ class Release:
         columns = cell_columns(self.domain, list(places))
         columns["estimate"] = self.estimate.reshape(-1)
         if confidence is not None and self.interval_scope == "noise":
-            bounds = self.intervals(Identity(self.domain), confidence)
-            columns["low"], columns["high"] = bounds.T
+            cells = Identity(self.domain)
+            kind = self.interval_kind(cells)
+            bounds = self.intervals(cells, confidence, of=kind)
+            low, high = BOUND_NAMES[kind]
+            columns[low], columns[high] = bounds.T
         return Table(columns)
 
     def to_pandas(self, confidence: float | None = 0.95) -> Any:
@@ -290,16 +431,19 @@ class Release:
         """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
 
-    def _running_totals(self, name: str) -> tuple[FloatArray, Spread]:
+    def _running_totals(self, name: str, of: Scope | None) -> tuple[FloatArray, Spread]:
         """Return the linear estimate and the spread of each of its running totals."""
         _ordered(self.domain, name)
+        self._demand(of, Prefixes(self.domain))
         linear = self.estimate if self.unfitted is None else self.unfitted
         return linear, self._spread(Prefixes(self.domain))
 
     def _spread(self, workload: Workload) -> Spread:
         measurement = self._linear()
         form = workload.explicit_form(measurement.buckets)
-        return measurement.strategy.spread(form, measurement.scales)
+        scales = measurement.scales
+        spread = measurement.strategy.spread(form, scales).under(scales)
+        return spread if self.units == 1 else spread.divided(self.units)
 
     def _linear(self) -> Measurement:
         """Return the measurement that the answers are linear in."""
@@ -371,8 +515,7 @@ class Release:
     def __repr__(self) -> str:
         kind = "" if self.private else ", seeded: an experiment"
         return (
-            f"Release({self.mechanism}, {self.domain!r}, "
-            f"eps = {float(self.guarantee.epsilon):g}{kind})"
+            f"Release({self.mechanism}, {self.domain!r}, {self.guarantee.spent}{kind})"
         )
 
     def _repr_html_(self) -> str:

@@ -32,7 +32,8 @@ from blowfish_fast.data.predicates import Cover, intersection
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .cumulative import monotone_totals
-from .query_grid import Grid, cell_parts
+from .grants import Scope
+from .query_grid import Grid, GridAnswers, cell_parts
 
 MOST_TOTALS = 4096
 """Cells of the attribute up to which an interval is worked out."""
@@ -70,10 +71,15 @@ class SelectedQuantiles:
         listed = [one.values() for one in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1)
 
-    def bounds(self, confidence: float) -> FloatArray:
+    def bounds(self, confidence: float, of: Scope) -> FloatArray:
         """Return intervals, (groups, 2), that hold with at least `confidence` each."""
-        listed = [one.bounds(confidence) for one in self.stretches]
+        listed = [one.bounds(confidence, of) for one in self.stretches]
         return np.stack(listed, axis=self.axis).reshape(-1, 2)
+
+    def kind(self) -> Scope:
+        """Return whether intervals hold the truth: where all running totals do."""
+        known = (one.totals().kind() == "truth" for one in self.stretches)
+        return "truth" if all(known) else "noise"
 
 
 class _Stretch:
@@ -110,8 +116,8 @@ class _Stretch:
         share = min(max((rank - before) / inside, 0.0), 1.0) if inside > 0 else 0.0
         return float(self.lows[cell] + share * (self.highs[cell] - self.lows[cell]))
 
-    def bounds(self, confidence: float) -> FloatArray:
-        """Return the interval of each group, of the shape of the other axes and 2."""
+    def totals(self) -> GridAnswers:
+        """Return the number of records up to the end of each cell, in each group."""
         ends = self.pieces.ends.tolist()
         if len(ends) > MOST_TOTALS:
             raise SizeError(
@@ -120,10 +126,14 @@ class _Stretch:
                 "coarser cells"
             )
         prefixes = [intersection(self.cover, ((0.0, end),)) for end in ends]
-        counted = self._grid(prefixes).count()
-        each = counted.bounds(1.0 - (1.0 - confidence) / len(ends))
-        low = np.maximum(self._along(each[:, 0], len(ends)), 0.0)
-        high = np.maximum(self._along(each[:, 1], len(ends)), 0.0)
+        return self._grid(prefixes).count()
+
+    def bounds(self, confidence: float, of: Scope) -> FloatArray:
+        """Return the interval of each group, of the shape of the other axes and 2."""
+        many = self.pieces.ends.size
+        each = self.totals().bounds(1.0 - (1.0 - confidence) / many, of)
+        low = np.maximum(self._along(each[:, 0], many), 0.0)
+        high = np.maximum(self._along(each[:, 1], many), 0.0)
         low = np.maximum.accumulate(low, axis=-1)
         high = np.minimum.accumulate(high[..., ::-1], axis=-1)[..., ::-1]
         first = _first_reaching(high, self.part * low[..., -1:])

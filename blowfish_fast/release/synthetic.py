@@ -61,7 +61,7 @@ def sampled_records(
     places = np.unravel_index(cells, domain.shape)
     return Table(
         {
-            column_name(domain, axis): _values(attribute, place, generator)
+            column_name(domain, axis): drawn_values(attribute, place, generator)
             for axis, (attribute, place) in enumerate(
                 zip(domain.attributes, places, strict=True)
             )
@@ -142,9 +142,10 @@ def rounded_counts(
     return counts
 
 
-def _values(
+def drawn_values(
     attribute: Axis, place: IntArray, generator: np.random.Generator
 ) -> AnyArray:
+    """Return values of one attribute, uniform inside their cells."""
     if attribute.levels is not None:
         levels = as_array(attribute.levels)
         if MISSING in attribute.extras:

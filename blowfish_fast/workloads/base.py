@@ -95,8 +95,12 @@ Form = Implicit | Fractions | Pieces
 """What `Workload.form` returns: queries over buckets, in the form that costs least."""
 
 
+WORKLOADS: dict[str, type[Workload]] = {}
+"""Every workload class by its name; a class enters when it is defined."""
+
+
 class Workload(ABC):
-    """A list of linear queries over a domain.
+    """A list of linear queries over a domain; ``a | b`` asks both.
 
     Examples
     --------
@@ -114,6 +118,19 @@ class Workload(ABC):
                 way_out="Write workloads.Identity(Domain(n))",
             )
         self.domain = domain
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        WORKLOADS[cls.__name__] = cls
+
+    def __or__(self, other: Any) -> Workload:
+        """Return the queries of both, these first."""
+        if not isinstance(other, Workload):
+            return NotImplemented
+        # Its class is built from other workloads, so it is found by name.
+        union: Any = WORKLOADS["Union"]
+        joined: Workload = union(self, other)
+        return joined
 
     @property
     @abstractmethod
@@ -161,6 +178,14 @@ class Workload(ABC):
         elif array.dtype != np.float64:
             array = array.astype(np.float64)
         return self._answer(array)
+
+    def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
+        """Return the answers on counts of the domain's shape that are asked repeatedly.
+
+        `sums` holds running sums of these counts, filled by whoever needs them first:
+        a range then reads two numbers.
+        """
+        return self.answer(counts)
 
     def mean_cells(self) -> float:
         """Return how many cells a query covers on average, at least 1; public.

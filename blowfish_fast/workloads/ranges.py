@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
@@ -82,13 +82,24 @@ class Ranges(Workload):
         return float((self.ends - self.starts).mean()) if self.queries else 1.0
 
     def _answer(self, counts: AnyArray) -> AnyArray:
-        totals = prefix_sums(counts)
+        return self._between(prefix_sums(counts))
+
+    def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
+        """Subtract running totals, which are kept in `sums`."""
+        if "totals" not in sums:
+            sums["totals"] = prefix_sums(counts)
+        return self._between(sums["totals"])
+
+    def _between(self, totals: AnyArray) -> AnyArray:
         answers: AnyArray = totals[self.ends] - totals[self.starts]
         return answers
 
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
         """Cut the ranges at the buckets' edges."""
         self._check_buckets(buckets)
+        if buckets.order is None and buckets.count == self.domain.size:
+            whole = np.ones(self.starts.size)
+            return Fractions(self.starts, whole, self.ends - 1, whole)
         if buckets.order is None:
             return Fractions(
                 *kernels.ranges_to_fractions(self.starts, self.ends, buckets.edges)

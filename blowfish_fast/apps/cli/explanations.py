@@ -39,11 +39,6 @@ MEANING = (
     "likely from one database as from a neighbouring one, and the policy says which "
     "databases are neighbours."
 )
-LOSSLESS = (
-    *("hierarchy", "laplace", "ordered", "ordered_hierarchical", "privelet"),
-    "transformed",
-)
-"""Mechanisms that lose nothing but noise unless they merge cells."""
 
 OTHER_NAMES = {"queries": "laplace", "ordered_fitted": "ordered"}
 """Names in tables that stand for a mechanism used in a special way."""
@@ -197,30 +192,19 @@ def exactness_section(release: Release) -> Section:
             if half is not None
             else "Intervals are known for the queries it was made for."
         )
-    sentences.append(
-        "Intervals account for all the noise that was drawn"
-        + (
-            ", and nothing else was lost."
-            if _lossless(release)
-            else "; what merging or smoothing loses is not in them."
-        )
-    )
+        if half is not None:
+            kind = release.interval_kind(Identity(release.domain))
+            sentences.append(release.interval_sentence(kind))
     return Section(heading, sentences)
 
 
 def half_width(release: Release) -> float | None:
     """Return the median half width of single cells at 95 %."""
     try:
-        bounds = release.intervals(Identity(release.domain), 0.95)
+        bounds = release.intervals(Identity(release.domain), 0.95, of="noise")
     except BlowfishError:
         return None
     return float(np.median(bounds[:, 1] - bounds[:, 0])) / 2
-
-
-def _lossless(release: Release) -> bool:
-    (measurement,) = release.measurements
-    whole = measurement.buckets.count == release.domain.size
-    return whole and release.mechanism in LOSSLESS
 
 
 def docstring_labels(name: str) -> dict[str, str]:

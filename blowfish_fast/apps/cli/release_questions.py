@@ -1,4 +1,4 @@
-"""Questions to a release, each answered by a table with noise intervals.
+"""Questions to a release, each answered by a table with intervals.
 
     --range, --ranges FILE      counts in boxes of values
     --where ... --sum, --mean   one selection, or broken down with --by
@@ -34,11 +34,12 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
+from blowfish_fast.release.grants import BOUND_NAMES, Scope
 from blowfish_fast.release.olap import Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 
-ANSWERED = ("count", "low", "high")
+ANSWERED = ("count", "low", "high", "noise_low", "noise_high")
 """Columns of answers."""
 PARTS = (
     "Parts of a cell count in proportion, as if its records were spread evenly; what "
@@ -56,7 +57,8 @@ class AnswerTable:
     """A table, whether its intervals hold together, and whether cells are cut."""
 
     columns: dict[str, AnyArray]
-    bounds: Callable[[float], FloatArray]
+    bounds: Callable[[float, Scope], FloatArray]
+    kind: Callable[[], Scope]
     together: bool = False
     cuts_cells: bool = False
 
@@ -92,29 +94,26 @@ def measures_answers(release: Release) -> bool:
 def add_intervals(
     release: Release, found: AnswerTable, confidence: float
 ) -> tuple[dict[str, AnyArray], str]:
-    """Add the columns low and high; say what they cover, or why there are none."""
+    """Add the columns of intervals; say what they hold, or why there are none."""
     columns = dict(found.columns)
     try:
-        columns["low"], columns["high"] = found.bounds(confidence).T
+        kind = found.kind()
+        low, high = BOUND_NAMES[kind]
+        columns[low], columns[high] = found.bounds(confidence, kind).T
     except IntervalError as problem:
         if measures_answers(release):
             return columns, UNMEASURED
         return columns, f"No intervals: {reword(problem)['message']}."
-    who, covered = (
-        ("All intervals hold together", "they cover")
-        if found.together
-        else ("Each interval holds", "it covers")
-    )
-    sentences = [
-        f"{who} with a probability of at least {confidence:.15g}: {covered} the noise "
-        "that was drawn."
-    ]
-    buckets = release.measurements[0].buckets.count
-    if buckets < release.domain.size:
-        sentences.append(
-            f"Records are taken as evenly spread inside each of {buckets:,} buckets; "
-            "what that is off by is not covered."
+    if kind == "truth":
+        held = (
+            "All intervals together hold" if found.together else "Each interval holds"
         )
+        what = "counts" if "count" in found.columns else "values"
+        true = what if found.together else what[:-1]
+        return columns, (
+            f"{held} the true {true} with probability at least {confidence:.15g}."
+        )
+    sentences = [release.interval_sentence("noise")]
     if found.cuts_cells:
         sentences.append(PARTS)
     return columns, " ".join(sentences)
@@ -132,7 +131,8 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
         columns = {",".join(names): np.array(asked.ranges, dtype=object)}
     return AnswerTable(
         {**_beside_answers(columns), "count": release.answer(boxes)},
-        lambda confidence: release.intervals(boxes, confidence),
+        lambda confidence, of: release.intervals(boxes, confidence, of=of),
+        lambda: release.interval_kind(boxes),
         cuts_cells=not boxes.whole_cells,
     )
 
@@ -153,9 +153,10 @@ def _answer_quantiles(release: Release, parts: list[float]) -> AnswerTable:
     name = "value" if name in (*ANSWERED, "quantile") else name
     return AnswerTable(
         {"quantile": np.array(parts), name: _in_values(places, attribute)},
-        lambda confidence: _in_values(
-            release.quantile_intervals(parts, confidence), attribute
+        lambda confidence, of: _in_values(
+            release.quantile_intervals(parts, confidence, of=of), attribute
         ),
+        lambda: release.interval_kind(Prefixes(release.domain)),
         together=True,
     )
 
@@ -174,7 +175,8 @@ def _answer_workload(release: Release, workload: Workload) -> AnswerTable:
             **_beside_answers(_query_columns(workload)),
             "count": release.answer(workload),
         },
-        lambda confidence: release.intervals(workload, confidence),
+        lambda confidence, of: release.intervals(workload, confidence, of=of),
+        lambda: release.interval_kind(workload),
         cuts_cells=isinstance(workload, Rectangles) and not workload.whole_cells,
     )
 
@@ -232,7 +234,12 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
         one: _join_pairs(values)
         for one, values in answers.to_table(None).columns.items()
     }
-    return AnswerTable(columns, answers.intervals, cuts_cells=cut)
+    return AnswerTable(
+        columns,
+        lambda confidence, of: answers.intervals(confidence, of=of),
+        answers.interval_kind,
+        cuts_cells=cut,
+    )
 
 
 def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
@@ -264,7 +271,10 @@ def _measure_selection(
             "measure": np.array([name for name, _ in measures], dtype=object),
             "estimate": np.array([float(one) for one in answers]),
         },
-        lambda confidence: np.array([one.interval(confidence) for one in answers]),
+        lambda confidence, of: np.array(
+            [one.interval(confidence, of=of) for one in answers]
+        ),
+        lambda: "truth" if all(one.holds_truth for one in answers) else "noise",
         cuts_cells=cuts_cells,
     )
 

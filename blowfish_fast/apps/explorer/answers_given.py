@@ -13,11 +13,12 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.errors import IntervalError
+from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
 from .layout import Layout
-from .questions import Accuracy, CumulativeQuestion, QuantilesQuestion
+from .questions import Accuracy, CumulativeQuestion, QuantilesQuestion, Spending
 
 CONFIDENCE = 0.95
 """Of intervals, where the question states no beta."""
@@ -32,9 +33,11 @@ class Answer:
     values : float64
         One number per bin (of the question's shape), stretch, box or quantile.
     intervals : float64 of shape (..., 2), or None
-        Noise intervals; None where a mechanism knows none.
+        None where a mechanism knows none.
+    intervals_hold : {"truth", "noise"}
+        Whether intervals hold the true answers, or the noise alone.
     confidence : float
-        With which each interval holds the noise.
+        With which each interval holds.
     epsilon : Fraction
         What was charged for it, once.
     promise : str
@@ -69,6 +72,7 @@ class Answer:
     axes: list[dict[str, Any]]
     values: FloatArray
     intervals: FloatArray | None
+    intervals_hold: Scope
     confidence: float
     epsilon: Fraction
     mechanism: str
@@ -83,6 +87,7 @@ class Answer:
             "axes": self.axes,
             "values": self.values.tolist(),
             "intervals": None if self.intervals is None else self.intervals.tolist(),
+            "intervals_hold": self.intervals_hold,
             "confidence": self.confidence,
             "epsilon": float(self.epsilon),
             "mechanism": self.mechanism,
@@ -108,6 +113,8 @@ def answer_from(
     accurate = isinstance(cost, Accuracy)
     confidence = 1.0 - cost.beta if isinstance(cost, Accuracy) else CONFIDENCE
     values, intervals = _numbers(release, workload, confidence)
+    known = exact or intervals is None
+    kind: Scope = "truth" if known else release.interval_kind(workload)
     if exact:
         values = np.rint(values)
         intervals = np.stack([values, values], axis=-1)
@@ -115,7 +122,7 @@ def answer_from(
         together = not accurate or cost.scope == "simultaneous"  # type: ignore[union-attr]
         values = _never_falling(values) if together and not exact else values
     if isinstance(question, QuantilesQuestion):
-        alpha = cost.alpha if isinstance(cost, Accuracy) else _widest(intervals)
+        alpha = _alpha_of_all(release, workload, cost, confidence, exact=exact)
         values, intervals = _quantiles(values, alpha, layout, question.q)
     elif values.size == int(np.prod(layout.asked_shape)):
         values = values.reshape(layout.asked_shape)
@@ -126,6 +133,7 @@ def answer_from(
         axes=described_axes(layout),
         values=values,
         intervals=intervals,
+        intervals_hold=kind,
         confidence=confidence,
         epsilon=epsilon,
         mechanism=release.mechanism,
@@ -155,7 +163,7 @@ def _numbers(
     linear = release.estimate if release.unfitted is None else release.unfitted
     values = np.asarray(workload.answer(linear), dtype=np.float64)
     try:
-        return values, release.intervals(workload, confidence=confidence)
+        return values, release.intervals(workload, confidence, of="noise")
     except IntervalError:
         return np.asarray(release.answer(workload), dtype=np.float64), None
 
@@ -171,7 +179,25 @@ def _never_falling(values: FloatArray) -> FloatArray:
     return np.maximum(fitted, 0.0)
 
 
-def _widest(intervals: FloatArray | None) -> float:
+def _alpha_of_all(
+    release: Release,
+    workload: Workload,
+    cost: Accuracy | Spending,
+    confidence: float,
+    *,
+    exact: bool,
+) -> float:
+    """Return how far off any running total may be; NaN where nothing is known.
+
+    Quantiles read several totals, so all must be within it at once: where no such
+    accuracy was asked for, each total gets its part of the probability of a miss.
+    """
+    if exact:
+        return 0.0
+    if isinstance(cost, Accuracy) and cost.scope == "simultaneous":
+        return cost.alpha
+    miss = (1.0 - confidence) / workload.queries
+    _, intervals = _numbers(release, workload, 1.0 - miss)
     if intervals is None:
         return float("nan")
     return float((intervals[:, 1] - intervals[:, 0]).max() / 2.0)

@@ -38,8 +38,10 @@ class ReceivedAnswer:
     Attributes
     ----------
     values, intervals : float64
-        Numbers in the shape of the question's bins, and their noise intervals; no
-        intervals where a mechanism knows none.
+        Numbers in the shape of the question's bins, and their intervals; no intervals
+        where a mechanism knows none.
+    intervals_hold : {"truth", "noise"}
+        Whether intervals hold the true numbers, or the noise alone.
     epsilon : float
         Charged for it, once.
     remaining : float or None
@@ -56,6 +58,7 @@ class ReceivedAnswer:
     promise: str
     request: str
     replayed: bool
+    intervals_hold: str = "noise"
     remaining: float | None = None
 
     @classmethod

@@ -8,6 +8,8 @@ from blowfish_fast.measure.strategies.edges.h_theta import HTheta
 from blowfish_fast.measure.strategies.edges.spanning_tree import SpanningTree
 from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
+from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.measure.strategies.transforms.fourier import Fourier
 from blowfish_fast.measure.strategies.transforms.haar import Haar
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
@@ -33,6 +35,8 @@ STRATEGIES: dict[str, type[LinearStrategy]] = {
         PrefixSums,
         SpanningTree,
         StackedBuckets,
+        TableNoise,
+        TableStrategy,
         TreeStrategy,
     )
 }
@@ -53,6 +57,8 @@ __all__ = [
     "PrefixSums",
     "SpanningTree",
     "StackedBuckets",
+    "TableNoise",
+    "TableStrategy",
     "TreeStrategy",
 ]
 

@@ -23,6 +23,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, WorkloadError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
 from blowfish_fast.measure.noise import (
     LARGEST_SCALE_BITS,
     WEIGHT_BITS,
@@ -90,6 +91,7 @@ class Answers(LinearStrategy):
     """
 
     kind = "answers"
+    refuses_undetermined = True
 
     def __init__(self, cells: int, matrix: Any, reach: int) -> None:
         self.cells = cells
@@ -222,7 +224,8 @@ class Answers(LinearStrategy):
         width, _ = _one_draw(scales)
         if not self._left.alone:
             return bound
-        exact = laplace_sum_half_width(width, np.ones_like(rows), miss) + 0.5
+        law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
+        exact = law(width, np.ones_like(rows), miss) + 0.5
         return np.minimum(bound, exact)
 
     def _declared(self, form: Fractions | Pieces) -> IntArray:

@@ -48,6 +48,14 @@ class LinearStrategy(ABC):
 
     kind: ClassVar[str]
 
+    refuses_undetermined: ClassVar[bool] = False
+    """Whether `spread` refuses queries that the rows do not determine."""
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether answers that the rows determine are off by noise alone."""
+        return True
+
     @abstractmethod
     def rows(self, counts: IntArray) -> IntArray:
         """Return the exact values that are measured."""
@@ -108,7 +116,7 @@ class LinearStrategy(ABC):
 
         A proved bound from the spread; strategies that know the law do better.
         """
-        return noise_half_widths(self.spread(form, scales), miss)
+        return noise_half_widths(self.spread(form, scales).under(scales), miss)
 
     def _kept(self, scales: Scales, make: Callable[[], Kept]) -> Kept:
         """Return what `make` returned when these scales were last asked about.

@@ -17,6 +17,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts
 from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
@@ -158,16 +159,11 @@ class Cells(LinearStrategy):
         """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        noisy = scales.measured[: self.cells]
-        if scales.exact[: self.cells].all():
-            none = np.zeros(row_moments(form, self.cells).total.size)
-            return Spread.of_one_scale(none, none, 0.0, 0.0)
-        # Cells that were not measured tell nothing.
-        width, variance = UNKNOWN_SCALE, UNKNOWN_SCALE**2
-        if noisy.any():
-            first = int(np.flatnonzero(noisy)[0])
-            width, variance = scales.widths[first], scales.variances[first]
         moments = row_moments(form, self.cells)
+        width, variance, _ = self._kept(scales, lambda: self._noise(scales))
+        if width == 0.0:
+            none = np.zeros(moments.total.size)
+            return Spread.of_one_scale(none, none, 0.0, 0.0)
         squares, largest = moments.squares, np.maximum(moments.largest, -moments.least)
         known = scales.exact[self.cells :]
         if self.parts is None and known[0]:
@@ -178,10 +174,25 @@ class Cells(LinearStrategy):
             removed = self._explained(form, known)
             squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
             largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
-        found = Spread.of_one_scale(squares, largest, float(width), float(variance))
+        found = Spread.of_one_scale(squares, largest, width, variance)
         if self.parts is not None and known.any():
             return found._replace(width=np.full(squares.size, np.nan))
         return found
+
+    def _noise(self, scales: Scales) -> tuple[float, float, bool]:
+        """Return scale and variance of a cell, and whether the cells stand alone.
+
+        Cells that were not measured tell nothing; 0 where all are exact.
+        """
+        noisy = scales.measured[: self.cells]
+        if scales.exact[: self.cells].all():
+            return 0.0, 0.0, False
+        if not noisy.any():
+            return UNKNOWN_SCALE, UNKNOWN_SCALE**2, False
+        first = slice(int(noisy.argmax()), int(noisy.argmax()) + 1)
+        one = scales._replace(rates=scales.rates[first], exact=scales.exact[first])
+        alone = not scales.exact.any()
+        return float(one.widths[0]), float(one.variances[0]), alone
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums of cells where no total is known.
@@ -189,17 +200,15 @@ class Cells(LinearStrategy):
         Queries with other coefficients have the bound of their spread.
         """
         bound = super().half_widths(form, scales, miss)
-        noisy = scales.measured[: self.cells]
-        if isinstance(form, Implicit) or not noisy.any():
+        width, _, alone = self._kept(scales, lambda: self._noise(scales))
+        if isinstance(form, Implicit) or not alone:
             return bound
-        if scales.exact.any():
-            return bound
-        width = float(scales.widths[: self.cells][noisy][0])
         moments = row_moments(form, self.cells)
         plain = (moments.squares == moments.total) & (moments.least >= 0)
         plain &= moments.largest <= 1
         terms = np.where(plain, moments.total, 0.0).astype(np.int64)
-        exact = laplace_sum_half_width(width, terms, miss)
+        law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
+        exact = law(width, terms, miss)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _explained(self, form: Fractions | Pieces, known: BoolArray) -> FloatArray:

@@ -97,6 +97,11 @@ class CellGrid:
         """Largest L1 distance of a cell from the middle, in steps."""
         return sum(int(np.abs(one).max()) for one in self._by_axis())
 
+    @cached_property
+    def squared_radius(self) -> int:
+        """Largest squared distance of a cell from the middle, in steps."""
+        return sum(int(np.abs(one).max()) ** 2 for one in self._by_axis())
+
     def _by_axis(self) -> list[IntArray]:
         return np.split(self.coordinates, self.offsets[1:-1])
 
@@ -243,6 +248,16 @@ class ClusterSums(LinearStrategy):
         weights[self.clusters :] = max(1, math.floor(sums * scale))
         return weights
 
+    def squared_weights(self) -> IntArray:
+        """Share the price of squared moves between sizes and sums."""
+        sizes = self.share / 2
+        sums = (1 - self.share) / max(2 * self.grid.squared_radius, 1)
+        scale = 2 ** (2 * WEIGHT_BITS) / max(sizes, sums)
+        weights = np.empty(self.clusters * (1 + self.grid.axes), dtype=np.int64)
+        weights[: self.clusters] = max(1, math.floor(sizes * scale))
+        weights[self.clusters :] = max(1, math.floor(sums * scale))
+        return weights
+
     def _may_cross(self, policy: Policy) -> bool:
         """Return whether an edge may join cells of two clusters."""
         if not policy.has_moves or self.clusters == 1:
@@ -262,7 +277,7 @@ class ClusterSums(LinearStrategy):
             exact[self.clusters :] = self.grid.longest_move(policy) == 0
         return exact
 
-    def worst_edge(self, weights: IntArray, policy: Policy) -> int:
+    def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest weighted change along an edge.
 
         Exact for policies with few edges; else a bound that any two cells meet, or,
@@ -270,43 +285,47 @@ class ClusterSums(LinearStrategy):
         """
         size, total = self._heaviest(weights)
         if policy.edges_up_to(LISTED_EDGES) is not None:
-            return self._worst_listed(size, total, policy)
+            return self._worst_listed(size, total, policy, power)
+        radius = self.grid.radius if power == 1 else self.grid.squared_radius
         worst = 0
         if policy.has_bottom:
-            worst = size + total * self.grid.radius
+            worst = size + total * radius
         if self._may_cross(policy):
-            worst = max(worst, 2 * size + total * 2 * self.grid.radius)
+            worst = max(worst, 2 * size + total * 2 * radius)
         elif policy.has_moves:
-            worst = max(worst, total * self.grid.longest_move(policy))
+            # The square of an L1 length is not below the sum of squares.
+            longest = self.grid.longest_move(policy) ** power
+            worst = max(worst, total * min(longest, 2**power * radius))
         return worst
 
     def _heaviest(self, weights: IntArray) -> tuple[int, int]:
         sizes, sums = weights[: self.clusters], weights[self.clusters :]
         return int(sizes.max()), int(sums.max())
 
-    def _worst_listed(self, size: int, total: int, policy: Policy) -> int:
+    def _worst_listed(self, size: int, total: int, policy: Policy, power: int) -> int:
         worst = 0
         for edges in policy.edges():
             first, second = np.ascontiguousarray(edges.T)
             absent = (first == ABSENT) | (second == ABSENT)
             cells = np.where(first == ABSENT, second, first)[absent]
             if cells.size:
-                norms = np.abs(self._coordinates(cells)).sum(axis=1)
+                norms = (np.abs(self._coordinates(cells)) ** power).sum(axis=1)
                 worst = max(worst, size + total * int(norms.max()))
             if not absent.all():
                 moves = first[~absent], second[~absent]
-                worst = max(worst, self._worst_move(size, total, *moves))
+                worst = max(worst, self._worst_move(size, total, moves, power))
         return worst
 
     def _coordinates(self, cells: IntArray) -> IntArray:
         return self.grid.coordinates_of(self.grid.places(cells))
 
     def _worst_move(
-        self, size: int, total: int, first: IntArray, second: IntArray
+        self, size: int, total: int, moves: tuple[IntArray, IntArray], power: int
     ) -> int:
+        first, second = moves
         one, two = self._coordinates(first), self._coordinates(second)
-        length = np.abs(one - two).sum(axis=1)
-        across = np.abs(one).sum(axis=1) + np.abs(two).sum(axis=1)
+        length = (np.abs(one - two) ** power).sum(axis=1)
+        across = (np.abs(one) ** power + np.abs(two) ** power).sum(axis=1)
         cross = self._cluster_of(first) != self._cluster_of(second)
         worst = total * int(length[~cross].max(initial=0))
         if cross.any():

@@ -5,20 +5,25 @@ Serves the recipes that choose buckets first and count them with what remains.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.noise import laplace_mean_size
 from blowfish_fast.policies import Policy
 
 from .cells import Cells
 
+ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
-def mean_noise(policy: Policy, epsilon: Fraction) -> float:
+
+def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
     """Return the mean absolute noise on a count: what one more bucket costs.
 
-    Constraints of the policy make it larger by the group size.
+    Constraints of the policy make it larger. For Gaussian noise it is that of a normal
+    variable, sigma sqrt(2 / pi).
 
     Examples
     --------
@@ -26,16 +31,17 @@ def mean_noise(policy: Policy, epsilon: Fraction) -> float:
     >>> round(mean_noise(bf.policies.Full(bf.Domain(9)), Fraction(1, 10)), 2)
     19.99
     """
-    scales = Cells(2).scales(policy.unconstrained, epsilon / policy.group_size)
-    return laplace_mean_size(float(scales.widths[0]))
+    each = Budget.of(budget).over(policy.group_size)
+    width = float(Cells(2).scales(policy.unconstrained, each).widths[0])
+    return laplace_mean_size(width) if each.power == 1 else width * ROOT_2_OVER_PI
 
 
 def bucket_counts(
-    private: Handle, buckets: Buckets, *, epsilon: Fraction | None = None
+    private: Handle, buckets: Buckets, *, budget: Budget | Fraction | None = None
 ) -> Measurement:
     """Measure the number of records in each bucket, with all that remains or less."""
     bucketed = private.coarsened(buckets)
     return bucketed.measure(
         Cells.under(bucketed.policy),
-        epsilon=private.remaining if epsilon is None else epsilon,
+        budget=private.remaining if budget is None else budget,
     )

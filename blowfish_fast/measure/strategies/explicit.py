@@ -67,6 +67,7 @@ class Explicit(LinearStrategy):
     """
 
     kind = "explicit"
+    refuses_undetermined = True
 
     def __init__(
         self, matrix: Any, *, step: float | None = None, parts: IntArray | None = None

@@ -94,6 +94,11 @@ class StackedBuckets(LinearStrategy):
             )
 
     @property
+    def unbiased(self) -> bool:
+        """Whether cells are told apart inside their buckets."""
+        return not self.uniform
+
+    @property
     def cells(self) -> int:
         """Number of cells."""
         return int(self.edges[-1])

@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from blowfish_fast.errors import BlowfishError, EpsilonError, PolicyError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import laplace_variance
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
@@ -110,7 +111,7 @@ def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
             f"{policy.domain.ndim}"
         )
     if name == "tuned_tree":
-        return tuned_tree(form, policy, epsilon=SMALL)
+        return tuned_tree(form, policy, budget=SMALL)
     if name == "h_theta":
         return _planned(HTheta.under, policy, form)
     if name == "ordered_hierarchical":
@@ -142,10 +143,10 @@ def _planned(
 
 
 def predicted_variance(
-    strategy: LinearStrategy, policy: Policy, form: Form, epsilon: Fraction
+    strategy: LinearStrategy, policy: Policy, form: Form, budget: Budget | Fraction
 ) -> float:
     """Return the variance summed over all queries, of the noise to be drawn."""
-    scales = strategy.scales(policy, epsilon)
+    scales = strategy.scales(policy, budget)
     if isinstance(strategy, EdgeNoise):
         return cut_variance(
             form, strategy.cells, strategy.heads, strategy.tails, scales.variances
@@ -170,7 +171,7 @@ def predicted_variance(
 def all_choices(
     policy: Policy,
     form: Form,
-    epsilon: Fraction,
+    budget: Budget | Fraction,
     *,
     names: Iterable[Name] = NAMES,
     hurried: bool = False,
@@ -185,7 +186,7 @@ def all_choices(
         Over the cells of `form`.
     form : Form
         The queries.
-    epsilon : Fraction
+    budget : Budget, or Fraction for epsilon
         What may be spent.
     names : iterable of str
         Which strategies to look at.
@@ -196,7 +197,7 @@ def all_choices(
     found: list[Choice] = []
     # What takes long comes last, when there is something to hold it against.
     for name in sorted(names, key=lambda one: one in SLOW):
-        found.append(_choice(name, policy, form, epsilon, found if hurried else None))
+        found.append(_choice(name, policy, form, budget, found if hurried else None))
     # Sums of one value in different orders differ in their last digits.
     return sorted(
         found, key=lambda one: (_rounded(one.variance), NAMES.index(one.name))
@@ -204,10 +205,14 @@ def all_choices(
 
 
 def best_choice(
-    policy: Policy, form: Form, epsilon: Fraction, *, names: Iterable[Name] = NAMES
+    policy: Policy,
+    form: Form,
+    budget: Budget | Fraction,
+    *,
+    names: Iterable[Name] = NAMES,
 ) -> LinearStrategy:
     """Return the strategy of least predicted error. Ties go to the first of `NAMES`."""
-    best = all_choices(policy, form, epsilon, names=names, hurried=True)[0]
+    best = all_choices(policy, form, budget, names=names, hurried=True)[0]
     if best.strategy is None:
         raise PolicyError(f"no strategy fits this policy: {best.reason}")
     return best.strategy
@@ -234,7 +239,7 @@ def _choice(
     name: Name,
     policy: Policy,
     form: Form,
-    epsilon: Fraction,
+    budget: Budget | Fraction,
     rivals: list[Choice] | None,
 ) -> Choice:
     try:
@@ -248,8 +253,8 @@ def _choice(
         strategy = built(name, policy, form)
         if rivals is not None and isinstance(strategy, SpanningTree):
             least = min(one.variance for one in rivals)
-            _refuse_detours(strategy, policy, form, epsilon, least)
-        variance = predicted_variance(strategy, policy, form, epsilon)
+            _refuse_detours(strategy, policy, form, budget, least)
+        variance = predicted_variance(strategy, policy, form, budget)
     except BlowfishError as problem:
         return Choice(name, None, math.inf, str(problem))
     return Choice(name, strategy, variance, "")
@@ -271,12 +276,18 @@ def _refuse_too_many(policy: Policy) -> None:
 
 
 def _refuse_detours(
-    tree: SpanningTree, policy: Policy, form: Form, epsilon: Fraction, least: float
+    tree: SpanningTree,
+    policy: Policy,
+    form: Form,
+    budget: Budget | Fraction,
+    least: float,
 ) -> None:
     if policy.edge_count <= FEW_EDGES:
         return
     detour = tree.least_stretch(policy)
-    one = float(laplace_variance(detour / float(epsilon)))
+    given = Budget.of(budget)
+    reach = detour / float(given)
+    one = float(laplace_variance(reach)) if given.power == 1 else reach / 2.0
     cells, rows = np.arange(tree.cells), np.full(tree.cells, one)
     # Roots may be exact.
     rows[tree.parents < 0] = 0.0

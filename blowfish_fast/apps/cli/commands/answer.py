@@ -78,6 +78,10 @@ def run_answer(
         remark(f"written: {out}")
 
 
+HELD = {"low", "noise_low"}
+"""Columns of lower ends of intervals."""
+
+
 def _as_plain(
     release: bf.Release, table: Table, confidence: float, about: str
 ) -> dict[str, Any]:
@@ -86,7 +90,7 @@ def _as_plain(
         "mechanism": release.mechanism,
         "epsilon": str(release.guarantee.epsilon),
         "private": release.private,
-        "confidence": confidence if "low" in columns else None,
+        "confidence": confidence if HELD & set(columns) else None,
         "interval": about,
         "answers": [
             dict(zip(columns, row, strict=True))

@@ -52,6 +52,6 @@ def _release_example(kind: Any, policy: bf.policies.Policy) -> None:
         mechanism, data = kind.example(domain, policy, 1)
         release = mechanism.release(data)
         if release.interval_scope == "noise":
-            release.intervals(asked)
+            release.intervals(asked, of="noise")
     except bf.BlowfishError:
         return

@@ -43,7 +43,10 @@ function show(answer) {
   byId("answer-title").textContent = inWords(answer.question);
   draw(byId("answer"), [answer]);
   byId("answer-words").textContent = (answer.replayed ? "Answered before, free. " : "")
-    + `${sentence(answer.promise)} Bars and bands are noise intervals; each holds with probability ${number(answer.confidence)}.`;
+    + `${sentence(answer.promise)} ${
+      answer.intervals_hold === "truth"
+        ? `Each bar or band holds the true number with probability at least ${number(answer.confidence)}.`
+        : "Bars and bands are noise only: what taking buckets as even is off by is not covered."}`;
 }
 
 async function history() {

@@ -31,7 +31,8 @@ function put(box, traces, layout) {
 function errors(answer) {
   if (!answer.intervals || answer.values.length > 400) return undefined;
   return {
-    type: "data", symmetric: false, thickness: 1, width: 2, color: "#444",
+    type: "data", symmetric: false, thickness: 1, width: 2,
+    color: answer.intervals_hold === "truth" ? "#444" : "#b0b0b0",
     array: answer.values.map((value, at) => Math.max(0, answer.intervals[at][1] - value)),
     arrayminus: answer.values.map((value, at) => Math.max(0, value - answer.intervals[at][0])),
   };
@@ -42,7 +43,8 @@ function band(answer, x, colour) {
   if (!answer.intervals || answer.values.length <= 400) return [];
   const edge = (side) => ({ type: "scatter", mode: "lines", x, y: answer.intervals.map((one) => one[side]),
     line: { width: 0 }, hoverinfo: "skip", showlegend: false });
-  return [edge(0), { ...edge(1), fill: "tonexty", fillcolor: `${colour}33` }];
+  const hatched = answer.intervals_hold === "truth" ? {} : { fillpattern: { shape: "/", fgcolor: colour, bgcolor: "#fff" } };
+  return [edge(0), { ...edge(1), fill: "tonexty", fillcolor: `${colour}33`, ...hatched }];
 }
 
 const sides = (pair) => plain(`${pair[0]} to ${pair[1]}`);
@@ -76,7 +78,7 @@ function drawMap(box, answer) {
   const sides = (axis) => axis.kind === "number" ? axis.edges : middles(axis);
   const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
-    hovertemplate: `%{z:.4g}${text ? "<br>noise interval %{text}" : ""}<extra></extra>`,
+    hovertemplate: `%{z:.4g}${text ? "<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}" : ""}<extra></extra>`,
     colorscale: "Viridis", colorbar: { thickness: 10 } }],
   { xaxis: { title: { text: plain(across.attribute) }, type: across.kind === "category" ? "category" : undefined },
     yaxis: { title: { text: plain(down.attribute) }, type: down.kind === "category" ? "category" : undefined } });

@@ -149,6 +149,23 @@ class OrderedHierarchy(LinearStrategy):
         """Return the least-squares estimate of the cells. O(cells)."""
         return kernels.hierarchy_least_squares(noisy, scales.variances, self.trees)
 
+    def increasing(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return cells of 0 or more: monotone borders, then family by family inside.
+
+        The borders are the closest to least squares that never decrease, pass through
+        those that are exact and leave each block what exact nodes inside it hold.
+        Post-processing, O(cells).
+        """
+        found = kernels.block_estimates(noisy, scales.variances, self.trees)
+        exact = scales.exact[: self.blocks]
+        ends = found.borders[1:].copy()
+        ends[exact] = noisy[: self.blocks][exact]
+        least = found.low[self.trees.roots[:-1]]
+        held = np.cumsum(least)
+        above = kernels.isotonic_fit(ends - held, exact, low=0.0)
+        totals = least + np.diff(above, prepend=0.0)
+        return kernels.settle_blocks(totals, found, self.trees)
+
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 

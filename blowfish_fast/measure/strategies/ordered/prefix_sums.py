@@ -10,12 +10,13 @@ public, and the end of every stretch that no record can leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, IntervalError
+from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
@@ -101,16 +102,14 @@ class PrefixSums(LinearStrategy):
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         rows = _steps(form, self.cells)
-        variances, widths = _noise_at(scales)
+        noise = self._kept(scales, lambda: _noise_at(scales))
         rows.data **= 2
-        variance, square = rows @ variances, rows @ widths**2
-        steps = rows @ (widths > 0).astype(np.float64)
-        rows.data *= widths[rows.indices] ** 2
+        variance, square = rows @ noise.variances, rows @ noise.squares
+        steps = rows @ noise.drawn
+        rows.data *= noise.squares[rows.indices]
         largest = np.sqrt(rows.max(axis=1).toarray().reshape(-1))
-        # All rows that were measured have one scale; any other is beyond all bounds.
-        least = scales.least
-        width = np.full(largest.size, least if widths.max() == least else np.nan)
-        return Spread(variance, square, largest, steps, width, least)
+        width = np.full(largest.size, noise.width)
+        return Spread(variance, square, largest, steps, width, noise.least)
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums and differences of running totals.
@@ -119,31 +118,27 @@ class PrefixSums(LinearStrategy):
         coefficients have the bound of their spread.
         """
         bound = super().half_widths(form, scales, miss)
-        noisy = scales.measured
-        if isinstance(form, Implicit) or not noisy.any():
+        noise = self._kept(scales, lambda: _noise_at(scales))
+        if isinstance(form, Implicit) or not noise.least:
             return bound
-        widths = np.append(0.0, scales.widths)
         rows = _steps(form, self.cells)
         size = np.abs(rows.data)
-        drawn = (size > 0) & (widths[rows.indices] > 0)
+        drawn = (size > 0) & (noise.drawn[rows.indices] > 0)
         rows.data = drawn.astype(np.float64)
         terms = rows.sum(axis=1)
-        rows.data = (drawn & (size != 1.0)).astype(np.float64)
-        known = np.append(True, noisy | scales.exact)
-        rows.data += ~known[rows.indices] & (size > 0)
+        # Other coefficients, or rows that were not measured, have another law.
+        other = (size != 1.0) | (noise.squares[rows.indices] > noise.least**2)
+        rows.data = (drawn & other).astype(np.float64)
         plain = rows.sum(axis=1) == 0
-        exact = laplace_sum_half_width(
-            float(scales.widths[noisy].max()),
-            np.where(plain, terms, 0.0).astype(np.int64),
-            miss,
-        )
+        law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
+        exact = law(noise.least, np.where(plain, terms, 0.0).astype(np.int64), miss)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self.spread(form, scales).variance.sum())
-        variances, _ = _noise_at(scales)
+        variances = _noise_at(scales).variances
         if form.kind == "total":
             return float(variances[-1])
         if form.kind == "identity":
@@ -166,12 +161,32 @@ class PrefixSums(LinearStrategy):
         return cls(int(data["cells"]))
 
 
-def _noise_at(scales: Scales) -> tuple[FloatArray, FloatArray]:
-    """Return variance and scale at each border of the line; the first is exact."""
+class _BorderNoise(NamedTuple):
+    """Noise at each border of the line, of which the first is exact.
+
+    `drawn` is 1 where there is noise, `least` the one scale of all measured rows, and
+    `width` that scale too, unless rows that were not measured are beyond all bounds.
+    """
+
+    variances: FloatArray
+    squares: FloatArray
+    drawn: FloatArray
+    least: float
+    width: float
+
+
+def _noise_at(scales: Scales) -> _BorderNoise:
     unknown = ~(scales.measured | scales.exact)
     variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
-    widths = np.where(unknown, UNKNOWN_SCALE, scales.widths)
-    return np.append(0.0, variances), np.append(0.0, widths)
+    widths = np.append(0.0, np.where(unknown, UNKNOWN_SCALE, scales.widths))
+    least = scales.least
+    return _BorderNoise(
+        np.append(0.0, variances),
+        widths**2,
+        np.sign(widths),
+        least,
+        float("nan") if unknown.any() else least,
+    )
 
 
 def _steps(form: Fractions | Pieces, cells: int) -> csr_array:

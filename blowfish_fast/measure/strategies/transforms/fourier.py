@@ -154,6 +154,11 @@ class Fourier(LinearStrategy):
     def _turn(self, longest: int) -> int:
         return _turn_bound(self.cells, self._waves, longest)
 
+    @property
+    def unbiased(self) -> bool:
+        """False: the frequencies that are not measured are taken as 0."""
+        return False
+
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the inverse transform. O(cells log cells)."""
         spectrum = np.zeros(self.cells // 2 + 1, dtype=np.complex128)

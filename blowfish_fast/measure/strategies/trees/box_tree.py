@@ -112,7 +112,7 @@ class BoxTree(NamedTuple):
             self.lows[in_order], self.highs[in_order], shape
         )
         buckets = Buckets(edges, order)
-        return Arranged(numbers, kernels.renumbered(self.parents, numbers), buckets)
+        return Arranged(numbers, kernels.renumber_nodes(self.parents, numbers), buckets)
 
     def geometric_weights(self) -> FloatArray:
         """Return weights that grow with the nodes that a box query uses per level.

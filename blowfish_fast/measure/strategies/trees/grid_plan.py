@@ -23,8 +23,9 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DataDependentError
+from blowfish_fast.measure.budgets import Budget, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.noise import Scales, rates_at_common_unit
 from blowfish_fast.policies import Policy
 
 from .tree import TreeStrategy
@@ -53,9 +54,9 @@ def as_records(value: Any) -> int | None:
 
 
 def rough_total(
-    private: Handle, records: int | None, *, epsilon: Fraction
+    private: Handle, records: int | None, *, budget: Budget | Fraction
 ) -> RoughTotal:
-    """Return the number of records: as given, as public, or bought for `epsilon`.
+    """Return the number of records: as given, as public, or bought for `budget`.
 
     A dry run has no records, so it refuses unless the number was given.
     """
@@ -70,14 +71,21 @@ def rough_total(
         return RoughTotal(float(private.public_totals.sum()), None)
     whole = private.coarsened(Buckets(np.array([0, private.policy.domain.size])))
     bought = whole.measure(
-        TreeStrategy(kernels.regular_tree(1, 2), np.ones(1)), epsilon=epsilon
+        TreeStrategy(kernels.regular_tree(1, 2), np.ones(1)), budget=budget
     )
     return RoughTotal(max(float(bought.noisy[0]), 0.0), bought)
 
 
-def count_epsilon(policy: Policy, epsilon: Fraction) -> float:
-    """Return the reciprocal of the noise scale of a count: a move changes two."""
-    return float(epsilon / policy.group_size) / (2.0 if policy.has_moves else 1.0)
+def count_epsilon(policy: Policy, budget: Budget | Fraction) -> float:
+    """Return the reciprocal of the noise scale of a count: a move changes two.
+
+    Paid in rho, that of Laplace noise of equal variance.
+    """
+    each = Budget.of(budget).over(policy.group_size)
+    if policy.has_moves:
+        # Two counts move by one: half of the budget for each, in either currency.
+        each = each / 2
+    return equal_noise_epsilon(each)
 
 
 def parts_per_axis(
@@ -127,20 +135,20 @@ def one_measurement(
     No node may carry noise in two layers; exact rows win. What is public stays public:
     the result holds the rows that the layers published, at the scales they had.
     """
-    unit = max(layer.measurement.scales.unit for layer in layers)
+    unit, rescaled = rates_at_common_unit([one.measurement.scales for one in layers])
     rates = np.zeros(parents.size, dtype=np.int64)
     exact = np.zeros(parents.size, dtype=np.bool_)
     noisy = np.zeros(parents.size, dtype=np.int64)
-    for measurement, nodes in layers:
+    for (measurement, nodes), in_units in zip(layers, rescaled, strict=True):
         scales = measurement.scales
-        # Units are powers of two, so the larger is a multiple of the smaller.
         here, sure = nodes[scales.measured], nodes[scales.exact]
         assert not rates[here].any(), "a node was measured twice"
-        rates[here] = scales.rates[scales.measured] * (unit // scales.unit)
+        rates[here] = in_units[scales.measured]
         noisy[here] = measurement.noisy[scales.measured]
         exact[sure] = True
         noisy[sure] = measurement.noisy[scales.exact]
     rates[exact] = 0
     weights = rates / max(int(rates.max(initial=0)), 1)
     strategy = TreeStrategy(kernels.tree_of_parents(parents), weights)
-    return Measurement(strategy, Scales(rates, unit, exact), noisy, buckets)
+    power = layers[0].measurement.scales.power
+    return Measurement(strategy, Scales(rates, unit, exact, power), noisy, buckets)

@@ -117,6 +117,11 @@ class TreeStrategy(LinearStrategy):
         """Return the least-squares estimate of every node, consistent throughout."""
         return kernels.tree_fit(noisy.astype(np.float64), scales.variances, self.tree)
 
+    def non_negative(self, noisy: IntArray, scales: Scales) -> FloatArray:
+        """Return leaves of 0 or more, settled from the root down. Free, O(nodes)."""
+        fit = kernels.top_down_fit(noisy, scales.variances, self.tree)
+        return fit[: self.leaves].copy()
+
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the exact law of each query's noise.
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit
 
@@ -53,7 +54,7 @@ def tuned_tree(
     form: Form,
     policy: Policy,
     *,
-    epsilon: Fraction,
+    budget: Budget | Fraction,
     sweeps: bool = True,
     fan_out: int | None = None,
 ) -> TreeStrategy:
@@ -68,7 +69,7 @@ def tuned_tree(
         The queries over the leaves.
     policy : Policy
         Over the leaves; what it leaves exact and what its worst edge pays decide.
-    epsilon : Fraction
+    budget : Budget, or Fraction for epsilon
         At which the error is predicted.
     sweeps : bool
     fan_out : int, optional
@@ -86,7 +87,7 @@ def tuned_tree(
         return _strategy(leaves, best.fan_out, best.node_weights)
 
     def error(strategy: TreeStrategy) -> float:
-        return strategy.total_variance(form, strategy.scales(policy, epsilon))
+        return strategy.total_variance(form, strategy.scales(policy, budget))
 
     return min(_candidates(form, policy, choices, sweeps), key=error)
 

@@ -1,0 +1,119 @@
+r"""Which intervals hold the true answer, and which the noise alone.
+
+An answer is off by noise, and by what inference takes for granted: that records lie
+evenly in a bucket, that dropped coefficients were 0. Noise intervals hold the truth
+only where the second part is nothing for every data set. Inference is linear, so it is
+nothing for a query q if
+
+    q . (infer(rows(x)) - x) = 0      for all counts x
+
+    buckets        | a a a | b b |      a query that is constant on every bucket passes,
+    query          | 1 1 1 | 0 0 |      one that cuts a bucket does not
+    query          | 1 1 0 | 0 0 |
+
+Made-up counts x decide, drawn once from a fixed seed and large: a linear form that is
+not 0 is within rounding of 0 on one of them with a probability of about 2^-20, and on
+both with 2^-40. No data is read.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.workloads import Rectangles, Workload
+from blowfish_fast.workloads.base import row_moments
+
+Scope = Literal["truth", "noise"]
+
+BOUND_NAMES: dict[Scope, tuple[str, str]] = {
+    "truth": ("low", "high"),
+    "noise": ("noise_low", "noise_high"),
+}
+"""Columns of the two ends of intervals, by what they hold."""
+
+PROBE_BITS = 30
+PROBES = 2
+SEED = 20240711
+# Below this part of a probe's size a result is rounding; see the module docstring.
+ROUNDING_BITS = 18
+
+
+class Bias:
+    """What inference leaves of made-up counts, and which queries see nothing of it."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self.buckets = measurement.buckets
+        self._left: list[tuple[FloatArray, dict[str, AnyArray]]] = []
+        source = np.random.default_rng(SEED)
+        strategy, buckets = measurement.strategy, measurement.buckets
+        for _ in range(PROBES):
+            counts = source.integers(0, 2**PROBE_BITS, buckets.cells)
+            rows = strategy.rows(buckets.sum(counts))
+            known = measurement.scales.measured | measurement.scales.exact
+            rows = np.where(known, rows, 0)
+            guess = buckets.expand(strategy.infer(rows, measurement.scales))
+            self._left.append((guess - counts, {}))
+
+    def absent(self, workload: Workload) -> BoolArray:
+        """Mark the queries whose answers are off by noise alone."""
+        if not workload.queries:
+            return np.ones(0, dtype=np.bool_)
+        form = workload.explicit_form(self.buckets)
+        moments = row_moments(form, self.buckets.count)
+        sizes = np.maximum(np.abs(moments.largest), np.abs(moments.least))
+        limit = 2.0 ** (PROBE_BITS - ROUNDING_BITS) * np.maximum(sizes, 1e-300)
+        free = np.ones(workload.queries, dtype=np.bool_)
+        for left, sums in self._left:
+            seen = workload.answer_again(left.reshape(workload.domain.shape), sums)
+            free &= np.abs(seen) <= limit
+        return free
+
+
+def holds_truth(
+    measurement: Measurement, fresh: bool, bias: Bias | None, workload: Workload
+) -> BoolArray:
+    """Mark the queries whose noise intervals hold the true answer.
+
+    Not one where the noise in the estimate also chose what was measured: then it is no
+    longer of the law that intervals are made for. Strategies that refuse queries which
+    their rows do not determine (`bias` is None) are free of bias for all others.
+    """
+    if not (fresh and measurement.strategy.unbiased):
+        return np.zeros(workload.queries, dtype=np.bool_)
+    free = (
+        np.ones(workload.queries, dtype=np.bool_)
+        if bias is None
+        else bias.absent(workload)
+    )
+    if isinstance(workload, Rectangles) and not workload.whole_cells:
+        corners = np.concatenate([workload.lows, workload.highs], axis=1)
+        free &= (corners == np.rint(corners)).all(axis=1)
+    return free
+
+
+def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> str:
+    """Say what the intervals of a release leave out."""
+    if not fresh:
+        return f"{mechanism} measured what its own noise had chosen"
+    count = measurement.buckets.count
+    if count < measurement.buckets.cells:
+        return f"{mechanism} takes records as even inside {count:,} buckets"
+    if not measurement.strategy.unbiased:
+        return f"{mechanism} takes a part of what it does not measure as 0"
+    return "records are taken as even inside cells that are cut or not measured"
+
+
+def interval_label(kind: Scope, confidence: float) -> str:
+    """Return what intervals are, for a legend.
+
+    Examples
+    --------
+    >>> interval_label("truth", 0.95), interval_label("noise", 0.95)
+    ('holds the truth, 95 %', 'noise only, 95 %')
+    """
+    held = "holds the truth" if kind == "truth" else "noise only"
+    return f"{held}, {100 * confidence:g} %"
