@@ -23,6 +23,7 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.predicates import Cover
 from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.policies import PerPerson, refuse_units
 from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.query_grid import SparseRows, coverage_rows, product_rows
 from blowfish_fast.release.release import Release
@@ -88,7 +89,12 @@ class IntegerRows:
     ) -> GroupedAnswers:
         """Charge, draw, and name the answers by the groups of some axes."""
         workload = SparseRows(self.domain, product_rows(self.rows))
-        laplace = Laplace(ledger.policy, workload, epsilon=epsilon, strategy="queries")
+        policy = ledger.policy
+        if isinstance(policy, PerPerson) and data.at_most is not None:
+            # The ledger's policy leaves open what each body of data states.
+            policy = policy.with_at_most(data.at_most)
+            refuse_units(policy, "the answer to one question")
+        laplace = Laplace(policy, workload, epsilon=epsilon, strategy="queries")
         release = ledger.release(laplace, data, request, rng)
         (measurement,) = release.measurements
         return GroupedAnswers(

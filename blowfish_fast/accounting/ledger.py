@@ -50,6 +50,7 @@ from .request import (
     as_place,
     as_request,
     check_mechanism,
+    check_people,
     check_policy,
     check_room,
     check_same,
@@ -58,6 +59,7 @@ from .request import (
     draw_parts,
     is_plain_name,
     is_public,
+    people_of,
     read_release,
     refusal,
 )
@@ -529,6 +531,10 @@ class Ledger:
             check_room(parts)
         for one in parts:
             one.mechanism._counts(one.data)
+        people = people_of(parts, together)
+        if people is not None:
+            content["person"] = people
+            check_people(people, terms.policy, self._journal)
         prices = [one.mechanism.epsilon for one in parts if not is_public(one)]
         cost = units_charged(max(prices)) if prices else 0
         charge = self._journal.reserve(name, cost, terms.entry, content, analyst)
@@ -536,6 +542,9 @@ class Ledger:
         if charge.state != "reserved":
             return self._replay(charge)
         try:
+            if people is not None:
+                # Another process may have charged in the meantime.
+                check_people(people, terms.policy, self._journal)
             answers = draw_parts(parts, rng, progress)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:

@@ -155,6 +155,8 @@ def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
     cells : int64
         The region.
     """
+    if policy.person_rule != whole.person_rule:
+        return False
     return any(
         one.domain.size == cells.size and _has_edges_inside(one, whole, cells)
         for one in _ancestry(policy.unconstrained)

@@ -29,10 +29,11 @@ from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.tables_release import TablesRelease
 
 from .composition import units_text
 from .fingerprint import question_digest
-from .journal import Charge
+from .journal import Charge, Journal
 from .statements import Entry
 
 RandomLike = int | np.random.Generator
@@ -56,11 +57,49 @@ def refusal(mechanism: Mechanism, policy: Policy) -> str:
     """Say why a ledger under `policy` cannot charge a mechanism; "" if it can."""
     if mechanism.policy.implies(policy):
         return ""
+    mine, theirs = policy.person_rule, mechanism.policy.person_rule
+    if mine is not None and theirs is None:
+        return (
+            "the ledger protects persons with all their records, and "
+            f"{mechanism.name} runs under {mechanism.policy!r}, which protects one "
+            "record: a person with m records would lose m times as much. State "
+            f"{mechanism.policy!r}.per_person(at_most"
+            + (f", person={mine.person!r})" if mine.person is not None else ")")
+        )
+    if mine != theirs and theirs is not None:
+        return (
+            f"the ledger promises {policy!r}, and {mechanism.name} runs under "
+            f"{mechanism.policy!r}: they protect different people, or count them by "
+            "different rules"
+        )
+    strange = _strange_columns(mechanism.policy, policy)
+    if strange:
+        return strange
     return (
         f"the ledger promises {policy!r}, and {mechanism.name} runs under "
         f"{mechanism.policy!r}, which is neither the same, nor a projection of it "
         "(policy.project), nor known to have all its edges"
     )
+
+
+def _strange_columns(mine: Policy, agreed: Policy) -> str:
+    """Say which columns of a release are none of the ledger's; "" if all are."""
+    names, known = mine.domain.names, agreed.domain.names
+    if None in names or None in known:
+        return ""
+    strange = [str(one) for one in names if one not in known]
+    if strange:
+        return (
+            f"the ledger is about {', '.join(map(str, known))}; received a release of "
+            f"{', '.join(strange)}. A ledger is made over all columns of its people "
+            "that are ever released"
+        )
+    if agreed.domain.columns_for(mine.domain) is None:
+        return (
+            f"the ledger is about {agreed.domain!r}; received a release over "
+            f"{mine.domain!r}, whose cells are neither the same nor unions of them"
+        )
+    return ""
 
 
 def check_policy(mechanism: Mechanism, policy: Policy) -> None:
@@ -73,7 +112,7 @@ def check_policy(mechanism: Mechanism, policy: Policy) -> None:
 def check_room(parts: list[RequestPart]) -> None:
     """Fail here, before the charge, if sizes alone make a release fail."""
     names = ", ".join(dict.fromkeys(one.mechanism.name for one in parts))
-    cells = sum(one.mechanism.domain.size for one in parts)
+    cells = sum(one.mechanism._cells() for one in parts)
     what = f"{names} on {cells:,} cells, for a dry run, the draw and a copy,"
     needed = 2 * sum(one.mechanism.memory_needed() for one in parts)
     check_memory(needed, what, "nothing was charged")
@@ -133,6 +172,45 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
             for one in parts
         ],
     }
+
+
+def people_of(parts: list[RequestPart], together: str | None) -> str | None:
+    """Return the column that names the people of a request, where one is stated.
+
+    Regions of persons cost the largest of their epsilons only if the records of a
+    person were chosen once, before the split.
+    """
+    bounds = [getattr(one.data, "bound", None) for one in parts]
+    named = {one.person for one in bounds if one is not None and one.person is not None}
+    if len(named) > 1:
+        raise PolicyError(
+            f"one request is about one kind of people; received {sorted(named)}. "
+            "Nothing was charged"
+        )
+    persons = parts[0].mechanism.policy.person_rule is not None
+    if persons and together == "regions":
+        choices = {None if one is None else one.choice for one in bounds}
+        if len(choices) > 1:
+            raise PolicyError(
+                "the records of a person were chosen anew for each region, so she may "
+                "be in all of them and their costs add up. Bound her records once and "
+                "take people.part(cells) for each region. Nothing was charged"
+            )
+    return next(iter(named), None)
+
+
+def check_people(name: str, policy: Policy, journal: Journal) -> None:
+    """Refuse other people than earlier charges were about, where nobody is named."""
+    rule = policy.person_rule
+    if rule is None or rule.person is not None:
+        return
+    for charge in journal.history():
+        known = charge.content.get("person")
+        if known is not None and known != name:
+            raise PolicyError(
+                f"this ledger has charged releases about whom {known!r} names, and the "
+                f"data are about whom {name!r} names. Keep a ledger for each"
+            )
 
 
 def check_same(charge: Charge, content: dict[str, Any]) -> None:
@@ -205,5 +283,9 @@ def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
 
 def read_release(answer: bytes) -> Release:
     """Read the bytes of a release file, also without a file."""
+    if TablesRelease.is_file(answer):
+        return TablesRelease.from_bytes(answer)
+    if TablesRelease.is_file(answer):
+        return TablesRelease.from_bytes(answer)
     kind = Release if answer.startswith(ZIP) else KMeansRelease
     return kind.from_bytes(answer)

@@ -36,7 +36,7 @@ from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
 from .comparison import compare
@@ -229,6 +229,7 @@ def translate(
     >>> full.epsilon > 5 * found.epsilon
     True
     """
+    refuse_units(policy, "the epsilon for an accuracy")
     wanted = _as_alpha(alpha)
     miss = 1.0 - as_confidence(1.0 - _as_beta(beta))
     if scope not in SCOPES:

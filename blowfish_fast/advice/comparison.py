@@ -30,7 +30,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.mechanisms.transformed import Transformed
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
 # Their strategies are compared by name.
@@ -196,6 +196,7 @@ def compare(
     granted = as_epsilon(epsilon)
     # The constructor checks that policy and workload fit each other.
     Transformed(policy, workload, epsilon=granted, partition=None)
+    refuse_units(policy, "which mechanism errs least")
     found = _strategies(policy, workload, granted, hurried)
     found.append(_queries(policy, workload, granted, hurried))
     for name, kind in MECHANISMS.items():

@@ -18,7 +18,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.base import Mechanism, made_up
 from blowfish_fast.workloads import Implicit, Workload
 
 SEEDS_APART = 10**6
@@ -54,10 +54,11 @@ def typical_errors(
 def _root_mean_square(
     mechanism: Mechanism, counts: IntArray, trials: int, seed: int
 ) -> float:
+    data = made_up(mechanism.policy, counts)
     squares = [
         mean_square(
             mechanism.workload,
-            mechanism.release(counts, rng=SEEDS_APART * seed + trial).estimate - counts,
+            mechanism.release(data, rng=SEEDS_APART * seed + trial).estimate - counts,
         )
         for trial in range(trials)
     ]

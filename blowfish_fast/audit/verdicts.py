@@ -41,7 +41,7 @@ from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
-from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.base import Mechanism, made_up
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.release import Release
@@ -55,7 +55,7 @@ from .invariants import (
 )
 from .measurements import Price, _price, _rows_of
 from .plan import AuditPlan, AuditTask, all_partitions
-from .witness import Step, Testimony, watch
+from .witness import Step, Testimony, watch_example
 
 PROMISED_POWER = 0.9
 
@@ -151,9 +151,10 @@ def mechanism_verdicts(
     ]
     yield _price_verdict(task, mechanism, priced)
     yield from _pair_verdicts(task, plan, testimonies)
-    if mechanism.policy.has_constraints:
+    if mechanism.policy.has_constraints or mechanism.policy.person_rule is not None:
         yield _together_verdict(task, mechanism, priced)
     faint, data = kind.example(mechanism.domain, policy, SMALL_EPSILON)
+    data = made_up(policy, data)
     breaches = audit_disclosure(faint) + audit_invariants(faint, data)
     breaches += [
         breach for testimony in testimonies for breach in audit_testimony(testimony)
@@ -191,7 +192,7 @@ def _is_sampled(
 def _runs(task: AuditTask) -> bool:
     policy = policy_families(Domain(task.shape))[task.family]
     try:
-        watch(*MECHANISMS[task.name].example(policy.domain, policy, ORDINARY))
+        watch_example(MECHANISMS[task.name], policy, ORDINARY)
     except BlowfishError:
         return False
     return True
@@ -220,7 +221,7 @@ def _price_verdict(
     task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
     edges = mechanism.policy.edge_count
-    worst = Price(task.name, mechanism.epsilon, Fraction(0), None)
+    worst = Price(task.name, mechanism.budget.amount, Fraction(0), None)
     for _, price in priced:
         if isinstance(price, str):
             note = f"{task.name}: {price}"
@@ -245,7 +246,7 @@ def _pair_verdicts(
         observe_measurement(
             step.result,
             policy,
-            charged=step.charged,
+            charged=step.charged.amount,
             pairs=-(-plan.pairs // len(measured)),
             generator=generator,
         )
@@ -257,7 +258,7 @@ def _pair_verdicts(
         seen = observe_choice(
             step.asked,
             step.policy,
-            charged=step.calibrated or step.charged,
+            charged=step.calibrated or step.charged.amount,
             pairs=max(plan.pairs // 4, 1),
             generator=generator,
         )
@@ -296,16 +297,16 @@ def _first_choices(testimonies: list[Testimony]) -> Iterator[Step]:
 def _together_verdict(
     task: AuditTask, mechanism: Mechanism, priced: list[tuple[Step, Price | str]]
 ) -> Verdict:
-    """Under constraints: neighbours from the definition, not from the group size."""
+    """Several records at once: neighbours from the definition, not the group size."""
     policy = mechanism.policy
     number, moves = most_moves(policy)
     passed = number <= policy.group_size
-    worst, charged = Fraction(0), mechanism.epsilon
+    worst, charged = Fraction(0), mechanism.budget.amount
     for step, _ in priced:
         cost = price_together(step.result, policy)
-        passed = passed and cost <= step.charged
-        if cost / step.charged > worst / charged:
-            worst, charged = cost, step.charged
+        passed = passed and cost <= step.charged.amount
+        if cost / step.charged.amount > worst / charged:
+            worst, charged = cost, step.charged.amount
     note = f"{task.name}: neighbours may differ in {number} moves, such as {moves}; "
     note += f"calibrated to {policy.group_size}"
     return _verdict("constraints", task, charged, worst, passed, note)
@@ -323,6 +324,7 @@ def _sampled_verdicts(
         for step, price in priced
         if isinstance(price, Price)
         and price.edge is not None
+        and step.charged.power == 1
         and step.charged <= ORDINARY
     ]
     if costly:
@@ -334,7 +336,7 @@ def _sampled_verdicts(
                 task.name,
                 step.result,
                 edge,
-                epsilon=step.charged / mechanism.policy.group_size,
+                epsilon=step.charged.over(mechanism.policy.group_size).epsilon,
                 samples=plan.noise * (MORE if _moves_many(step.result, edge) else 1),
                 confidence=plan.each,
             ),
@@ -343,7 +345,7 @@ def _sampled_verdicts(
         for finding in audit_selector(
             step.asked,
             step.policy,
-            epsilon=step.calibrated or step.charged,
+            epsilon=step.calibrated or step.charged.amount,
             # Partitions have tasks of their own.
             samples=_fewer(
                 plan.batch_under(task.family), isinstance(step.asked, Partition)

@@ -28,7 +28,7 @@ from .verdicts import (
     timing_verdict,
     unfinished_verdict,
 )
-from .witness import watch
+from .witness import watch_example
 
 Progress = Callable[[int, int, str], None]
 
@@ -56,7 +56,7 @@ def _examine_whole(
     try:
         policy = policy_families(Domain(task.shape))[task.family]
         testimonies = [
-            watch(*MECHANISMS[task.name].example(policy.domain, policy, epsilon), seed)
+            watch_example(MECHANISMS[task.name], policy, epsilon, seed)
             for epsilon in (ORDINARY, GENEROUS)
             for seed in range(plan.seeds)
         ]

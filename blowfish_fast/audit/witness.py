@@ -24,6 +24,7 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import PrivacyError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import (
     Account,
     Call,
@@ -34,7 +35,7 @@ from blowfish_fast.measure.handle import (
     Strategy,
 )
 from blowfish_fast.measure.randomness import Randomness, WordStream
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.policies import Policy
 
 FINGERPRINT_WORDS = 4
@@ -49,7 +50,7 @@ class Opened(NamedTuple):
 class Draw(NamedTuple):
     """Noise was drawn: its law, the scales asked for, and the values."""
 
-    law: Literal["laplace", "geometric"]
+    law: Literal["laplace", "geometric", "gaussian"]
     numerators: int | IntArray
     denominators: int | IntArray
     values: IntArray
@@ -65,7 +66,7 @@ class Step(NamedTuple):
     asked: Any
     policy: Policy
     group_size: int
-    charged: Fraction
+    charged: Budget
     calibrated: Fraction | None
     """The epsilon that a selector was given; None for a measurement."""
     counts: Any
@@ -103,6 +104,18 @@ class WatchedRandomness(Randomness):
         self.diary.append(Draw("laplace", numerators, denominators, values))
         return values
 
+    def gaussian(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Draw as usual, and note what was drawn."""
+        values = super().gaussian(numerators, denominators, size, threads)
+        self.diary.append(Draw("gaussian", numerators, denominators, values))
+        return values
+
     def geometric(
         self,
         numerators: int | IntArray,
@@ -134,6 +147,8 @@ class _Overheard:
         self.selector = selector
         self.as_it_was = _copy(selector)
         self.name: str = selector.name
+        self.loss_range: int = getattr(selector, "loss_range", 2)
+        self.parts = getattr(selector, "parts", lambda _cells: ())
         self.given: Fraction | None = None
 
     def select(self, counts: IntArray, **given: Any) -> Any:
@@ -168,24 +183,31 @@ class Witness(Handle):
     def public_totals(self) -> IntArray:
         """Totals that are public, noted because a recipe may use them."""
         totals = super().public_totals
-        self._keep("totals", None, Fraction(0), None, totals, len(self.diary))
+        self._keep("totals", None, self.remaining * 0, None, totals, len(self.diary))
         return totals
 
-    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
+    def select(
+        self, selector: Selector[Chosen], *, budget: Budget | Fraction
+    ) -> Chosen:
         """Select as usual, and note it."""
         begin = len(self.diary)
         overheard = _Overheard(selector)
-        chosen: Chosen = super().select(overheard, epsilon=epsilon)
+        chosen: Chosen = super().select(overheard, budget=budget)
         self._keep(
-            "select", overheard.as_it_was, epsilon, overheard.given, chosen, begin
+            "select",
+            overheard.as_it_was,
+            self._read(budget),
+            overheard.given,
+            chosen,
+            begin,
         )
         return chosen
 
-    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
         """Measure as usual, and note it."""
         begin = len(self.diary)
-        measurement = super().measure(strategy, epsilon=epsilon)
-        self._keep("measure", strategy, epsilon, None, measurement, begin)
+        measurement = super().measure(strategy, budget=budget)
+        self._keep("measure", strategy, self._read(budget), None, measurement, begin)
         return measurement
 
     def coarsened(self, buckets: Buckets) -> Witness:
@@ -196,7 +218,7 @@ class Witness(Handle):
         self,
         kind: Literal["select", "measure", "totals"],
         asked: Any,
-        charged: Fraction,
+        charged: Budget,
         calibrated: Fraction | None,
         result: Any,
         begin: int,
@@ -242,27 +264,29 @@ class Replay(Handle):
         totals: IntArray = self._next("totals", None).result
         return totals
 
-    def select(self, selector: Selector[Chosen], *, epsilon: Fraction) -> Chosen:
+    def select(
+        self, selector: Selector[Chosen], *, budget: Budget | Fraction
+    ) -> Chosen:
         """Return what was chosen."""
-        self._account.charge(Call("select", selector.name, epsilon, None))
-        chosen: Chosen = self._next("select", epsilon).result
+        self._account.charge(Call("select", selector.name, self._read(budget), None))
+        chosen: Chosen = self._next("select", self._read(budget)).result
         return chosen
 
-    def measure(self, strategy: Strategy, *, epsilon: Fraction) -> Measurement:
+    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
         """Return what was measured."""
-        self._account.charge(Call("measure", strategy.kind, epsilon, None))
-        measurement: Measurement = self._next("measure", epsilon).result
+        self._account.charge(Call("measure", strategy.kind, self._read(budget), None))
+        measurement: Measurement = self._next("measure", self._read(budget)).result
         return measurement
 
     def coarsened(self, buckets: Buckets) -> Replay:
         """Continue on bucket totals, which are not there either."""
         return type(self).over(super().coarsened(buckets), self.noted)
 
-    def _next(self, kind: str, epsilon: Fraction | None) -> Step:
+    def _next(self, kind: str, budget: Budget | None) -> Step:
         step = next(self.noted, None)
-        if step is None or step.kind != kind or epsilon not in (None, step.charged):
+        if step is None or step.kind != kind or budget not in (None, step.charged):
             raise PrivacyError(
-                f"a replay asked for {kind} at {epsilon} where the release had "
+                f"a replay asked for {kind} at {budget} where the release had "
                 f"{step and (step.kind, step.charged)}: the recipe depends on counts "
                 "that it did not get from its handle"
             )
@@ -291,13 +315,21 @@ class Testimony:
         return [step for step in self.steps if step.kind == "select"]
 
 
+def watch_example(
+    kind: type[Mechanism], policy: Policy, epsilon: Any, seed: int = 0
+) -> Testimony:
+    """Run the example of a mechanism under watch, its people bounded as needed."""
+    mechanism, data = kind.example(policy.domain, policy, epsilon)
+    return watch(mechanism, made_up(policy, data), seed)
+
+
 def watch(
     mechanism: Mechanism, data: Any, seed: int | np.random.Generator | None = 0
 ) -> Testimony:
     """Run the recipe of `mechanism` once under watch."""
     diary: list[Note] = []
     steps: list[Step] = []
-    account = WatchedAccount(mechanism.epsilon)
+    account = WatchedAccount(mechanism.budget)
     account.diary = diary
     counts = mechanism._counts(data)
     handle = mechanism._handle(counts, account, WatchedRandomness(seed, diary))
@@ -308,5 +340,5 @@ def watch(
 def replay(testimony: Testimony) -> Outcome:
     """Run the recipe again on what was noted, without counts and without noise."""
     mechanism = testimony.mechanism
-    handle = mechanism._handle(None, Account(mechanism.epsilon), None)
+    handle = mechanism._handle(None, Account(mechanism.budget), None)
     return mechanism._run(Replay.over(handle, iter(testimony.steps)))

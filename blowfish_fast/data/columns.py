@@ -63,6 +63,24 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
     return [as_column(one) for one in chosen]
 
 
+def named_column(table: Any, name: str, word: str) -> Column:
+    """Return a column beside the attributes, which `word` asks for by its name."""
+    if isinstance(table, Mapping):
+        names: Sequence[str] = list(table)
+    elif isinstance(table, np.ndarray) and table.dtype.names:
+        names = list(table.dtype.names)
+    else:
+        plain = isinstance(table, np.ndarray | list | tuple)
+        table = None if plain else _frame(table)
+        names = list(getattr(table, "columns", ()))
+    if name not in names:
+        raise InputError(
+            f"{word} names a column of the table, and there is no {name!r}",
+            way_out="Hand over a table with names, or the column itself",
+        )
+    return as_column(table[name])
+
+
 def _by_name(table: Any, names: Sequence[str], domain: Attributes) -> list[Any]:
     lacking = [one for one in domain.names if one not in names]
     if lacking:

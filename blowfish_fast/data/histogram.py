@@ -7,18 +7,24 @@ and never its counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_counts, malformed_as, quoted
+from blowfish_fast._support.validation import (
+    as_counts,
+    as_integers,
+    malformed_as,
+    quoted,
+)
 from blowfish_fast.errors import DomainError, InputError
 
 from .domain import Domain, WideDomain
+from .persons import Bound, Keys, bounded_cells, read_bound
 from .records import Treatments, cell_blocks, domain_with_rules
-from .sql import CellQuery
+from .sql_persons import query_cells
 
 
 class Histogram:
@@ -31,33 +37,72 @@ class Histogram:
     counts : array_like
         Non-negative whole numbers of the domain's shape; any integer dtype, or
         floats that hold integers.
+    at_most : int, optional
+        Your promise that no person has more than so many of these records, for
+        policies of persons; `from_records` chooses them.
+    count : {"records", "persons"}
+        "persons": the counts are in units of 1 / lcm(1..at_most) of a person, and
+        every person has as many units as make one.
+    person : str, optional
+        The name of the column that says whose record it is.
 
     Examples
     --------
     >>> Histogram(Domain(4), [3, 0, 2, 5])
     Histogram(Domain(4 cells), counts hidden)
+    >>> visits = Histogram(Domain(4), [3, 0, 2, 5], at_most=2, person="patient")
+    >>> visits.at_most, visits.count, visits.person
+    (2, 'records', 'patient')
     """
 
-    __slots__ = ("counts", "domain")
+    __slots__ = ("bound", "counts", "domain")
 
     domain: Domain
     counts: IntArray
+    bound: Bound | None
 
-    def __init__(self, domain: Domain, counts: Any) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        counts: Any,
+        *,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        person: str | None = None,
+    ) -> None:
         _check_domain(domain)
         own = as_counts(counts, domain.shape).copy()
         own.flags.writeable = False
+        plain = at_most is None and person is None and count == "records"
+        bound = None if plain else Bound.stated(at_most, count, person)
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "counts", own)
+        object.__setattr__(self, "bound", bound)
+
+    @property
+    def at_most(self) -> int | None:
+        """Most records of one person among the counts; None where nobody says."""
+        return None if self.bound is None else self.bound.at_most
+
+    @property
+    def count(self) -> str:
+        """What is counted: "records", or "persons", each of them once."""
+        return "records" if self.bound is None else self.bound.count
+
+    @property
+    def person(self) -> str | None:
+        """The column that says whose record it is."""
+        return None if self.bound is None else self.bound.person
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Histogram never changes; build a new one")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Histogram, (self.domain, self.counts)
+        return _rebuild, (self.domain, self.counts, self.bound)
 
     def __repr__(self) -> str:
-        return f"Histogram({self.domain!r}, counts hidden)"
+        bound = "" if self.bound is None else f", {self.bound.words()}"
+        return f"Histogram({self.domain!r}{bound}, counts hidden)"
 
     def _repr_html_(self) -> str:
         """Show the shape in a notebook; counts stay hidden there too."""
@@ -76,6 +121,11 @@ class Histogram:
         *,
         outside: Treatments = None,
         missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> Histogram:
         """Count records by cell.
 
@@ -95,6 +145,18 @@ class Histogram:
             gains for that attribute. Left out: the cell if `domain` has it
             (`Domain.with_extra_cells`), else refused. They are never dropped, because
             the total would stop being what the policy says it is.
+        person, record : str or column, optional
+            The columns that say whose record each row is and which of hers, of whole
+            numbers or text and beside the attributes. At most `at_most` records of a
+            person are then counted, chosen by a keyed hash of the two. Without
+            `record` the choice is uniform and drawn anew for each histogram.
+        at_most : int, optional
+            Most records of one person; public, and stated with `person`.
+        count : {"records", "persons"}
+            "persons": each person counts once, her m records 1/m each.
+        key : str, optional
+            The same key keeps the same records. Drawn if left out; never choose it
+            by looking at the records.
 
         Returns
         -------
@@ -107,9 +169,29 @@ class Histogram:
         >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
         >>> Histogram.from_records(ages, {"age": [3, 70, None]}, missing="cell")
         Histogram(Domain(age: 4 cells), counts hidden)
+        >>> visits = {"age": [3, 70, 70], "patient": [1, 2, 2], "visit": [8, 9, 10]}
+        >>> Histogram.from_records(
+        ...     ages, visits, person="patient", record="visit", at_most=1
+        ... )
+        Histogram(Domain(age: 3 cells), at most 1 records of one patient, counts hidden)
         """
         _check_domain(domain)
+        bound = read_bound(domain, person, record, at_most, count)
         extended, rules = domain_with_rules(domain, outside, missing)
+        if bound is not None:
+            cells, units = bounded_cells(
+                lambda chunk: cell_blocks(extended, rules, chunk),
+                columns,
+                Keys(person, record),
+                bound,
+                key,
+            )
+            total = np.zeros(extended.size, dtype=np.int64)
+            if units is None:
+                kernels.count_into(total, cells)
+            else:
+                np.add.at(total, cells, units)
+            return cls._own(extended, total.reshape(extended.shape), bound)
         counts = np.zeros(extended.size, dtype=np.int64)
         for cells in cell_blocks(extended, rules, columns):
             kernels.count_into(counts, cells)
@@ -124,6 +206,10 @@ class Histogram:
         columns: Mapping[Any, str] | None = None,
         outside: Treatments = None,
         missing: Treatments = None,
+        person: str | None = None,
+        record: str | None = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
     ) -> Histogram:
         """Count the records of a table where it is: DuckDB, PostgreSQL, Spark, ...
 
@@ -141,8 +227,10 @@ class Histogram:
             Any table expression; filters and joins run in the database as well.
         columns : mapping, optional
             From attributes, by name or number, to columns that are called otherwise.
-        outside, missing
-            As for `from_records`.
+        outside, missing, person, record, at_most, count
+            As for `from_records`; records are chosen in the database, under a key that
+            is drawn before, from the table as handed over: filter by values of records
+            afterwards, by the domain, never before.
 
         Examples
         --------
@@ -153,16 +241,49 @@ class Histogram:
         Histogram(Domain(age: 4 cells), counts hidden)
         """
         _check_domain(domain)
+        bound = read_bound(domain, person, record, at_most, count)
         extended, rules = domain_with_rules(domain, outside, missing)
-        counts = CellQuery.over(extended, rules, table, columns).counts()
-        return cls._own(extended, counts.reshape(extended.shape))
+        keys = Keys(person, record)
+        query = query_cells(extended, rules, table, columns, keys, bound)
+        return cls._own(extended, query.counts().reshape(extended.shape), bound)
 
     def marginal(self, *names: Any) -> Histogram:
         """Sum over all attributes but these, given by name or number."""
         kept = self.domain.axes(names)
         dropped = tuple(one for one in range(self.domain.ndim) if one not in kept)
         counts = np.ascontiguousarray(self.counts.sum(axis=dropped))
-        return self._own(self.domain.marginal(names), counts)
+        return self._own(self.domain.marginal(names), counts, self.bound)
+
+    def part(self, cells: Any) -> Histogram:
+        """Return the counts of some cells, from the same choice of records.
+
+        Parameters
+        ----------
+        cells : array_like of int
+            Cell numbers in C order, each once; the part lies over ``Domain(cells)``.
+
+        Notes
+        -----
+        Parts of one choice cost a person the largest of their epsilons where no edge
+        of the policy joins them (`Ledger.release_disjoint`); parts that were chosen
+        apart add up.
+
+        Examples
+        --------
+        >>> visits = Histogram(Domain(4), [3, 0, 2, 5], at_most=2)
+        >>> visits.part([2, 3]).counts.tolist(), visits.part([2, 3]).at_most
+        ([2, 5], 2)
+        """
+        chosen = as_integers(cells, "cells").reshape(-1)
+        size = self.domain.size
+        inside = chosen.size and chosen.min() >= 0 and chosen.max() < size
+        if not inside or np.unique(chosen).size != chosen.size:
+            raise DomainError(
+                f"a part is made of different cells from 0 to {size - 1}",
+                received=quoted(cells),
+            )
+        counts = self.counts.reshape(-1)[chosen]
+        return self._own(Domain(chosen.size), counts, self.bound)
 
     def coarsened(
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
@@ -193,16 +314,23 @@ class Histogram:
                     np.moveaxis(table, axis, 0), label, np.moveaxis(counts, axis, 0)
                 )
                 counts = table
-        return self._own(domain, np.ascontiguousarray(counts))
+        return self._own(domain, np.ascontiguousarray(counts), self.bound)
 
     @classmethod
-    def _own(cls, domain: Domain, counts: IntArray) -> Histogram:
+    def _own(
+        cls, domain: Domain, counts: IntArray, bound: Bound | None = None
+    ) -> Histogram:
         """Keep counts that were built here, without a copy."""
         own = object.__new__(cls)
         counts.flags.writeable = False
         object.__setattr__(own, "domain", domain)
         object.__setattr__(own, "counts", counts)
+        object.__setattr__(own, "bound", bound)
         return own
+
+
+def _rebuild(domain: Domain, counts: IntArray, bound: Bound | None) -> Histogram:
+    return Histogram._own(domain, counts.copy(), bound)
 
 
 def _check_domain(domain: Any) -> None:

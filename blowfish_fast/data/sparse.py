@@ -12,7 +12,7 @@ needs every cell (a policy, a mechanism, noise on empty cells) starts from there
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
 from .histogram import Histogram
+from .persons import Bound, Keys, bounded_cells, read_bound
 from .records import Treatments, cell_blocks, domain_with_rules
-from .sql import CellQuery
+from .sql_persons import query_cells
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""
@@ -51,11 +52,12 @@ class SparseHistogram:
     Histogram(Domain(town: 2 cells x hour: 8760 cells), counts hidden)
     """
 
-    __slots__ = ("counts", "domain", "keys")
+    __slots__ = ("bound", "counts", "domain", "keys")
 
     domain: Attributes
     keys: IntArray
     counts: IntArray
+    bound: Bound | None
 
     def __init__(self) -> None:
         raise DomainError(
@@ -64,8 +66,11 @@ class SparseHistogram:
         )
 
     @classmethod
-    def _own(cls, domain: Attributes, listed: _Listed) -> SparseHistogram:
+    def _own(
+        cls, domain: Attributes, listed: _Listed, bound: Bound | None = None
+    ) -> SparseHistogram:
         own = object.__new__(cls)
+        object.__setattr__(own, "bound", bound)
         for array in listed:
             array.flags.writeable = False
         object.__setattr__(own, "domain", domain)
@@ -77,7 +82,12 @@ class SparseHistogram:
         raise AttributeError("a SparseHistogram never changes; build a new one")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.domain, self.keys, self.counts)
+        return _rebuild, (self.domain, self.keys, self.counts, self.bound)
+
+    @property
+    def at_most(self) -> int | None:
+        """Most records of one person among the counts; None where nobody says."""
+        return None if self.bound is None else self.bound.at_most
 
     def __repr__(self) -> str:
         return f"SparseHistogram({self.domain!r}, counts hidden)"
@@ -91,13 +101,30 @@ class SparseHistogram:
         *,
         outside: Treatments = None,
         missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
+        key: str | None = None,
     ) -> SparseHistogram:
         """Count records by cell, as `Histogram.from_records` does.
 
-        Memory grows with the number of different cells that hold records.
+        Memory grows with the number of different cells that hold records; with
+        `person`, with the number of records.
         """
         _check_domain(domain)
+        bound = read_bound(domain, person, record, at_most, count)
         extended, rules = domain_with_rules(domain, outside, missing)
+        if bound is not None:
+            kept, units = bounded_cells(
+                lambda chunk: cell_blocks(extended, rules, chunk),
+                columns,
+                Keys(person, record),
+                bound,
+                key,
+            )
+            each = np.ones(kept.size, dtype=np.int64) if units is None else units
+            return cls._own(extended, _merge([_Listed(kept, each)]), bound)
         done, waiting = _Listed.none(), [_Listed.none()]
         held = 0
         for cells in cell_blocks(extended, rules, columns):
@@ -117,6 +144,10 @@ class SparseHistogram:
         columns: Mapping[Any, str] | None = None,
         outside: Treatments = None,
         missing: Treatments = None,
+        person: str | None = None,
+        record: str | None = None,
+        at_most: int | None = None,
+        count: Literal["records", "persons"] = "records",
     ) -> SparseHistogram:
         """Count the records of a table where it is, as `Histogram.from_ibis` does.
 
@@ -124,12 +155,12 @@ class SparseHistogram:
         done, at most 64 while they are put in order.
         """
         _check_domain(domain)
+        bound = read_bound(domain, person, record, at_most, count)
         extended, rules = domain_with_rules(domain, outside, missing)
-        parts = [
-            _Listed(batch.cells, batch.records)
-            for batch in CellQuery.over(extended, rules, table, columns).batches()
-        ]
-        return cls._own(extended, _merge([_Listed.none(), *parts]))
+        keys = Keys(person, record)
+        query = query_cells(extended, rules, table, columns, keys, bound)
+        parts = [_Listed(batch.cells, batch.records) for batch in query.batches()]
+        return cls._own(extended, _merge([_Listed.none(), *parts]), bound)
 
     def dense(self) -> Histogram:
         """Return the histogram of every cell; refused where it would not fit.
@@ -150,7 +181,7 @@ class SparseHistogram:
         counts = np.zeros(self.domain.size, dtype=np.int64)
         counts[self.keys] = self.counts
         domain = Domain._of(self.domain.attributes)
-        return Histogram._own(domain, counts.reshape(domain.shape))
+        return Histogram._own(domain, counts.reshape(domain.shape), self.bound)
 
     def marginal(self, *names: Any) -> Histogram | SparseHistogram:
         """Sum over all attributes but these: a `Histogram` where it fits."""
@@ -225,7 +256,7 @@ class SparseHistogram:
             keys = keys * size + place
         listed = _merge([_Listed(keys, self.counts)])
         fitting = narrow(domain)
-        sparse = SparseHistogram._own(fitting, listed)
+        sparse = SparseHistogram._own(fitting, listed, self.bound)
         return sparse.dense() if isinstance(fitting, Domain) else sparse
 
 
@@ -267,5 +298,7 @@ def _merge(parts: list[_Listed]) -> _Listed:
     return _Listed(keys[starts], np.add.reduceat(counts, starts))
 
 
-def _rebuild(domain: Attributes, keys: IntArray, counts: IntArray) -> SparseHistogram:
-    return SparseHistogram._own(domain, _Listed(keys.copy(), counts.copy()))
+def _rebuild(
+    domain: Attributes, keys: IntArray, counts: IntArray, bound: Bound | None
+) -> SparseHistogram:
+    return SparseHistogram._own(domain, _Listed(keys.copy(), counts.copy()), bound)

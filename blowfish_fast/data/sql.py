@@ -28,6 +28,7 @@ from blowfish_fast.errors import BlowfishError, EngineError, InputError
 
 from .axes import Axis
 from .domain import Attributes
+from .persons import refuse_missing_key
 from .records import Rule, refuse_fractions, refuse_strays, refuse_weights
 from .sql_cells import Bins, cell_of, ibis_module, is_missing, type_problem
 
@@ -36,6 +37,9 @@ ROWS_AT_ONCE = 2**20
 
 PIECE_ROWS = 2**23
 """Counted cells that are asked of Spark at a time."""
+
+SMALL_CELLS = 2**15
+"""Attributes of at most so many cells travel as two bytes."""
 
 KINDS = ("missing", "outside", "fraction")
 """What may be refused, in the order in which it is noticed."""
@@ -90,6 +94,8 @@ class CellQuery:
         The attributes; their cells are numbered together in C order.
     weight : str, optional
         A column that says how many records a row stands for; without, each is one.
+    keys : sequence of str
+        Columns of persons and records, in which missing values are refused.
 
     Examples
     --------
@@ -103,9 +109,14 @@ class CellQuery:
     """
 
     def __init__(
-        self, table: Any, columns: Sequence[CellColumn], weight: str | None = None
+        self,
+        table: Any,
+        columns: Sequence[CellColumn],
+        weight: str | None = None,
+        keys: Sequence[str] = (),
     ) -> None:
         self.table = table
+        self.keys = tuple(keys)
         self.columns = tuple(columns)
         self.weight = weight
         self.size = math.prod(one.size for one in self.columns)
@@ -118,6 +129,7 @@ class CellQuery:
         table: Any,
         names: Mapping[Any, str] | None = None,
         weight: str | None = None,
+        keys: Sequence[str] = (),
     ) -> CellQuery:
         """Return the query over all cells of a domain.
 
@@ -133,6 +145,8 @@ class CellQuery:
             From attributes, by name or number, to columns that are called otherwise.
         weight : str, optional
             A column that says how many records a row stands for.
+        keys : sequence of str
+            Columns of persons and records, in which missing values are refused.
         """
         if not isinstance(table, ibis_module().expr.types.Table):
             raise InputError(
@@ -160,7 +174,7 @@ class CellQuery:
             if problem is not None:
                 raise InputError(f"{problem}; cast it first: table.mutate({name}=...)")
             columns.append(CellColumn(name, one, rule))
-        return cls(table, columns, weight)
+        return cls(table, columns, weight, keys)
 
     @cached_property
     def expression(self) -> Any:
@@ -173,6 +187,9 @@ class CellQuery:
             unusable |= (stands_for.floor() != stands_for) | (stands_for > LARGEST_SUM)
             refused.append((unusable, -1 - len(KINDS) * len(self.columns)))
             records = stands_for.sum()
+        for place, name in enumerate(self.keys, start=1):
+            beyond = -1 - len(KINDS) * len(self.columns) - place
+            refused.insert(0, (is_missing(self.table[name]), beyond))
         if refused:
             number = ibis_module().cases(*refused, else_=number)
         cell = number.cast("int64")
@@ -234,6 +251,8 @@ class CellQuery:
         if cells.size == 0 or cells.min() >= 0:
             return
         axis, kind = divmod(-1 - int(cells[cells < 0].max()), len(KINDS))
+        if axis == len(self.columns) and kind > 0:
+            refuse_missing_key(("person", "record")[kind - 1])
         if axis == len(self.columns):
             refuse_weights(self.weight)
         if KINDS[kind] == "fraction":
@@ -244,6 +263,62 @@ class CellQuery:
             outside=KINDS[kind] == "outside",
             missing=KINDS[kind] == "missing",
         )
+
+
+def cell_batches(
+    domain: Attributes,
+    rules: Sequence[Rule],
+    table: Any,
+    names: Mapping[Any, str] | None = None,
+) -> Iterator[list[IntArray]]:
+    """Yield the cells of every record along each attribute, in batches.
+
+    One statement, so that all records belong to one state of the table. Values stay in
+    the database; strays that are to be refused raise as for records at hand.
+    """
+    query = CellQuery.over(domain, rules, table, names)
+    found = {}
+    for axis, one in enumerate(query.columns):
+        along = cell_of(table[one.name], one.attribute, one.rule, one.bins)
+        number = along.number
+        if along.refused:
+            strays = [
+                (condition, -1 - KINDS.index(kind))
+                for kind, condition in along.refused.items()
+            ]
+            number = ibis_module().cases(*strays, else_=number)
+        small = one.attribute.size <= SMALL_CELLS
+        found[f"cell{axis}"] = number.cast("int16" if small else "int32")
+    try:
+        batches = table.select(**found).to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+        for batch in batches:
+            columns = [np.asarray(batch.column(name)) for name in found]
+            for one, cells in zip(query.columns, columns, strict=True):
+                _refuse_column(one, cells)
+            yield columns
+    except BlowfishError:
+        raise
+    except Exception as problem:
+        # The engine's own words could quote records.
+        raise EngineError(
+            f"the database could not read the table ({type(problem).__name__}); "
+            "nothing was charged"
+        ) from None
+
+
+def _refuse_column(column: CellColumn, cells: IntArray) -> None:
+    """Raise what records at hand would, if an attribute has strays."""
+    if cells.size == 0 or cells.min() >= 0:
+        return
+    kind = KINDS[-1 - int(cells[cells < 0].max())]
+    if kind == "fraction":
+        refuse_fractions()
+    refuse_strays(
+        column.attribute,
+        column.rule,
+        outside=kind == "outside",
+        missing=kind == "missing",
+    )
 
 
 def _pieces(counted: Any) -> Iterator[Any]:

@@ -46,8 +46,8 @@ __getattr__, __dir__, __all__ = attach(
         "tree.fit": "tree_fit",
         "tree.moments": "tree_total_variance",
         "tree.paths": "heaviest_pair heaviest_path",
-        "tree.shape": "leaf_first_numbers regular_tree tree_levels tree_of_parents "
-        "tree_totals",
+        "tree.numbering": "leaf_first_numbers tree_of_parents",
+        "tree.shape": "regular_tree tree_levels tree_totals",
         "tree.spread": "tree_spread_pieces tree_spread_ranges",
         "tree_scaling.greedy_weights": "greedy_scaling greedy_scaling_fractions "
         "greedy_scaling_implicit greedy_scaling_pieces",
@@ -64,6 +64,7 @@ __getattr__, __dir__, __all__ = attach(
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
         "fitting.piecewise_fit": "piecewise_linear",
+        "fitting.record_exchange": "exchange_records",
         "graph.column_distance": "column_lengths furthest_in_pairs "
         "furthest_in_windows repeated_columns",
         "graph.constraint_cycles": "SEVERAL edge_changes longest_cycle "
@@ -90,13 +91,15 @@ __getattr__, __dir__, __all__ = attach(
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
         "transform.haar_spread": "most_rows",
         "tree.block_trees": "trees_over_blocks worst_block_move",
-        "tree.ordered_hierarchy_inference": "hierarchy_least_squares",
+        "tree.ordered_hierarchy_inference": "block_estimates hierarchy_least_squares "
+        "settle_blocks",
         "tree.ordered_hierarchy_spread": "hierarchy_variances",
         "tree.paths": "LeafDistances uncrossed_nodes",
         "tree.pruning": "pruned_leaves",
         "tree.hat_diagonal": "hat_diagonal",
-        "tree.shape": "renumbered",
+        "tree.numbering": "renumber_nodes",
         "tree.spread": "spread_pieces spread_ranges tree_noise",
+        "tree.top_down": "top_down_fit",
         "tree_scaling.budget_allocation": "allocate_budget",
         "window_costs.bisection_costs": "bisection_grid split_table",
         "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",

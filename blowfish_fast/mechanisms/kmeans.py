@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, Unpack, get_args
 
 import numpy as np
 
@@ -24,12 +24,14 @@ from blowfish_fast.errors import (
     CountsError,
     DomainError,
     InputError,
+    NoEstimateError,
     PolicyError,
     ReleaseFileError,
 )
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Progress
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
-from blowfish_fast.policies import Blocks, Policy
+from blowfish_fast.policies import Blocks, PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
@@ -46,10 +48,6 @@ MOST_RECORDS = 2**40
 
 CELLS_KEPT_APART = 2**22
 """Larger domains are not listed cell by cell: points are measured, not cells."""
-
-
-class NoEstimateError(BlowfishError, AttributeError):
-    """A release of cluster centres holds no estimate of counts."""
 
 
 class KMeansRelease(Release):
@@ -169,7 +167,7 @@ class KMeansRelease(Release):
         kind = "" if self.private else ", seeded: an experiment"
         return (
             f"KMeansRelease({len(self.centers)} centers, {self.domain!r}, "
-            f"eps = {float(self.guarantee.epsilon):g}{kind})"
+            f"{self.guarantee.spent}{kind})"
         )
 
 
@@ -237,24 +235,30 @@ class KMeans(Mechanism):
         policy: Policy,
         clusters: int = 4,
         *,
-        epsilon: Any,
         rounds: int = 10,
         start: Any = None,
         assign: Assignment = "best",
         share: Any = Fraction(1, 2),
+        **budget: Unpack[BudgetTerms],
     ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError(
                 f"state the policy first, such as policies.Full(domain); received "
                 f"{policy!r}"
             )
-        super().__init__(policy, Identity(policy.domain), epsilon=epsilon)
+        super().__init__(policy, Identity(policy.domain), **budget)
         self.clusters = as_whole(clusters, "clusters", 1)
         self.rounds = as_whole(rounds, "rounds", 1)
         self.share = as_share(share, "share")
         if assign not in get_args(Assignment):
             raise InputError(
                 f'assign must be "best", "points" or "parts"; received {assign!r}'
+            )
+        if isinstance(policy, PerPerson) and policy.count == "persons":
+            raise PolicyError(
+                "k-means clusters records, and a person who counts once is in parts",
+                received=repr(policy),
+                way_out='State per_person(at_most) with count="records"',
             )
         self.grid = CellGrid(policy.domain)
         edges = policy.unconstrained
@@ -288,9 +292,9 @@ class KMeans(Mechanism):
         centers, history, measurements = self.start, [self.start], []
         for done in range(self.rounds):
             last = done == self.rounds - 1
-            epsilon = private.remaining if last else self.epsilon / self.rounds
+            budget = private.remaining if last else self.budget / self.rounds
             strategy = ClusterSums(self.grid, centers, self.parts, share=self.share)
-            measurement = private.measure(strategy, epsilon=epsilon)
+            measurement = private.measure(strategy, budget=budget)
             centers = strategy.moved_centers(measurement.noisy, measurement.scales)
             history.append(centers)
             measurements.append(measurement)
@@ -334,6 +338,7 @@ class KMeans(Mechanism):
             counts = super()._counts(data)
             total = int(counts.sum())
         else:
+            check_bound(self.policy, None)
             points = _as_points(data, self.domain)
             counts, outside = kernels.cell_positions(
                 points, self.grid.edges, self.grid.offsets
@@ -363,7 +368,7 @@ class KMeans(Mechanism):
     def __repr__(self) -> str:
         return (
             f"KMeans({self.policy!r}, clusters={self.clusters}, "
-            f"epsilon={float(self.epsilon):g}, rounds={self.rounds})"
+            f"{self.budget.currency}={float(self.budget):g}, rounds={self.rounds})"
         )
 
 

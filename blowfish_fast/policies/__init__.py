@@ -16,9 +16,10 @@ from .constraints import (
 from .full import Full
 from .graph import Graph, join_extra_cells
 from .line import Line
+from .people.per_person import PerPerson, check_bound, refuse_units
 from .product import Product
 from .projection import Band, Projection
-from .protocol import ABSENT, Bandwidth, Change, Components
+from .protocol import ABSENT, Bandwidth, Change, Components, PersonRule
 from .table import TablePolicy
 from .threshold import Threshold
 
@@ -39,15 +40,19 @@ __all__ = [
     "Graph",
     "Line",
     "MarginalConstraints",
+    "PerPerson",
+    "PersonRule",
     "Policy",
     "Product",
     "Projection",
     "RectangleConstraints",
     "TablePolicy",
     "Threshold",
+    "check_bound",
     "from_dict",
     "histogram_sensitivity",
     "join_extra_cells",
+    "refuse_units",
 ]
 
 

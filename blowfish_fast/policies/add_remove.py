@@ -30,6 +30,7 @@ class AddRemove(Policy):
     """
 
     kind = "add_remove"
+    takes_wide = True
 
     @property
     def has_bottom(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 
 from .base import Policy, one_component
 from .full import Full
@@ -106,6 +106,13 @@ class Attribute(Policy):
         if isinstance(other, Full):
             return max(self.domain.shape) == self.domain.size
         return None
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        if not isinstance(domain, Domain):
+            return None
+        return Attribute(domain).derive_from(self)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         if only_axis(buckets.labels, self.domain.shape) is not None:

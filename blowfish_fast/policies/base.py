@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -21,13 +22,13 @@ from blowfish_fast._support.html import graph, panel
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers, malformed_as, quoted
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain, is_wide
 from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
 
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
 from .implication import implies
-from .protocol import ABSENT, Components, PolicyGraph
+from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph
 
 POLICIES: dict[str, type[Policy]] = {}
 """Every kind of policy and its class; a class enters when it is defined."""
@@ -49,9 +50,12 @@ class Policy(PolicyGraph):
     """
 
     parent: Policy | None
+    takes_wide: ClassVar[bool] = False
+    """Whether it can be stated over a `WideDomain`, for tables of some attributes."""
 
     def __init__(self, domain: Domain) -> None:
-        if not isinstance(domain, Domain):
+        wide = self.takes_wide and is_wide(domain)
+        if not wide and not isinstance(domain, Domain):
             raise PolicyError(
                 "a policy is stated over a Domain",
                 received=quoted(domain),
@@ -152,11 +156,13 @@ class Policy(PolicyGraph):
             return count if (count := self.edge_count) <= most else None
         return None
 
+    @final
     def implies(self, other: Policy) -> bool:
         """Return whether this policy protects at least what `other` does.
 
         True for the same policy, for one with at least its edges, and for a
-        projection of such a policy; False where that is not known.
+        projection of such a policy; False where that is not known, and between
+        policies of persons and of records.
         """
         return implies(self, other)
 
@@ -181,6 +187,24 @@ class Policy(PolicyGraph):
             )
         return self._quotient(buckets, Domain(buckets.count)).derive_from(self, buckets)
 
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        kind: Any = type(self)
+        if self.takes_wide:
+            seen: Policy = kind(domain).derive_from(self)
+            return seen
+        if not isinstance(domain, Domain):
+            return None
+        places = np.indices(self.domain.shape, sparse=True)
+        labels = np.ravel_multi_index(
+            [one.labels[places[one.axis]] for one in columns], domain.shape
+        )
+        whole = np.broadcast_to(labels, self.domain.shape).reshape(-1)
+        buckets = Buckets.from_labels(whole)
+        found = self._quotient(buckets, domain)
+        return found.derive_from(self, buckets) if found.domain == domain else None
+
     def derive_from(self, parent: Policy, buckets: Buckets | None = None) -> Self:
         """Record which policy this is the quotient of; said once, by its maker."""
         object.__setattr__(self, "parent", parent)
@@ -189,7 +213,7 @@ class Policy(PolicyGraph):
 
     @property
     def unconstrained(self) -> Policy:
-        """The policy without constraints, along whose edges single records move."""
+        """The policy of single records, along whose edges each of them moves."""
         return self
 
     def with_constraints(self, constraints: Constraints) -> Policy:
@@ -210,11 +234,48 @@ class Policy(PolicyGraph):
         restricted: Policy = constrained(self, constraints)
         return restricted
 
+    def per_person(
+        self,
+        at_most: int | None = None,
+        *,
+        person: str | None = None,
+        count: str = "records",
+    ) -> Policy:
+        """Return this policy for persons with all their records, not for one record.
+
+        Parameters
+        ----------
+        at_most : int, optional
+            How many records of a person are counted; `Histogram.from_records` chooses
+            them. Left out for a ledger, whose releases each state their own.
+        person : str, optional
+            The column that says whose record it is. Releases under policies that name
+            different columns are never added up in one ledger.
+        count : {"records", "persons"}
+            Whether a person counts as often as she has records, or once: each of her m
+            records weighs 1/m, and the noise does not grow with `at_most`.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> visits = bf.policies.AddRemove(bf.Domain(4)).per_person(5, person="patient")
+        >>> visits.group_size
+        5
+        >>> print(visits.neighbours)
+        one person with all her records is added or removed; at most 5 are counted
+        """
+        # Its class is built from other policies, so it is found by name.
+        per_person: Any = POLICIES["per_person"]
+        protected: Policy = per_person(self, at_most, person=person, count=count)
+        return protected
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
+        wide = {"wide": True} if is_wide(self.domain) else {}
         return {
             "kind": self.kind,
             "domain": self.domain.to_dict(),
+            **wide,
             **self._parameters(),
         }
 
@@ -225,7 +286,8 @@ class Policy(PolicyGraph):
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `to_dict`."""
-        return cls._from_parameters(Domain.from_dict(data["domain"]), data)
+        kind: Any = WideDomain if data.get("wide") else Domain
+        return cls._from_parameters(kind.from_dict(data["domain"]), data)
 
     @classmethod
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
@@ -265,6 +327,79 @@ class Policy(PolicyGraph):
             sentence=f"{words[0].upper()}{words[1:]}.",
             drawing=drawing,
         )
+
+
+class SameGraph(Policy):
+    """A policy whose graph is that of another; only its neighbours differ.
+
+    Edges, components and distances are those of single records.
+    """
+
+    def __init__(self, base: Policy) -> None:
+        super().__init__(base.domain)
+        self.base = base
+
+    @property
+    def unconstrained(self) -> Policy:
+        """The policy of single records."""
+        return self.base
+
+    @property
+    def has_bottom(self) -> bool:
+        """Whether some edge reaches "absent"."""
+        return self.base.has_bottom
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether some edge joins two cells."""
+        return self.base.has_moves
+
+    def components(self) -> Components:
+        """Return the connected parts; totals that no edge changes stay public."""
+        return self.base.components()
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the edges along which single records move."""
+        return self.base.edges(chunk)
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+        return self.base.edge_count
+
+    @property
+    def max_degree(self) -> int:
+        """Largest number of edges at one cell."""
+        return self.base.max_degree
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark the cells that are joined to "absent"."""
+        return self.base.bottom_cells()
+
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return how far along a line the neighbours of each cell go."""
+        return self.base.bandwidth(order)
+
+    def longest_edge(self) -> int:
+        """Return how many cells the longest edge spans along one attribute."""
+        return self.base.longest_edge()
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        return self.base._distance(first, second)
+
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
+        return self.base._joined(first, second)
+
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest change along an edge of the base."""
+        return self.base.largest_change(lines)
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return the moves of the base as steps on a grid, if all cells look alike."""
+        return self.base.grid_moves(shape, most)
+
+    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
+        return self.base._bin_pairs(labels, bins)
 
 
 @malformed_as(PolicyError, "a policy is read from what its to_dict returned")

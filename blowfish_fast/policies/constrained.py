@@ -13,21 +13,18 @@ eps with them, `group_size` being the most moves that neighbours can need.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Any, Self
 
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 
-from .base import Policy, from_dict
+from .base import Policy, SameGraph, from_dict
 from .constraints import Constraints
-from .protocol import Bandwidth, Change, Components
 from .query_graph import Chains, chains
 
 
-class Constrained(Policy):
+class Constrained(SameGraph):
     """The edges of a policy, and public counts that neighbours must agree on.
 
     Made by `Policy.with_constraints`. Edges, components and distances are those of
@@ -74,13 +71,20 @@ class Constrained(Policy):
                 f"{base!r} has constraints already; state all counts that are known "
                 "at once, as one CountConstraints"
             )
+        if base.person_rule is not None:
+            raise PolicyError(
+                "a person's records and known counts cannot be combined: databases "
+                "between two neighbours need not have the known counts",
+                received=repr(base),
+                way_out="State the counts on the policy of single records, or leave "
+                "them out",
+            )
         if base.domain != constraints.domain:
             raise PolicyError(
                 "policy and constraints must share one domain",
                 received=f"{base.domain!r} and {constraints.domain!r}",
             )
-        super().__init__(base.domain)
-        self.base = base
+        super().__init__(base)
         self.constraints = constraints
         self.chains: Chains = chains(constraints, base)
         self._whole = self
@@ -90,8 +94,7 @@ class Constrained(Policy):
     def _on_bins(cls, whole: Constrained, buckets: Buckets) -> Constrained:
         """Return `whole` on bins: its moves between bins, its chains."""
         seen = cls.__new__(cls)
-        seen.base = whole.base.project(buckets)
-        Policy.__init__(seen, seen.base.domain)
+        SameGraph.__init__(seen, whole.base.project(buckets))
         seen.constraints = whole.constraints
         seen.chains = whole.chains
         seen._whole = whole
@@ -102,68 +105,6 @@ class Constrained(Policy):
     def group_size(self) -> int:
         """Most records in which neighbours differ, or a bound above; at least 1."""
         return self.chains.group_size
-
-    @property
-    def unconstrained(self) -> Policy:
-        """The policy without constraints."""
-        return self.base
-
-    @property
-    def has_bottom(self) -> bool:
-        """Whether some edge reaches "absent"."""
-        return self.base.has_bottom
-
-    @property
-    def has_moves(self) -> bool:
-        """Whether some edge joins two cells."""
-        return self.base.has_moves
-
-    def components(self) -> Components:
-        """Return the connected parts; totals that no edge changes stay public."""
-        return self.base.components()
-
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the edges along which single records move."""
-        return self.base.edges(chunk)
-
-    @property
-    def edge_count(self) -> int:
-        """Number of edges."""
-        return self.base.edge_count
-
-    @property
-    def max_degree(self) -> int:
-        """Largest number of edges at one cell."""
-        return self.base.max_degree
-
-    def bottom_cells(self) -> BoolArray:
-        """Mark the cells that are joined to "absent"."""
-        return self.base.bottom_cells()
-
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return how far along a line the neighbours of each cell go."""
-        return self.base.bandwidth(order)
-
-    def longest_edge(self) -> int:
-        """Return how many cells the longest edge spans along one attribute."""
-        return self.base.longest_edge()
-
-    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        return self.base._distance(first, second)
-
-    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
-        return self.base._joined(first, second)
-
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change along an edge of the base."""
-        return self.base.largest_change(lines)
-
-    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        """Return the moves of the base as steps on a grid, if all cells look alike."""
-        return self.base.grid_moves(shape, most)
-
-    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
-        return self.base._bin_pairs(labels, bins)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         inner = buckets if self._bins is None else self._bins.then(buckets)

@@ -27,6 +27,7 @@ class Full(Policy):
     """
 
     kind = "full"
+    takes_wide = True
 
     @property
     def has_bottom(self) -> bool:

@@ -25,15 +25,27 @@ def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
 
     Releases under constraints are private at eps / group_size without them, so they
     keep the promise of every policy with no more edges and no larger group size.
+    Policies of persons imply each other where they name the same person and count her
+    by the same rule, and their policies of single records do.
     """
+    # The one door between persons and records: neither implies the other, not even
+    # with one record each, for a record that appears can take the place of another.
+    if one.person_rule != other.person_rule:
+        return False
     if _implied_by_parent(one, other) or one == other:
         return True
+    if one.person_rule is not None:
+        # Every release checks that its data hold no more records of a person than its
+        # policy says, so how many these are does not matter here.
+        return implies(one.unconstrained, other.unconstrained)
     if other.group_size > one.group_size:
         return False
     if one.has_constraints:
         return implies(one.unconstrained, other.unconstrained)
-    if other.has_constraints or one.domain != other.domain:
+    if other.has_constraints:
         return False
+    if one.domain != other.domain:
+        return _implied_through_attributes(one, other)
     return _includes(one, other)
 
 
@@ -47,6 +59,17 @@ def _implied_by_parent(one: PolicyGraph, other: PolicyGraph) -> bool:
         return False
     reordered = one.buckets is not None and one.buckets.order is not None
     return not (reordered and one.domain == other.domain)
+
+
+def _implied_through_attributes(one: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether `one` protects all that is seen of a table under `other`.
+
+    Its attributes must be among those of the table, by name, with the same cells or
+    unions of them: its counts are then a function of the table's.
+    """
+    columns = other.domain.columns_for(one.domain)
+    seen = None if columns is None else other._seen_through(columns, one.domain)
+    return seen is not None and seen.domain == one.domain and implies(one, seen)
 
 
 def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:

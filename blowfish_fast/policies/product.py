@@ -7,15 +7,16 @@ Line(3) x Full(2)       (0,0) - (1,0) - (2,0)
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError, SizeError
 
 from .attribute import Attribute
@@ -60,6 +61,12 @@ class Product(Policy):
                 raise PolicyError(
                     f"factor {number} carries constraints, which speak about whole "
                     "records; put them on the product"
+                )
+            if one.person_rule is not None:
+                raise PolicyError(
+                    f"factor {number} is about persons with all their records, and a "
+                    "factor about one attribute of a record",
+                    way_out="Call per_person on the product, or on the TablePolicy",
                 )
             if one.has_bottom:
                 raise PolicyError(
@@ -189,6 +196,13 @@ class Product(Policy):
         )
         return True if along_axes else None
 
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        if len(self.factors) < self.domain.ndim or not isinstance(domain, Domain):
+            return super()._seen_through(columns, domain)
+        return seen_by_factors(self, self.factors, columns, domain)
+
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         axis = only_axis(buckets.labels, self._shape)
         if axis is None:
@@ -248,6 +262,21 @@ class Product(Policy):
 
     def __repr__(self) -> str:
         return f"Product({', '.join(repr(one) for one in self.factors)})"
+
+
+def seen_by_factors(
+    policy: Policy, factors: Sequence[Policy], columns: list[AxisView], domain: Domain
+) -> Policy:
+    """Return a policy with a factor per attribute, seen through some of them."""
+    seen = []
+    for attribute, (axis, labels) in zip(domain.attributes, columns, strict=True):
+        factor, cells = copy.copy(factors[axis]), Domain._of([attribute])
+        coarser = labels.size > attribute.size
+        if coarser:
+            factor = factor._quotient(Buckets.from_labels(labels), cells)
+        seen.append(factor)
+    made = seen[0] if len(seen) == 1 else Product(*seen, domain=domain)
+    return made.derive_from(policy)
 
 
 def _at_least(one: Policy, other: Policy) -> bool:

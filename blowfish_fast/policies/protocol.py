@@ -24,7 +24,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import SizeError
 
 ABSENT = -1
@@ -84,6 +84,17 @@ class Change(NamedTuple):
     value: float
     exact: bool
     how: str = ""
+
+
+class PersonRule(NamedTuple):
+    """Who is protected where a person may have several records.
+
+    `person` names the column that says whose record it is, None where it is not named;
+    `count` is "records" or "persons": whether a person counts once.
+    """
+
+    person: str | None
+    count: str  # type: ignore[assignment]
 
 
 class PolicyGraph(ABC):
@@ -191,6 +202,15 @@ class PolicyGraph(ABC):
         """Return whether a closed rule finds all these edges in `other`; else None."""
         return None
 
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> PolicyGraph | None:
+        """Return this graph seen through some attributes, over `domain`.
+
+        None where it cannot be written down.
+        """
+        return None
+
     def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
         """Yield the pairs of different bins that moves join.
 
@@ -210,12 +230,22 @@ class PolicyGraph(ABC):
 
     @property
     def group_size(self) -> int:
-        """Most records in which neighbours differ: 1 without constraints."""
+        """Most records in which neighbours differ: 1 without constraints or persons."""
         return 1
 
     @property
+    def units(self) -> int:
+        """Parts of a record or person in which counts are kept; 1 but for persons."""
+        return 1
+
+    @property
+    def person_rule(self) -> PersonRule | None:
+        """Who is protected with all her records; None where single records are."""
+        return None
+
+    @property
     def unconstrained(self) -> PolicyGraph:
-        """The policy without constraints, along whose edges single records move."""
+        """The policy of single records, along whose edges each of them moves."""
         return self
 
 

@@ -16,14 +16,16 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
+import numpy as np
+
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
 from .base import Policy, from_dict
 from .full import Full
-from .product import Product
+from .product import Product, seen_by_factors
 from .protocol import Change, Components, PolicyGraph
 
 
@@ -102,13 +104,30 @@ class TablePolicy(Policy):
         hold them; edges in other attributes change nothing that is seen.
         """
         axes = sorted(self.domain.axes(names))
-        seen = Domain._of(self.domain.attributes[axis] for axis in axes)
+        domain = Domain._of(self.domain.attributes[axis] for axis in axes)
+        columns = [AxisView(axis, np.arange(self.domain.shape[axis])) for axis in axes]
+        return self._seen_through(columns, domain)
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy:
+        if not isinstance(domain, Domain):
+            return self._restricted(columns, domain)
         if self.by_attribute is None:
-            policy: Policy = Full(seen)
-        else:
-            factors = [self._factor(axis) for axis in axes]
-            policy = factors[0] if len(factors) == 1 else Product(*factors, domain=seen)
-        return policy.derive_from(self)
+            return Full(domain).derive_from(self)
+        factors = [self._factor(axis) for axis in range(self.domain.ndim)]
+        return seen_by_factors(self, factors, columns, domain)
+
+    def _restricted(self, columns: list[AxisView], domain: WideDomain) -> Policy:
+        """Return the policy of a table of some of the attributes."""
+        if self.by_attribute is None:
+            return TablePolicy(domain).derive_from(self)
+        stated = {}
+        for attribute, column in zip(domain.attributes, columns, strict=True):
+            one = Domain._of([attribute])
+            factors = [self._factor(axis) for axis in range(self.domain.ndim)]
+            stated[str(attribute.name)] = seen_by_factors(self, factors, [column], one)
+        return TablePolicy(domain, stated).derive_from(self)
 
     def _factor(self, axis: int) -> Policy:
         attribute = self.domain.attributes[axis]

@@ -19,7 +19,7 @@ import numpy as np
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.audit.measurements import _reaches_several, _rows_of
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.policies import ABSENT, Policy
+from blowfish_fast.policies import ABSENT, PerPerson, Policy
 from blowfish_fast.policies.constrained import Constrained
 
 MOST_MOVES = 4
@@ -33,6 +33,9 @@ Change = tuple[int, ...]
 
 def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
     """Yield sets of moves in which neighbours differ, smaller ones first."""
+    if isinstance(policy, PerPerson):
+        yield from _persons(policy)
+        return
     if not isinstance(policy, Constrained):
         for edges in policy.edges():
             yield from ([(int(start), int(end))] for start, end in edges)
@@ -49,6 +52,27 @@ def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
                     list(moves)
                     for moves in itertools.product(*(by_change[one] for one in changes))
                 )
+
+
+def _persons(policy: PerPerson) -> Iterator[list[Move]]:
+    """Yield what may happen to one person's records that are counted.
+
+    Each of m records moves along an edge, or all appear; where a person counts once,
+    each stands for as many units as make a person with m of them.
+    """
+    both = [
+        move
+        for edges in policy.edges()
+        for start, end in edges.tolist()
+        for move in ((start, end), (end, start))
+    ]
+    moves = [move for move in both if ABSENT not in move]
+    appear = [move for move in both if move[0] == ABSENT]
+    for size in range(policy.at_most or 1, 0, -1):
+        stands_for = max(policy.units // size, 1)
+        for kinds in (moves, appear):
+            for chosen in itertools.combinations_with_replacement(kinds, size):
+                yield [move for move in chosen for _ in range(stands_for)]
 
 
 def _change(policy: Constrained, move: Move) -> Change:
@@ -97,7 +121,9 @@ def price_together(measurement: Measurement, policy: Policy) -> Fraction:
     rates = scales.rates.astype(object)
     for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
         change = sum(rows[end] - rows[start] for start, end in moves)
-        cost = Fraction(int((np.abs(change) * rates).sum()), scales.unit)
+        cost = Fraction(
+            int((np.abs(change) ** scales.power * rates).sum()), scales.unit
+        )
         worst = max(worst, cost)
     return worst
 

@@ -29,7 +29,15 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, PolicyError, SizeError, WorkloadError
-from blowfish_fast.policies import ABSENT, Blocks, Change, Graph, Line, Policy
+from blowfish_fast.policies import (
+    ABSENT,
+    Blocks,
+    Change,
+    Graph,
+    Line,
+    PerPerson,
+    Policy,
+)
 from blowfish_fast.workloads import (
     AllRanges,
     Identity,
@@ -119,6 +127,17 @@ def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
             single * policy.group_size,
             exact=False,
             how=f"{policy.group_size} times the sensitivity without constraints",
+        )
+    if isinstance(policy, PerPerson):
+        single = sensitivity(policy.unconstrained, workload)
+        if policy.count == "persons":
+            how = f"each person counts once: {single.how}"
+            return Sensitivity(single, exact=single.exact, how=how)
+        # All records of a person may move along the worst edge.
+        return Sensitivity(
+            single * policy.group_size,
+            exact=single.exact,
+            how=f"{policy.group_size} records of a person, each: {single.how}",
         )
     _check(policy, workload)
     parts = [Change(0, True, "no edge of the policy changes an answer")]

@@ -1,0 +1,371 @@
+"""Bounded contributions: at most k records of each person are counted.
+
+    visits of Ann     v1 v2 v3 v4 v5 v6 v7        k = 3
+    in keyed order    v5 v2 v7 | v1 v4 v6 v3      the first three are kept
+
+The order is that of md5("key|person|record"), a function of the person and of record
+keys alone, so a change of values keeps the same records, and what is kept of one person
+depends on nobody else (``docs/proofs/persons.md``, A1). The key is drawn before any
+record is read; it needs no secrecy and only keeps people from choosing which of their
+records count. Without record keys the choice is uniform, secret and drawn anew.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from blowfish_fast import kernels
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_whole, quoted
+from blowfish_fast.errors import CountsError, InputError
+
+from .axes import is_blank
+from .columns import Column, as_column, named_column
+from .domain import Attributes
+
+COUNTED = ("records", "persons")
+
+MOST_COUNTED_ONCE = 16
+"""Most records of a person that counts once: lcm(1..16) = 720,720 units are exact."""
+
+MOST_RECORDS = 10**6
+"""Most records of a person."""
+
+KEY_BYTES = 16
+
+
+def units_per_person(at_most: int) -> int:
+    """Return Q = lcm(1..k): the units of which a person with m <= k records has Q.
+
+    Examples
+    --------
+    >>> [units_per_person(k) for k in (1, 2, 3, 5, 12)]
+    [1, 2, 6, 60, 27720]
+    """
+    return math.lcm(*range(1, at_most + 1))
+
+
+class Bound(NamedTuple):
+    """How many records of a person counts hold at most, and how she counts; public.
+
+    Attributes
+    ----------
+    at_most : int
+        Records of one person that were counted, at most.
+    count : {"records", "persons"}
+        With "persons" counts are in units of 1 / lcm(1..at_most) of a person.
+    person : str or None
+        The column that says whose record it is.
+    choice : str
+        The same for all counts that were made from one choice of records.
+    """
+
+    at_most: int
+    count: str = "records"  # type: ignore[assignment]
+    person: str | None = None
+    choice: str = ""
+
+    @classmethod
+    def stated(cls, at_most: Any, count: Any, person: Any) -> Bound:
+        """Read what a caller says about the persons of his counts."""
+        if count not in COUNTED:
+            raise InputError('count is "records" or "persons"', received=repr(count))
+        if at_most is None:
+            raise InputError(
+                "say how many records of a person are counted at most: at_most=5; it "
+                "is public, and never taken from the records"
+            )
+        number = as_whole(at_most, "at_most", 1)
+        most = MOST_COUNTED_ONCE if count == "persons" else MOST_RECORDS
+        if number > most:
+            raise InputError(
+                f'with count="{count}", at_most is at most {most:,}', received=number
+            )
+        name = person if isinstance(person, str) else None
+        return cls(number, count, name, secrets.token_hex(KEY_BYTES))
+
+    @property
+    def units(self) -> int:
+        """In how many units a person or a record is counted."""
+        return units_per_person(self.at_most) if self.count == "persons" else 1
+
+    def words(self) -> str:
+        """Say in plain words what was counted."""
+        once = ", each person once" if self.count == "persons" else ""
+        name = "a person" if self.person is None else f"one {self.person}"
+        return f"at most {self.at_most:,} records of {name}{once}"
+
+
+def new_key() -> str:
+    """Draw a key for the order of records; before any of them is read."""
+    return secrets.token_hex(KEY_BYTES)
+
+
+def read_bound(
+    domain: Attributes, person: Any, record: Any, at_most: Any, count: Any
+) -> Bound | None:
+    """Read what a caller says about persons; None where he says nothing.
+
+    Keys that are attributes are refused: an order by what may move is no fixed order.
+    """
+    if person is None:
+        if record is not None or at_most is not None or count != "records":
+            raise InputError(
+                "record, at_most and count speak about the records of a person; say "
+                'whose records they are: person="patient"'
+            )
+        return None
+    for word, name in (("person", person), ("record", record)):
+        if isinstance(name, str) and name in domain.names:
+            raise InputError(
+                f"{word} is a column beside the attributes: whose record it is, and "
+                "which of hers, may not depend on values that the policy protects",
+                received=repr(name),
+                way_out="Number the records in a column of their own",
+            )
+    return Bound.stated(at_most, count, person)
+
+
+def choose_records(
+    persons: Any, records: Any, at_most: int, key: str | None = None
+) -> IntArray:
+    """Return which rows are kept: at most `at_most` of each person, by keyed order.
+
+    Parameters
+    ----------
+    persons, records : array_like or series, of whole numbers or text
+        Whose record each row is, and its key among hers; rows of one person with equal
+        keys are kept or dropped together. ``records=None``: a uniform secret choice.
+    at_most : int
+        Most rows of one person.
+    key : str, optional
+        The same key keeps the same records, in databases too; drawn if left out.
+
+    Returns
+    -------
+    (kept,) int64
+        Row numbers, increasing.
+
+    Examples
+    --------
+    >>> choose_records([7, 9, 7, 7, 9], [1, 2, 3, 4, 5], 2, key="a").tolist()
+    [1, 2, 3, 4]
+    """
+    salt = new_key() if key is None else key
+    codes, groups = person_codes(persons)
+    return _kept(codes, groups, persons, records, at_most, salt)
+
+
+def _kept(
+    codes: IntArray, groups: int, persons: Any, records: Any, at_most: int, key: str
+) -> IntArray:
+    starts, rows = kernels.group_rows(codes, groups)
+    if codes.size == 0 or int(np.diff(starts).max()) <= at_most:
+        if records is not None:
+            _refuse_missing(as_column(records), "record")
+        return np.arange(codes.size)
+    large = kernels.rows_of_large_groups(starts, rows, at_most)
+    if records is None:
+        drawn = secrets.token_bytes(16 * large.size)
+        tags = np.frombuffer(drawn, dtype=np.uint64).reshape(-1, 2)
+    else:
+        if len(records) != codes.size:
+            raise InputError("persons and records are columns of the same length")
+        salt = np.frombuffer(key.encode(), dtype=np.uint8)
+        tags = kernels.keyed_tags(
+            salt, _texts(persons, "person"), _texts(records, "record"), large
+        )
+    return np.flatnonzero(kernels.first_by_tag(starts, rows, tags, at_most))
+
+
+def person_codes(persons: Any) -> tuple[IntArray, int]:
+    """Return the number of each row's person, from 0, and a number above all."""
+    column = as_column(persons)
+    _refuse_missing(column, "person")
+    if not isinstance(column, np.ndarray):
+        whole = _whole_numbers(column)
+        if whole is None:
+            return _text_codes(column)
+        column = whole
+    if column.ndim != 1:
+        raise InputError("persons are one column of whole numbers or text")
+    if column.dtype.kind in "iu":
+        low = int(column.min()) if column.size else 0
+        width = int(column.max()) - low + 1 if column.size else 0
+        if width <= 8 * column.size + 1024:
+            return (column - column.dtype.type(low)).astype(np.int64), width
+    elif column.dtype.kind not in "US":
+        column = _object_texts(column, "person")
+    found, codes = np.unique(column, return_inverse=True)
+    return codes.reshape(-1).astype(np.int64), found.size
+
+
+def _text_codes(series: Any) -> tuple[IntArray, int]:
+    """Return numbers of texts, found by the library that holds them."""
+    import narwhals as nw
+
+    if series.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        _refuse_kind("person", str(series.dtype))
+    texts = series.cast(nw.String)
+    arrow = texts.to_arrow().dictionary_encode() if _has_arrow() else None
+    if arrow is not None:
+        combined = arrow.combine_chunks() if hasattr(arrow, "combine_chunks") else arrow
+        codes = np.asarray(combined.indices).astype(np.int64)
+        return codes, len(combined.dictionary)
+    found, codes = np.unique(texts.to_numpy().astype(str), return_inverse=True)
+    return codes.astype(np.int64), found.size
+
+
+def _has_arrow() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("pyarrow") is not None
+
+
+def _whole_numbers(series: Any) -> Any:
+    """Return a series of whole numbers as an array; None if it holds something else."""
+    return series.to_numpy() if series.dtype.is_integer() else None
+
+
+def _texts(values: Any, word: str) -> Any:
+    """Return a column as the texts that a database would make of it."""
+    column = as_column(values)
+    _refuse_missing(column, word)
+    if not isinstance(column, np.ndarray):
+        whole = _whole_numbers(column)
+        column = column.to_numpy() if whole is None else whole
+    if column.dtype.kind == "i" or (
+        column.dtype.kind == "u" and (not column.size or column.max() < 2**63)
+    ):
+        return kernels.decimal_texts(column.astype(np.int64))
+    if column.dtype.kind not in "US":
+        column = _object_texts(column, word)
+    encoded = column if column.dtype.kind == "S" else np.char.encode(column, "utf-8")
+    width = max(encoded.dtype.itemsize, 1)
+    data = np.frombuffer(np.ascontiguousarray(encoded).tobytes(), dtype=np.uint8)
+    starts = np.arange(encoded.size, dtype=np.int64) * width
+    return kernels.Texts(data, starts, starts + np.char.str_len(encoded))
+
+
+def _object_texts(column: Any, word: str) -> Any:
+    """Return objects as texts, where all are texts or all are whole numbers."""
+    values = column.tolist()
+    if all(isinstance(one, str) for one in values):
+        return np.array(values, dtype=str) if values else np.empty(0, dtype="U1")
+    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in values)
+    if column.dtype.kind not in "Ou" or not whole:
+        _refuse_kind(word, str(column.dtype))
+    return np.array([str(one) for one in values])
+
+
+def _refuse_kind(word: str, received: str) -> NoReturn:
+    raise InputError(
+        f"{word} is a column of whole numbers or text",
+        received=quoted(received),
+        way_out="Cast it to text first: every engine must write it the same way",
+    )
+
+
+def _refuse_missing(column: Any, word: str) -> None:
+    """Refuse missing keys, without saying how many there are."""
+    if isinstance(column, np.ndarray):
+        missing = column.dtype.kind == "O" and any(map(is_blank, column.tolist()))
+        missing |= column.dtype.kind == "f" and bool(np.isnan(column).any())
+    else:
+        missing = bool(column.is_null().any())
+    if missing:
+        refuse_missing_key(word)
+
+
+def refuse_missing_key(word: str) -> NoReturn:
+    """Refuse records of nobody, which would all count as one person's."""
+    whose = "whose they are" if word == "person" else "which of a person's they are"
+    raise CountsError(
+        f"some records do not say {whose}: the column given as {word} has missing "
+        "values",
+        way_out="Give every record its own, or leave such records out of the table "
+        "for a reason that depends on no value",
+        code="missing_keys",
+    )
+
+
+class Keys(NamedTuple):
+    """Whose record each row is and which of hers: names of columns, or columns."""
+
+    person: Any
+    record: Any = None
+
+    def of(self, chunk: Any) -> tuple[Column, Column]:
+        """Return both columns of a chunk of records; None for keys left out."""
+        return _take(chunk, self.person, "person"), _take(chunk, self.record, "record")
+
+
+def _take(chunk: Any, chosen: Any, word: str) -> Column:
+    if chosen is None or not isinstance(chosen, str):
+        return None if chosen is None else as_column(chosen)
+    return named_column(chunk, chosen, word)
+
+
+def bounded_cells(
+    cells_of: Callable[[Any], Iterator[IntArray]],
+    columns: Any,
+    keys: Keys,
+    bound: Bound,
+    key: str | None,
+) -> tuple[IntArray, IntArray | None]:
+    """Return the cells of the records that are kept, and the units of each.
+
+    Parameters
+    ----------
+    cells_of : callable
+        From a chunk to its cells, block by block.
+    columns : table, columns, or iterator of chunks
+        All rows are held at once: which are kept is known when all were read.
+    keys, bound, key
+        See `choose_records`.
+
+    Returns
+    -------
+    cells : (kept,) int64
+    units : (kept,) int64 or None
+        None where every record counts as one.
+    """
+    salt = new_key() if key is None else key
+    chunks = columns if hasattr(columns, "__next__") else iter([columns])
+    cells: list[IntArray] = [np.empty(0, dtype=np.int64)]
+    read: list[tuple[Column, Column]] = []
+    for chunk in chunks:
+        if read and not isinstance(keys.person, str):
+            raise InputError("records in chunks name the column of persons")
+        cells += list(cells_of(chunk))
+        read.append(keys.of(chunk))
+    placed = np.concatenate(cells)
+    persons = _joined([one for one, _ in read])
+    records = None if keys.record is None else _joined([two for _, two in read])
+    if len(persons) != placed.size:
+        raise InputError("person must be a column as long as the others")
+    codes, groups = person_codes(persons)
+    kept = _kept(codes, groups, persons, records, bound.at_most, salt)
+    units = None
+    if bound.count == "persons":
+        mine = codes[kept]
+        units = bound.units // np.bincount(mine, minlength=groups)[mine]
+    return placed[kept], units
+
+
+def _joined(columns: list[Column]) -> Column:
+    """Return the columns of all chunks as one."""
+    if len(columns) == 1:
+        return columns[0]
+    plain = [
+        one if isinstance(one, np.ndarray) else np.asarray(one.to_numpy())
+        for one in columns
+    ]
+    if len({one.dtype.kind for one in plain if one.size}) > 1:
+        plain = [one.astype(object) for one in plain]
+    return np.concatenate(plain) if plain else np.empty(0, dtype=np.int64)

@@ -1,0 +1,279 @@
+"""Which records of each person are kept: the first k by a keyed hash of their keys.
+
+    rows       0    1    2    3    4    5
+    person     7    9    7    7    9    7        grouped:  7 | 0 2 3 5    9 | 1 4
+    tag       d3   07   1a   88   5b   1a        md5 of "key|person|record"
+    kept, 2              x              x        tags 1a 1a | 88 d3: equal tags together
+
+The tag of a record is a function of the key, its person and its record key, so what is
+kept of one person depends on nothing that others have, nor on the values of records.
+Databases compute the same tag, md5 of the same text.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
+from blowfish_fast.kernels._jit import helper, kernel
+
+BLOCK = 64
+"""Bytes of an md5 block."""
+
+LENGTH_AT = 56
+"""Where the length of the message stands in its last block."""
+
+MOST_DIGITS = 20
+"""Characters of a 64-bit number, its sign included."""
+
+
+class Texts(NamedTuple):
+    """Texts of bytes laid end to end: row i is ``data[starts[i]:ends[i]]``."""
+
+    data: AnyArray
+    starts: IntArray
+    ends: IntArray
+
+
+@kernel
+def _write_digits(
+    values: IntArray, data: AnyArray, starts: IntArray, ends: IntArray
+) -> None:
+    digits = np.empty(MOST_DIGITS, dtype=np.uint8)
+    place = 0
+    for row in range(values.size):
+        starts[row] = place
+        value = values[row]
+        if value < 0:
+            data[place] = 45
+            place += 1
+        length = 0
+        # Remainders of negative numbers are taken one by one: -2^63 has no opposite.
+        while True:
+            quotient = value // 10
+            digit = value - quotient * 10
+            if value < 0 and digit != 0:
+                quotient += 1
+                digit = 10 - digit
+            digits[length] = 48 + digit
+            length += 1
+            value = quotient
+            if value == 0:
+                break
+        for one in range(length):
+            data[place + one] = digits[length - 1 - one]
+        place += length
+        ends[row] = place
+
+
+def decimal_texts(values: IntArray) -> Texts:
+    """Return whole numbers as decimal texts. O(rows)."""
+    whole = np.ascontiguousarray(values, dtype=np.int64)
+    largest = 0 if whole.size == 0 else max(abs(int(whole.min())), int(whole.max()))
+    width = len(str(largest)) + 1
+    data = np.empty(whole.size * width, dtype=np.uint8)
+    starts, ends = np.empty_like(whole), np.empty_like(whole)
+    _write_digits(whole, data, starts, ends)
+    return Texts(data, starts, ends)
+
+
+@kernel
+def group_rows(codes: IntArray, groups: int) -> tuple[IntArray, IntArray]:
+    """Return where each group starts, (groups + 1,), and the rows group by group.
+
+    Rows keep their order inside a group. O(rows + groups).
+    """
+    starts = np.zeros(groups + 1, dtype=np.int64)
+    for row in range(codes.size):
+        starts[codes[row] + 1] += 1
+    for group in range(groups):
+        starts[group + 1] += starts[group]
+    place = starts[:-1].copy()
+    rows = np.empty(codes.size, dtype=np.int64)
+    for row in range(codes.size):
+        rows[place[codes[row]]] = row
+        place[codes[row]] += 1
+    return starts, rows
+
+
+def _round_shifts() -> IntArray:
+    rounds = ([7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21])
+    return np.array([shift for one in rounds for shift in one * 4], dtype=np.uint32)
+
+
+def _round_constants() -> IntArray:
+    sines = np.abs(np.sin(np.arange(1, 65, dtype=np.float64)))
+    return np.floor(sines * 2.0**32).astype(np.uint32)
+
+
+SHIFTS = _round_shifts()
+SINES = _round_constants()
+FIRST_STATE = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint32)
+
+
+@kernel
+def _md5_block(state: AnyArray, block: AnyArray, words: AnyArray) -> None:
+    """Work one block of 64 bytes into the state (RFC 1321)."""
+    mask = np.uint64(0xFFFFFFFF)
+    for word in range(16):
+        at = 4 * word
+        words[word] = (
+            np.uint64(block[at])
+            | (np.uint64(block[at + 1]) << np.uint64(8))
+            | (np.uint64(block[at + 2]) << np.uint64(16))
+            | (np.uint64(block[at + 3]) << np.uint64(24))
+        )
+    a, b = np.uint64(state[0]), np.uint64(state[1])
+    c, d = np.uint64(state[2]), np.uint64(state[3])
+    for step in range(64):
+        if step < 16:
+            mixed = (b & c) | ((b ^ mask) & d)
+            word = step
+        elif step < 32:
+            mixed = (d & b) | ((d ^ mask) & c)
+            word = (5 * step + 1) % 16
+        elif step < 48:
+            mixed = b ^ c ^ d
+            word = (3 * step + 5) % 16
+        else:
+            mixed = c ^ (b | (d ^ mask))
+            word = (7 * step) % 16
+        total = (a + mixed + np.uint64(SINES[step]) + words[word]) & mask
+        shift = np.uint64(SHIFTS[step])
+        turned = ((total << shift) | (total >> (np.uint64(32) - shift))) & mask
+        a, d, c, b = d, c, b, (b + turned) & mask
+    state[0] = (np.uint64(state[0]) + a) & mask
+    state[1] = (np.uint64(state[1]) + b) & mask
+    state[2] = (np.uint64(state[2]) + c) & mask
+    state[3] = (np.uint64(state[3]) + d) & mask
+
+
+@helper
+def _as_printed(state: AnyArray, first: int) -> np.uint64:
+    """Return half of the digest as a number that sorts as its hexadecimal text."""
+    number = np.uint64(0)
+    for word in range(first, first + 2):
+        part = np.uint64(state[word])
+        for byte in range(4):
+            digit = (part >> np.uint64(8 * byte)) & np.uint64(255)
+            number = (number << np.uint64(8)) | digit
+    return number
+
+
+@kernel
+def keyed_tags(
+    key: AnyArray, persons: Texts, records: Texts, rows: IntArray
+) -> AnyArray:
+    """Return md5 of "key|person|record" for some rows, (rows, 2) as uint64.
+
+    The two halves sort as the hexadecimal text does. O(bytes).
+    """
+    tags = np.empty((rows.size, 2), dtype=np.uint64)
+    state = np.empty(4, dtype=np.uint64)
+    words = np.empty(16, dtype=np.uint64)
+    block = np.zeros(BLOCK, dtype=np.uint8)
+    for number in range(rows.size):
+        row = rows[number]
+        state[:] = FIRST_STATE
+        filled = length = 0
+        for part in range(3):
+            if part == 0:
+                data, begin, end = key, 0, key.size
+            elif part == 1:
+                data, begin, end = persons.data, persons.starts[row], persons.ends[row]
+            else:
+                data, begin, end = records.data, records.starts[row], records.ends[row]
+            for at in range(begin, end + (1 if part < 2 else 0)):
+                block[filled] = data[at] if at < end else 124
+                filled += 1
+                length += 1
+                if filled == BLOCK:
+                    _md5_block(state, block, words)
+                    filled = 0
+        block[filled] = 128
+        filled += 1
+        if filled > LENGTH_AT:
+            block[filled:] = 0
+            _md5_block(state, block, words)
+            filled = 0
+        block[filled:] = 0
+        bits = np.uint64(8 * length)
+        for byte in range(8):
+            block[LENGTH_AT + byte] = (bits >> np.uint64(8 * byte)) & np.uint64(255)
+        _md5_block(state, block, words)
+        tags[number, 0] = _as_printed(state, 0)
+        tags[number, 1] = _as_printed(state, 2)
+    return tags
+
+
+@kernel
+def rows_of_large_groups(starts: IntArray, rows: IntArray, most: int) -> IntArray:
+    """Return the rows, group by group, of groups with more than `most` of them."""
+    total = 0
+    for group in range(starts.size - 1):
+        size = starts[group + 1] - starts[group]
+        if size > most:
+            total += size
+    found = np.empty(total, dtype=np.int64)
+    place = 0
+    for group in range(starts.size - 1):
+        if starts[group + 1] - starts[group] > most:
+            for at in range(starts[group], starts[group + 1]):
+                found[place] = rows[at]
+                place += 1
+    return found
+
+
+@kernel
+def first_by_tag(
+    starts: IntArray, rows: IntArray, tags: AnyArray, most: int
+) -> BoolArray:
+    """Mark the rows of each group that are among its first `most` by tag.
+
+    Parameters
+    ----------
+    starts, rows
+        From `group_rows`.
+    tags : (large rows, 2) uint64
+        Of the rows of groups with more than `most` rows, in the order of
+        `rows_of_large_groups`. All others are kept.
+    most : int
+        Rows with equal tags are kept or dropped together.
+    """
+    kept = np.ones(rows.size, dtype=np.bool_)
+    place = 0
+    for group in range(starts.size - 1):
+        begin, size = starts[group], starts[group + 1] - starts[group]
+        if size <= most:
+            continue
+        order = np.argsort(tags[place : place + size, 0])
+        # The first halves of md5 do not meet by chance; where they are equal, and the
+        # second halves differ, these decide.
+        for one in range(1, size):
+            moved = order[one]
+            at = one
+            while at > 0 and (
+                tags[place + order[at - 1], 0] == tags[place + moved, 0]
+                and tags[place + order[at - 1], 1] > tags[place + moved, 1]
+            ):
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = moved
+        one = 0
+        while one < size:
+            high, low = tags[place + order[one], 0], tags[place + order[one], 1]
+            after = one
+            while after < size and (
+                tags[place + order[after], 0] == high
+                and tags[place + order[after], 1] == low
+            ):
+                after += 1
+            # Its rank from 0 is `one`, and `after - one` rows share its key.
+            if after > most:
+                for late in range(one, after):
+                    kept[rows[begin + order[late]]] = False
+            one = after
+        place += size
+    return kept

@@ -1,0 +1,296 @@
+"""At most k records of each person, and the five ways to choose them wrongly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.data.persons import choose_records, units_per_person
+from blowfish_fast.errors import BlowfishError, CountsError, InputError
+from tests.reference.chosen_records import kept_rows
+
+AGES = bf.Domain(6, names=["age"])
+
+
+def _visits(rows=60, seed=3):
+    rng = np.random.default_rng(seed)
+    return {
+        "age": rng.integers(0, 6, rows),
+        "patient": rng.integers(0, 9, rows),
+        "visit": rng.integers(0, 25, rows),
+    }
+
+
+def _wanted(visits, most, key):
+    kept = kept_rows(visits["patient"], visits["visit"], most, key)
+    return np.bincount(np.asarray(visits["age"])[kept], minlength=6)
+
+
+def _count(visits, most=3, **options):
+    return bf.Histogram.from_records(
+        AGES, visits, person="patient", record="visit", at_most=most, **options
+    )
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 100])
+def test_counts_what_the_definition_keeps(most):
+    visits = _visits()
+    found = _count(visits, most, key="a")
+    np.testing.assert_array_equal(found.counts, _wanted(visits, most, "a"))
+    assert (found.at_most, found.count, found.person) == (most, "records", "patient")
+
+
+def _frames(visits):
+    texts = {**visits, "patient": [f"p{one}" for one in visits["patient"]]}
+    pandas, polars, arrow = (
+        pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow")
+    )
+    for table in (visits, texts):
+        yield table, table
+        yield table, pandas.DataFrame(table)
+        yield table, polars.DataFrame(table)
+        yield table, arrow.table(table)
+        half = {name: one[:30] for name, one in table.items()}
+        rest = {name: one[30:] for name, one in table.items()}
+        yield table, iter([half, rest])
+        yield table, iter([pandas.DataFrame(half), pandas.DataFrame(rest)])
+
+
+def test_every_kind_of_table_keeps_the_same_records():
+    for plain, table in _frames(_visits()):
+        found = _count(table, 2, key="a")
+        np.testing.assert_array_equal(found.counts, _wanted(plain, 2, "a"))
+
+
+def test_sparse_histograms_keep_the_same_records():
+    visits = _visits()
+    options = {"person": "patient", "record": "visit", "at_most": 2, "key": "a"}
+    sparse = bf.SparseHistogram.from_records(AGES, visits, **options)
+    np.testing.assert_array_equal(sparse.dense().counts, _wanted(visits, 2, "a"))
+    assert (sparse.at_most, sparse.dense().person) == (2, "patient")
+    once = bf.SparseHistogram.from_records(AGES, visits, count="persons", **options)
+    dense = _count(visits, 2, key="a", count="persons")
+    np.testing.assert_array_equal(once.dense().counts, dense.counts)
+
+
+def test_columns_may_be_handed_over_themselves():
+    visits = _visits()
+    found = bf.Histogram.from_records(
+        AGES,
+        visits["age"],
+        person=visits["patient"],
+        record=visits["visit"],
+        at_most=2,
+        key="a",
+    )
+    np.testing.assert_array_equal(found.counts, _wanted(visits, 2, "a"))
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 12])
+def test_each_person_counts_once(most):
+    visits = _visits()
+    once = _count(visits, most, key="a", count="persons")
+    kept = kept_rows(visits["patient"], visits["visit"], most, "a")
+    units = units_per_person(most)
+    wanted = np.zeros(6, dtype=np.int64)
+    for row in kept:
+        held = sum(visits["patient"][one] == visits["patient"][row] for one in kept)
+        wanted[visits["age"][row]] += units // held
+    np.testing.assert_array_equal(once.counts, wanted)
+    persons = len({int(visits["patient"][row]) for row in kept})
+    assert once.counts.sum() == units * persons
+
+
+def test_what_is_derived_from_counts_keeps_the_bound():
+    people = _count(_visits(), 2)
+    for one in (
+        people.marginal("age"),
+        people.coarsened(age=[0, 3, 6]) if AGES.attributes[0].cuts else people,
+        people.part([0, 4]),
+        pickle.loads(pickle.dumps(people)),
+    ):
+        assert one.bound == people.bound
+
+
+# The neighbours of one person: every record stays or moves to a cell beside it.
+
+
+def _edges_apart(one, two):
+    """Least number of steps of one record to a cell beside it."""
+    return int(np.abs(np.cumsum(one - two)).sum())
+
+
+def _kept_counts(ages, choose):
+    kept = choose(ages)
+    return np.bincount(np.asarray(ages)[kept], minlength=6)
+
+
+def _worst_move(choose, records=4):
+    """Return the most edges between what is kept of two neighbours, on a few lives."""
+    rng = np.random.default_rng(1)
+    worst = 0
+    for _ in range(300):
+        before = rng.integers(0, 6, records)
+        after = np.clip(before + rng.integers(-1, 2, records), 0, 5)
+        counts = [_kept_counts(ages, choose) for ages in (before, after)]
+        worst = max(worst, _edges_apart(*counts))
+    return worst
+
+
+def test_moves_of_one_person_change_at_most_k_records():
+    for key in "abcdef":
+        by_key = lambda ages: choose_records([7] * len(ages), range(len(ages)), 2, key)  # noqa: B023, E731
+        assert _worst_move(by_key) <= 2
+
+
+def test_trap_an_order_by_protected_values_changes_more():
+    by_value = lambda ages: choose_records([7] * len(ages), ages, 2, "a")  # noqa: E731
+    assert _worst_move(by_value) > 2
+    with pytest.raises(InputError, match="beside the attributes"):
+        bf.Histogram.from_records(
+            AGES, _visits(), person="patient", record="age", at_most=2
+        )
+
+
+def test_without_record_keys_the_choice_is_uniform_over_rows_not_over_values():
+    # {a, a, far} against {a, b, far}, one kept: "far" with probability 1/3 in both; a
+    # hash of contents keeps it with 1/2 and 1/3, a log ratio of 0.405 at any epsilon.
+    found = []
+    for ages in ([0, 0, 5], [0, 1, 5]):
+        table = {"age": ages, "patient": [1, 1, 1]}
+        far = sum(
+            int(
+                bf.Histogram.from_records(
+                    AGES, table, person="patient", at_most=1
+                ).counts[5]
+            )
+            for _ in range(3000)
+        )
+        found.append(far / 3000)
+    assert abs(math.log(found[0] / found[1])) < 0.2
+    assert found[0] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_what_is_kept_of_one_person_depends_on_nobody_else():
+    visits = _visits(200)
+    without = {name: one[visits["patient"] != 4] for name, one in visits.items()}
+    for key in map(str, range(20)):
+        kept = [
+            {
+                (int(table["patient"][row]), int(table["visit"][row]))
+                for row in choose_records(table["patient"], table["visit"], 3, key)
+            }
+            for table in (visits, without)
+        ]
+        assert {one for one in kept[0] if one[0] != 4} == kept[1]
+
+
+def test_trap_filters_come_after_the_bound():
+    # Keys 1 (age 4) and 2 (age 5), one kept; a filter "age >= 4" and then the bound
+    # would swap the kept record when the first moves from 4 to 3: no edge leads there.
+    def kept(ages):
+        table = {"age": ages, "patient": [7, 7], "visit": [1, 2]}
+        return _count(table, 1, key="a").counts
+
+    for ages, moved in itertools.pairwise([[4, 5], [3, 5]]):
+        whole, other = kept(ages), kept(moved)
+        assert _edges_apart(whole, other) <= 1
+    first = next(
+        key
+        for key in map(str, range(20))
+        if choose_records([7, 7], [1, 2], 1, key).tolist() == [0]
+    )
+    filtered = [
+        np.bincount(np.array(ages)[choose_records(who, which, 1, first)], minlength=6)
+        for ages, who, which in (([4, 5], [7, 7], [1, 2]), ([5], [7], [2]))
+    ]
+    assert np.abs(filtered[0] - filtered[1]).sum() == 2
+
+
+def test_trap_missing_ids_are_not_one_person():
+    table = {"age": [1, 2], "patient": [None, "a"], "visit": [1, 2]}
+    with pytest.raises(CountsError, match="do not say whose they are"):
+        _count(table)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(CountsError, match="do not say whose they are"):
+        _count(pandas.DataFrame(table))
+    table = {"age": [1, 2], "patient": ["a", "a"], "visit": [1.0, float("nan")]}
+    with pytest.raises(CountsError, match="do not say which of a person's"):
+        _count(table)
+
+
+def test_equal_keys_are_kept_or_dropped_together():
+    ages = [0, 1, 2, 3]
+    for visits in itertools.permutations([1, 1, 2, 2]):
+        for key in "abc":
+            kept = choose_records([7] * 4, list(visits), 3, key)
+            assert len(kept) == 2
+            assert len({visits[row] for row in kept}) == 1
+    assert choose_records([7] * 4, [1] * 4, 3, "a").size == 0
+    assert len(ages) == 4
+
+
+# Theorem A1 by enumeration: k = 2, four record keys, values absent, 0 or 3.
+
+
+def _kept_values(life, most, key):
+    keys = [number for number, value in enumerate(life) if value is not None]
+    if not keys:
+        return ()
+    kept = choose_records([7] * len(keys), keys, most, key)
+    return tuple(sorted(life[keys[row]] for row in kept))
+
+
+def _star(one, two):
+    common = sum(min(one.count(value), two.count(value)) for value in set(one))
+    return len(one) + len(two) - 2 * common
+
+
+def test_a_person_who_comes_or_goes_changes_at_most_k_records():
+    lives = list(itertools.product([None, 0, 3], repeat=4))
+    single = worst = 0
+    for key in map(str, range(10)):
+        kept = {life: _kept_values(life, 2, key) for life in lives}
+        single = max(single, max(_star(one, ()) for one in kept.values()))
+        for one, two in itertools.combinations(lives, 2):
+            changes = list(zip(one, two, strict=True))
+            # Records that each appear or disappear by themselves.
+            if all(a == b or None in (a, b) for a, b in changes):
+                worst = max(worst, _star(kept[one], kept[two]))
+    assert single == 2
+    assert worst == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"at_most": 2}, "say whose records they are"),
+        ({"person": "patient"}, "say how many records of a person"),
+        ({"person": "patient", "at_most": 0}, "at_most"),
+        ({"person": "patient", "at_most": 2, "count": "people"}, 'count is "records"'),
+        ({"person": "nobody", "at_most": 2}, "there is no 'nobody'"),
+        ({"person": "age", "at_most": 2}, "beside the attributes"),
+        ({"person": [1, 2], "at_most": 2}, "as long as the others"),
+        ({"person": "patient", "at_most": 17, "count": "persons"}, "at most 16"),
+    ],
+)
+def test_what_is_not_said_of_persons_is_asked_for(options, reason):
+    with pytest.raises(BlowfishError, match=reason):
+        bf.Histogram.from_records(AGES, _visits(), **options)
+
+
+def test_keys_are_whole_numbers_or_text():
+    visits = {**_visits(), "visit": np.linspace(0, 1, 60)}
+    with pytest.raises(InputError, match="whole numbers or text"):
+        _count(visits, 2)
+
+
+def test_a_histogram_says_its_bound_and_hides_its_counts():
+    shown = repr(_count(_visits(), 2, count="persons"))
+    assert "at most 2 records of one patient, each person once" in shown
+    assert "counts hidden" in shown
