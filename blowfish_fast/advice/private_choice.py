@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.nearest_shape import NearestShape
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
@@ -76,12 +77,12 @@ class ChosenPrivately(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         shapes: Mapping[str, IntArray],
         candidates: Mapping[str, Mechanism],
         share: Any = Fraction(1, 20),
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         if not shapes or shapes.keys() != candidates.keys():
             raise InputError(
                 "every shape needs one candidate; received shapes "
@@ -107,10 +108,10 @@ class ChosenPrivately(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         number, resembles = 0, "any"
         if len({id(one) for one in self.candidates}) > 1:
-            share = self.share * self.epsilon
-            number = private.select(self.selector, epsilon=share)
+            share = self.share * self.budget
+            number = private.select(self.selector, budget=share)
             resembles = self.shape_names[number]
-        chosen = self.candidates[number].at_epsilon(private.remaining)
+        chosen = self.candidates[number].at(private.remaining)
         outcome = chosen._run(private)
         details = {
             **outcome.details,

@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_fast.audit.neighbours.moves_together import rows_of_records
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.measure.handle import Call, Measurement
+from blowfish_fast.measure.handle import Call, Measurement, choice_epsilon
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.policies import ABSENT
 from blowfish_fast.release.release import Release
@@ -111,8 +111,8 @@ def _check_charge_order(testimony: Testimony) -> str:
 
 
 def _check_account(testimony: Testimony) -> str:
-    charged = sum((step.charged for step in testimony.steps), Fraction(0))
-    spent, granted = testimony.account.spent, testimony.mechanism.epsilon
+    spent, granted = testimony.account.spent, testimony.mechanism.budget
+    charged = sum((step.charged for step in testimony.steps), granted * 0)
     if charged != spent:
         return f"steps asked for {charged} and the account holds {spent}"
     return f"spent {spent} of {granted}" if spent > granted else ""
@@ -121,7 +121,8 @@ def _check_account(testimony: Testimony) -> str:
 def _check_calibration(testimony: Testimony) -> str:
     """Check that selectors get what was charged, over the policy's group size."""
     for step in testimony.selected:
-        granted = step.charged / testimony.mechanism.policy.group_size
+        each = step.charged.over(testimony.mechanism.policy.group_size)
+        granted = choice_epsilon(step.asked, each, step.policy.domain.size)
         if step.calibrated is None or step.calibrated > granted:
             return (
                 f"{_name(step)} was charged {step.charged} and calibrated to "
@@ -154,11 +155,12 @@ def _undeclared_noise(step: Step) -> str:
     measurement: Measurement = step.result
     scales = measurement.scales
     measured = scales.measured
-    wanted = scales.rates[measured]
+    wanted = scales.rates[measured] * scales.power
+    law = "laplace" if scales.power == 1 else "gaussian"
     draws = [note for note in step.diary if isinstance(note, Draw)]
     noise = np.zeros(scales.rates.size, dtype=np.int64)
     if wanted.size:
-        if len(draws) != 1 or draws[0].law != "laplace":
+        if len(draws) != 1 or draws[0].law != law:
             return f"declared one scale for each of {wanted.size} rows and drew " + (
                 f"{len(draws)} times" if len(draws) != 1 else draws[0].law
             )
@@ -262,8 +264,9 @@ def _check_seed_marks(mechanism: Mechanism, data: Any, seed: int) -> Iterator[st
     if not secure.private:
         yield "a secure release does not say that its noise was secure"
     for release in (seeded, secure):
-        if release.guarantee.epsilon > mechanism.epsilon:
-            yield f"promised {mechanism.epsilon}, spent {release.guarantee.epsilon}"
+        if release.guarantee.budget > mechanism.budget:
+            spent = release.guarantee.spent
+            yield f"promised {mechanism.budget.words()}, spent {spent}"
     if _noise(mechanism) and _same_noise(secure, mechanism.release(data)):
         yield "two secure releases carry the same noise"
 

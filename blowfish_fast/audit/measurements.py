@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.mechanisms.base import Mechanism
@@ -50,7 +51,7 @@ def audit_measurements(
 ) -> list[Price]:
     """Price every measurement of one run, edge by edge; for small domains.
 
-    The last entry holds the account as a whole against the mechanism's epsilon.
+    The last entry holds the account as a whole against the mechanism's budget.
 
     Examples
     --------
@@ -61,30 +62,33 @@ def audit_measurements(
     >>> all(price.passed for price in audit_measurements(mechanism, data))
     True
     """
-    account = Account(mechanism.epsilon)
+    account = Account(mechanism.budget)
     counts = mechanism._counts(data)
     outcome = mechanism._run(mechanism._handle(counts, account, Randomness(seed)))
     charges = [call for call in account.calls if call.kind == "measure"]
     prices = [
-        _price(mechanism.name, measurement, call.epsilon, mechanism.policy)
+        _price(mechanism.name, measurement, call.budget, mechanism.policy)
         for measurement, call in zip(outcome.measurements, charges, strict=True)
     ]
-    charged = sum((call.epsilon for call in account.calls), Fraction(0))
-    prices.append(Price(f"{mechanism.name}: all", mechanism.epsilon, charged, None))
+    charged = sum((call.budget.amount for call in account.calls), Fraction(0))
+    granted = mechanism.budget.amount
+    prices.append(Price(f"{mechanism.name}: all", granted, charged, None))
     return prices
 
 
 def _price(
-    name: str, measurement: Measurement, charged: Fraction, policy: Policy
+    name: str, measurement: Measurement, charged: Budget, policy: Policy
 ) -> Price:
     worst, where = Fraction(0), None
     for edges in policy.edges():
         for start, end in edges.tolist():
             # Under constraints one move brings others with it.
-            cost = policy.group_size * edge_cost(measurement, start, end)
+            edge = Budget(edge_cost(measurement, start, end), charged.power)
+            cost = edge.at_distance(policy.group_size).amount
             if cost > worst:
                 worst, where = cost, (start, end)
-    return Price(f"{name}: {measurement.strategy.kind}", charged, worst, where)
+    subject = f"{name}: {measurement.strategy.kind}"
+    return Price(subject, charged.amount, worst, where)
 
 
 def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
@@ -111,7 +115,8 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
         return _price_of_one_draw(measurement, change)
     if change[scales.exact].any():
         raise AssertionError(f"edge ({start}, {end}) moves a row published exactly")
-    moved = np.abs(change).astype(object) * scales.rates.astype(object)
+    moves = np.abs(change).astype(object) ** scales.power
+    moved = moves * scales.rates.astype(object)
     return Fraction(int(moved.sum()), scales.unit)
 
 

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.audit.choices.choice_tree import path_log_ratio
 from blowfish_fast.audit.choices.cheapest import least_cost_candidates
+from blowfish_fast.audit.choices.choice_tree import path_log_ratio
 from blowfish_fast.audit.choices.matching_choices import all_groups
 from blowfish_fast.audit.choices.sorted_choices import noise_on_cells
 from blowfish_fast.audit.measurements import _reaches_several
@@ -96,7 +96,8 @@ def observe_measurement(
             measurement.strategy.rows(measurement.buckets.sum(side))
             for side in pair.sides
         ]
-        return policy.group_size * price(rows[0] - rows[1])
+        times: int = policy.group_size**measurement.scales.power
+        return times * price(rows[0] - rows[1])
 
     return _largest(cost, pairs_at_random(policy, pairs, generator), charged)
 
@@ -163,11 +164,17 @@ def _largest(
 def _row_price(measurement: Measurement) -> Callable[[IntArray], float]:
     """Return the price of a change of rows under the scales declared."""
     scales = measurement.scales
-    rates: FloatArray = np.where(scales.exact, np.inf, scales.rates / scales.unit)
+    rates: FloatArray = np.where(
+        scales.exact, np.inf, scales.rates / float(scales.unit)
+    )
     rows = measurement.strategy.rows(np.zeros(measurement.buckets.count, np.int64))
     if rows.size == rates.size and not _reaches_several(measurement):
         # A row that is not published at all has rate 0 and costs nothing.
-        return lambda change: float(rates[change != 0] @ np.abs(change[change != 0]))
+        def of_own_draws(change: IntArray) -> float:
+            moves = np.abs(change[change != 0]).astype(np.float64) ** scales.power
+            return float(rates[change != 0] @ moves)
+
+        return of_own_draws
     spread = _draws_to_rows(measurement)
 
     def of_one_draw(change: IntArray) -> float:

@@ -23,6 +23,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 
+from .gaussian_tails import gaussian_half_widths
 from .noise import Spread, chernoff_half_width
 
 _NODES = 160
@@ -161,10 +162,11 @@ def continuous_half_width(
 
 
 def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
-    """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Laplace noise.
+    """Return h with P(|sum a_i Z_i| > h) <= miss for the noise of a spread.
 
-    Chernoff's bound is asked where it can be the lesser: scales below 2, and
-    probabilities below 1e-12, for which no table is sharp enough.
+    Gaussian noise has `gaussian_half_widths`. For Laplace noise Chernoff's bound is
+    asked where it can be the lesser: scales below 2, and probabilities below 1e-12, for
+    which no table is sharp enough.
 
     Examples
     --------
@@ -174,6 +176,8 @@ def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
     >>> noise_half_widths(Spread(*sixty, least=10.0), 0.05).round(0)
     array([217.])
     """
+    if spread.gaussian_rows:
+        return gaussian_half_widths(spread, miss)
     if miss < _LEAST_MISS:
         return chernoff_half_width(spread, miss)
     borders, quantiles = _worst_quantiles(min(miss, _LARGEST_MISS))

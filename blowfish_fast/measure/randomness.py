@@ -39,6 +39,7 @@ _ZEROS = memoryview(bytes(WORD_BYTES << 16))
 # Below this many draws a second thread costs more than it saves.
 _DRAWS_PER_THREAD = 1 << 16
 _MOST_THREADS = 8
+_DRAWS_PER_CHUNK = 1 << 15
 
 
 class WordStream:
@@ -155,6 +156,20 @@ class Randomness:
         """
         return self._draw(kernels.laplace, numerators, denominators, size, threads)
 
+    def gaussian(
+        self,
+        numerators: int | IntArray,
+        denominators: int | IntArray,
+        size: int | None = None,
+        threads: int | None = None,
+    ) -> IntArray:
+        """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v).
+
+        Parameters and result are those of `laplace`, for the variance v in place of the
+        scale; a shared numerator may be any Python integer.
+        """
+        return self._draw(kernels.gaussian, numerators, denominators, size, threads)
+
     def geometric(
         self,
         numerators: int | IntArray,
@@ -194,7 +209,12 @@ class Randomness:
         if workers < 2:
             return kind(words, 0, numerators, denominators, size)
         out = np.empty(size, dtype=np.int64)
-        bounds = [size * worker // workers for worker in range(workers + 1)]
+        # Threads begin where chunks of draws do, which share their second looks.
+        bounds = [
+            size * worker // workers // _DRAWS_PER_CHUNK * _DRAWS_PER_CHUNK
+            for worker in range(workers)
+        ]
+        bounds.append(size)
 
         def draw_part(worker: int) -> None:
             start, end = bounds[worker], bounds[worker + 1]

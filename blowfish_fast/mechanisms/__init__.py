@@ -16,7 +16,9 @@ from blowfish_fast.mechanisms.maps.quad_tree import QuadTree
 from blowfish_fast.mechanisms.maps.uniform_grid import UniformGrid
 
 from .base import Mechanism, Outcome
+from .contingency import Contingency
 from .dawa import Dawa
+from .gaussian import Gaussian
 from .hierarchy import Hierarchy
 from .kmeans import KMeans, KMeansRelease
 from .laplace import Laplace
@@ -29,8 +31,10 @@ from .transformed import Transformed
 __all__ = [
     "AdaptiveGrid",
     "Ahp",
+    "Contingency",
     "Dawa",
     "Efpa",
+    "Gaussian",
     "HierarchicalKdTree",
     "Hierarchy",
     "HybridTree",

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal, Self
-
-import numpy as np
+from functools import partial
+from typing import Any, Literal, Self, Unpack
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
@@ -22,6 +21,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions import (
     DyadicRectangles,
@@ -35,9 +35,10 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
 from .base import Mechanism, Outcome, striped
+from .fits import asks_ranges, halved_non_negative, non_negative_cells
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
-Fit = Literal["non_negative", "shrink"]
+Fit = Literal["best", "non_negative", "shrink"]
 
 # Beyond, rectangles by default would take a gigabyte and many seconds.
 MOST_RECTANGLE_CELLS = 2**22
@@ -67,10 +68,12 @@ class Dawa(Mechanism):
         tree; queries that were not declared are safeguarded.
     share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for the partition's own default.
-    fit : {None, "non_negative", "shrink"}
-        What is done to the estimate afterwards, at no cost: negative cells become 0;
-        or, for cells and not for ranges, noisy buckets shrink towards 0 as much as
-        all of them together suggest.
+    fit : {"best", None, "non_negative", "shrink"}
+        What is done to the estimate afterwards, at no cost. "non_negative": no cell is
+        below 0, and totals are shared from the root down, so that sums stay. "shrink",
+        for cells and not for ranges: noisy buckets shrink towards 0 as much as all of
+        them together suggest. "best": non-negative for ranges and cells of one
+        attribute, else none.
 
     Notes
     -----
@@ -110,14 +113,14 @@ class Dawa(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         partition: Literal["best"] | Partition | None = "best",
         strategy: StrategyName = "greedy",
         share: Any = None,
         sweeps: bool = True,
-        fit: Fit | None = None,
+        fit: Fit | None = "best",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         if isinstance(partition, str) and partition == "best":
             partition = self._best_partition()
         if partition is not None and not isinstance(partition, Partition):
@@ -132,7 +135,9 @@ class Dawa(Mechanism):
                 'strategy must be "greedy", "uniform", "geometric" or "cells"; '
                 f"received {strategy!r}"
             )
-        self.fit = as_choice(fit, "fit", (None, "non_negative", "shrink"))
+        self.fit = as_choice(fit, "fit", ("best", None, "non_negative", "shrink"))
+        if fit == "best":
+            self.fit = "non_negative" if asks_ranges(workload) else None
         if fit == "shrink" and strategy != "cells":
             raise InputError(
                 'fit="shrink" improves single cells and harms ranges; it goes with '
@@ -161,12 +166,16 @@ class Dawa(Mechanism):
         along = private if on_grid else private.coarsened(cell_order(self.domain))
         buckets = self._buckets(along)
         bucketed = along.coarsened(buckets)
-        details: dict[str, Any] = {"edges": buckets.edges, "buckets": buckets.count}
+        details: dict[str, Any] = {
+            "edges": buckets.edges,
+            "buckets": buckets.count,
+            "fit": self.fit,
+        }
         boxes = self._boxes(buckets) if on_grid else None
         if boxes is not None:
             details["boxes"] = boxes
         strategy = self._strategy(bucketed)
-        measurement = bucketed.measure(strategy, epsilon=private.remaining)
+        measurement = bucketed.measure(strategy, budget=private.remaining)
         if isinstance(strategy, TreeStrategy):
             details["fan_out"] = strategy.fan_out
         return Outcome.of(measurement, details, fit=self._fit(measurement))
@@ -174,9 +183,9 @@ class Dawa(Mechanism):
     def _buckets(self, along: Handle) -> Buckets:
         if self.partition is None or self.share is None:
             return Buckets.single_cells(self.domain.size)
-        share = self.share * self.epsilon
-        price = mean_noise(self.policy, self.epsilon - share)
-        return along.select(self.partition.priced(price), epsilon=share)
+        share = self.share * self.budget
+        price = mean_noise(self.policy, self.budget - share)
+        return along.select(self.partition.priced(price), budget=share)
 
     def _boxes(self, buckets: Buckets) -> IntArray | None:
         """Return the corners of buckets that are rectangles of the grid."""
@@ -194,15 +203,21 @@ class Dawa(Mechanism):
             return level_tree(leaves, 2, root_exact=root_exact, geometric=geometric)
         form = self.workload.form(bucketed.buckets)
         return tuned_tree(
-            form, bucketed.policy, epsilon=bucketed.remaining, sweeps=self.sweeps
+            form, bucketed.policy, budget=bucketed.remaining, sweeps=self.sweeps
         )
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:
         if self.fit == "non_negative":
-            return lambda linear: np.maximum(linear, 0.0)
+            return partial(self._non_negative, measured)
         if self.fit == "shrink":
             return lambda _: _shrink_buckets(measured)
         return None
+
+    def _non_negative(self, measured: Measurement, linear: FloatArray) -> FloatArray:
+        if self.domain.ndim > 1:
+            # Families of a tree over rectangles are no neighbours on the map.
+            return halved_non_negative(linear, self.domain)
+        return non_negative_cells(measured, linear)
 
     @classmethod
     def example(

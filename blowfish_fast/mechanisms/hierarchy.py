@@ -6,13 +6,15 @@ inference from ``kernels.fit``, cells of a grid along ``data.order``.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from functools import partial
+from typing import Any, Literal, Self, Unpack
 
-from blowfish_fast._support.validation import as_whole
+from blowfish_fast._support.validation import as_choice, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
@@ -21,8 +23,10 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
 from .base import Mechanism, Outcome, striped
+from .fits import asks_ranges, non_negative_cells
 
 Weights = Literal["uniform", "geometric", "greedy"]
+Fit = Literal["best", "non_negative"]
 
 
 class Hierarchy(Mechanism):
@@ -42,6 +46,10 @@ class Hierarchy(Mechanism):
         Children of a node. None: the number that makes the variance of random ranges
         least under equal shares (`best_fan_out`), or for "greedy" the one of least
         predicted error on the workload.
+    fit : {"best", None, "non_negative"}
+        What is done to the estimate afterwards, at no cost. "non_negative": no cell is
+        below 0, and totals are shared from the root down, so that sums stay; "best"
+        does so for ranges and cells of one attribute.
 
     Notes
     -----
@@ -89,17 +97,21 @@ class Hierarchy(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         weights: Weights = "uniform",
         fan_out: int | None = None,
+        fit: Fit | None = "best",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         if weights not in ("uniform", "geometric", "greedy"):
             raise InputError(
                 'weights must be "uniform", "geometric" or "greedy"; received '
                 f"{weights!r}"
             )
         self.weights = weights
+        self.fit = as_choice(fit, "fit", ("best", None, "non_negative"))
+        if fit == "best":
+            self.fit = "non_negative" if asks_ranges(workload) else None
         self.fan_out = (
             None
             if fan_out is None
@@ -109,9 +121,11 @@ class Hierarchy(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))
         strategy = self._tree(along)
-        measurement = along.measure(strategy, epsilon=private.remaining)
-        details = {"fan_out": strategy.fan_out}
-        return Outcome.of(measurement, details)
+        measurement = along.measure(strategy, budget=private.remaining)
+        details = {"fan_out": strategy.fan_out, "fit": self.fit}
+        fits = self.fit is not None and not private.dry_run
+        fit = partial(non_negative_cells, measurement) if fits else None
+        return Outcome.of(measurement, details, fit=fit)
 
     def _tree(self, along: Handle) -> TreeStrategy:
         leaves = self.domain.size
@@ -119,7 +133,7 @@ class Hierarchy(Mechanism):
         if self.weights == "greedy":
             form = self.workload.form(along.buckets)
             return tuned_tree(
-                form, along.policy, epsilon=along.remaining, fan_out=self.fan_out
+                form, along.policy, budget=along.remaining, fan_out=self.fan_out
             )
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"

@@ -6,13 +6,15 @@ Pieces: strategies ``strategies.cells``, ``strategies.edge_noise`` and
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NoReturn, Self, Unpack
 
 import numpy as np
 
 from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import EpsilonError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_dense
@@ -76,16 +78,33 @@ class Laplace(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         strategy: str = "cells",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
+        self._check_budget(self.budget)
         offered = ("cells", "edges", "queries")
         self.strategy = as_choice(strategy, "strategy", offered)
 
+    @classmethod
+    def _check_budget(cls, budget: Budget) -> None:
+        """Refuse a budget in the other currency, which means other noise."""
+        if budget.power != 1:
+            cls._refuse_currency(budget, "Laplace noise", "epsilon alone", "Gaussian")
+
+    @classmethod
+    def _refuse_currency(
+        cls, budget: Budget, noise: str, takes: str, twin: str
+    ) -> NoReturn:
+        raise EpsilonError(
+            f"{noise} takes {takes}",
+            received=budget.words(),
+            way_out=f"Use bf.{twin} with the same arguments",
+        )
+
     def _run(self, private: Handle) -> Outcome:
         strategy = self._strategy(private.policy)
-        measurement = private.measure(strategy, epsilon=private.remaining)
+        measurement = private.measure(strategy, budget=private.remaining)
         return Outcome.of(measurement)
 
     def _strategy(self, policy: Policy) -> LinearStrategy:

@@ -6,8 +6,7 @@ strategy from ``strategies.strategy_choice``.
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors import partitions
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
@@ -86,13 +86,13 @@ class Matching(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         partition: (
             Literal["best"] | partitions.MatchingPairs | partitions.NoisySort
         ) = "best",
         share: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         if isinstance(partition, str) and partition == "best":
             partition = (
                 partitions.MatchingPairs()
@@ -109,12 +109,14 @@ class Matching(Mechanism):
         self.share = as_share(share, "share", partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.share * self.epsilon
-        price = mean_noise(self.policy, self.epsilon - share)
-        buckets = private.select(self.partition.priced(price), epsilon=share)
+        share = self.share * self.budget
+        price = mean_noise(self.policy, self.budget - share)
+        buckets = private.select(self.partition.priced(price), budget=share)
         bucketed = private.coarsened(buckets)
-        strategy = self._strategy(bucketed, private.remaining / self.policy.group_size)
-        measurement = bucketed.measure(strategy, epsilon=private.remaining)
+        strategy = self._strategy(
+            bucketed, private.remaining.over(self.policy.group_size)
+        )
+        measurement = bucketed.measure(strategy, budget=private.remaining)
         details = {
             "labels": buckets.labels,
             "buckets": buckets.count,
@@ -122,7 +124,7 @@ class Matching(Mechanism):
         }
         return Outcome.of(measurement, details)
 
-    def _strategy(self, bucketed: Handle, epsilon: Fraction) -> LinearStrategy:
+    def _strategy(self, bucketed: Handle, budget: Budget) -> LinearStrategy:
         """Put noise on buckets or on edges; this reads public facts only."""
         covered = self.workload.queries * self.workload.mean_cells()
         scattered = bucketed.buckets.order is not None
@@ -130,7 +132,7 @@ class Matching(Mechanism):
             if not scattered or covered <= MOST_COEFFICIENTS:
                 form = self.workload.form(bucketed.buckets)
                 return best_choice(
-                    bucketed.policy, form, epsilon, names=("vertex", "edge")
+                    bucketed.policy, form, budget, names=("vertex", "edge")
                 )
         except SizeError:
             pass

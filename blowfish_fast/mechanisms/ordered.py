@@ -7,7 +7,7 @@ monotone fit from ``kernels.isotonic_stretches``, piecewise-linear fit from
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.policies import Policy
@@ -82,10 +83,10 @@ class Ordered(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         fit: Fit | None = "isotonic",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self._require_one_attribute("sums along")
         self.fit = as_choice(fit, "fit", (None, "isotonic", "piecewise"))
         if fit == "piecewise" and policy.has_bottom:
@@ -97,7 +98,7 @@ class Ordered(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         strategy = PrefixSums(self.domain.size)
-        measured = private.measure(strategy, epsilon=private.remaining)
+        measured = private.measure(strategy, budget=private.remaining)
         if self.fit is None or private.dry_run:
             return Outcome.of(measured)
         totals = strategy.totals(measured.noisy, measured.scales)

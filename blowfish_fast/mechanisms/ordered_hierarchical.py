@@ -2,24 +2,21 @@
 
 Pieces: strategy ``strategies.ordered_hierarchy``, blocks and the split of epsilon from
 ``strategies.hierarchy_plan``, inference from ``kernels.ordered_hierarchy_inference``,
-monotone fit from ``kernels.isotonic_stretches``.
+monotone ends of blocks from ``kernels.isotonic``, cells from ``kernels.top_down``.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
-from blowfish_fast import kernels
-from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
-from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Ranges, Workload
 
@@ -37,10 +34,11 @@ class OrderedHierarchical(Mechanism):
     fan_out : int, optional
         Most children of a node of the trees; None for the number from 2 to 64 of least
         predicted error.
-    fit : {None, "isotonic"}
-        What is done to the estimate afterwards, at no cost. "isotonic": the closest
-        running totals that never decrease and stay between 0 and the public number of
-        records.
+    fit : {"isotonic", None}
+        What is done to the estimate afterwards, at no cost. "isotonic": the totals up
+        to the ends of blocks become the closest that never decrease and stay between 0
+        and the public number of records; inside a block its total is shared from the
+        root of the tree down, so that no cell is negative.
 
     Notes
     -----
@@ -83,11 +81,11 @@ class OrderedHierarchical(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         fan_out: int | None = None,
-        fit: Literal["isotonic"] | None = None,
+        fit: Literal["isotonic"] | None = "isotonic",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self._require_one_attribute("sums along")
         self.fit = as_choice(fit, "fit", (None, "isotonic"))
         self.fan_out = (
@@ -100,15 +98,17 @@ class OrderedHierarchical(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         strategy = planned_hierarchy(private.policy, self.fan_out)
-        measured = private.measure(strategy, epsilon=private.remaining)
+        measured = private.measure(strategy, budget=private.remaining)
         details = {
             "blocks": strategy.blocks,
             "block_edges": strategy.edges,
             "fan_outs": np.unique(strategy.fan_outs).tolist(),
         }
         fits = self.fit is not None and not private.dry_run
-        fit = partial(_increasing_totals, measured, strategy) if fits else None
-        return Outcome.of(measured, details, fit=fit)
+        if not fits:
+            return Outcome.of(measured, details)
+        cells = strategy.increasing(measured.noisy, measured.scales)
+        return Outcome.of(measured, details, fit=lambda _: cells)
 
     @classmethod
     def example(
@@ -117,20 +117,3 @@ class OrderedHierarchical(Mechanism):
         """Return the mechanism for a few ranges, with a step in the counts."""
         mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
         return mechanism, stepped(domain, 2, height=5)
-
-
-def _increasing_totals(
-    measured: Measurement, strategy: OrderedHierarchy, linear: FloatArray
-) -> FloatArray:
-    """Return the cells whose running totals never decrease and are closest.
-
-    Least squares meets the exact totals up to rounding; the fit passes through them as
-    published.
-    """
-    exact = measured.scales.exact[: strategy.blocks]
-    ends = strategy.edges[1:][exact] - 1
-    known = np.zeros(linear.size, dtype=np.bool_)
-    known[ends] = True
-    totals = np.cumsum(linear)
-    totals[ends] = measured.noisy[: strategy.blocks][exact]
-    return np.diff(kernels.isotonic_fit(totals, known, low=0.0), prepend=0.0)

@@ -6,18 +6,22 @@ from ``kernels.discrete_laplace``.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from functools import partial
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
+from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.transforms.haar import Haar
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import random_boxes
+from blowfish_fast.workloads import Workload, random_boxes
 
 from .base import Mechanism, Outcome
+from .fits import asks_ranges, halved_non_negative
 
 
 class Privelet(Mechanism):
@@ -30,6 +34,10 @@ class Privelet(Mechanism):
     policy, workload, epsilon
         See `Mechanism`; any number of ordered attributes. The workload does not change
         the noise.
+    fit : {"best", None, "non_negative"}
+        What is done to the estimate afterwards, at no cost. "non_negative": no cell is
+        below 0, and totals are shared among halves, so that sums stay; "best" does so
+        for ranges and cells of one attribute.
 
     Notes
     -----
@@ -68,10 +76,25 @@ class Privelet(Mechanism):
     name = "privelet"
     cell_bytes = 96
 
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        fit: Literal["best", "non_negative"] | None = "best",
+        **budget: Unpack[BudgetTerms],
+    ) -> None:
+        super().__init__(policy, workload, **budget)
+        self.fit = as_choice(fit, "fit", ("best", None, "non_negative"))
+        if fit == "best":
+            self.fit = "non_negative" if asks_ranges(workload) else None
+
     def _run(self, private: Handle) -> Outcome:
         strategy = Haar(self.domain.shape)
-        measurement = private.measure(strategy, epsilon=private.remaining)
-        return Outcome.of(measurement)
+        measurement = private.measure(strategy, budget=private.remaining)
+        fits = self.fit is not None and not private.dry_run
+        fit = partial(halved_non_negative, domain=self.domain) if fits else None
+        return Outcome.of(measurement, {"fit": self.fit}, fit=fit)
 
     @classmethod
     def example(

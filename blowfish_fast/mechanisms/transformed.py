@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError, PolicyError, SizeError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
 from blowfish_fast.measure.strategies import Cells, Explicit, LinearStrategy, PrefixSums
@@ -147,13 +148,13 @@ class Transformed(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         partition: Literal["best"] | Partition | None = "best",
         strategy: Literal["best"] | Name | Explicit = "best",
         share: Any = None,
         fit: Literal["best"] | None = "best",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.strategy = _checked_strategy(strategy, policy)
         self.fit = as_choice(fit, "fit", ("best", None))
         # On a line the fit finds the buckets by itself.
@@ -209,7 +210,7 @@ class Transformed(Mechanism):
             chosen = self._over_cells(private)
         elif chosen is None:
             chosen = self._over_buckets(private)
-        measured = chosen.handle.measure(chosen.strategy, epsilon=private.remaining)
+        measured = chosen.handle.measure(chosen.strategy, budget=private.remaining)
         buckets = measured.buckets
         details: dict[str, Any] = {
             "strategy": chosen.strategy.kind,
@@ -223,12 +224,12 @@ class Transformed(Mechanism):
 
     def _over_cells(self, private: Handle) -> Chosen:
         """Choose among strategies over all cells, in their own order or on a curve."""
-        epsilon = private.remaining / self.policy.group_size
+        budget = private.remaining.over(self.policy.group_size)
         if isinstance(self.strategy, Explicit):
             return Chosen(private, self.strategy.under(private.policy))
         form = self.workload.form(private.buckets)
         if self.domain.ndim == 1:
-            return self._best(private, form, epsilon, NAMES)
+            return self._best(private, form, budget, NAMES)
         if self.strategy in ON_GRIDS:
             return Chosen(private, built(self.strategy, private.policy, form))
         along = private.coarsened(cell_order(self.domain))
@@ -236,18 +237,18 @@ class Transformed(Mechanism):
             line_form = self.workload.form(along.buckets)
             return Chosen(along, built(self.strategy, along.policy, line_form))
         if self.workload.mean_cells() <= SINGLE_CELLS or _is_grid(private.policy):
-            return self._best(private, form, epsilon, ON_GRIDS)
+            return self._best(private, form, budget, ON_GRIDS)
         line_form = self.workload.form(along.buckets)
         offered = [
             (private, one)
             for one in all_choices(
-                private.policy, form, epsilon, names=ON_GRIDS, hurried=True
+                private.policy, form, budget, names=ON_GRIDS, hurried=True
             )
         ]
         offered += [
             (along, one)
             for one in all_choices(
-                along.policy, line_form, epsilon, names=("tuned_tree",), hurried=True
+                along.policy, line_form, budget, names=("tuned_tree",), hurried=True
             )
         ]
         handle, best = min(offered, key=lambda one: one[1].variance)
@@ -257,9 +258,9 @@ class Transformed(Mechanism):
     def _whole_grid(self, private: Handle) -> Chosen | None:
         """Return noise along the lines of a grid if it is small beside the records."""
         form = self.workload.form(private.buckets)
-        epsilon = private.remaining / self.policy.group_size
+        budget = private.remaining.over(self.policy.group_size)
         lines = built("edge_lines", private.policy, form)
-        variance = predicted_variance(lines, private.policy, form, epsilon)
+        variance = predicted_variance(lines, private.policy, form, budget)
         error = math.sqrt(variance / max(self.workload.queries, 1))
         if error > SMALL_PART * float(private.public_totals.sum()):
             return None
@@ -271,27 +272,27 @@ class Transformed(Mechanism):
         assert partition is not None
         assert self.share is not None
         along = private.coarsened(cell_order(self.domain))
-        share = self.share * self.epsilon
-        priced = partition.priced(self._bucket_price(self.epsilon - share))
-        bucketed = along.coarsened(along.select(priced, epsilon=share))
+        share = self.share * self.budget
+        priced = partition.priced(self._bucket_price(self.budget - share))
+        bucketed = along.coarsened(along.select(priced, budget=share))
         form = self.workload.form(bucketed.buckets)
         offered = tuple(one for one in NAMES if one != "edge_lines")
-        epsilon = private.remaining / self.policy.group_size
-        return self._best(bucketed, form, epsilon, offered)
+        budget = private.remaining.over(self.policy.group_size)
+        return self._best(bucketed, form, budget, offered)
 
     def _best(
-        self, handle: Handle, form: Any, epsilon: Fraction, names: tuple[Name, ...]
+        self, handle: Handle, form: Any, budget: Budget, names: tuple[Name, ...]
     ) -> Chosen:
         if self.smoothed:
             return Chosen(handle, PrefixSums(handle.policy.domain.size))
         assert not isinstance(self.strategy, Explicit)
         if self.strategy != "best":
             return Chosen(handle, built(self.strategy, handle.policy, form))
-        found = all_choices(handle.policy, form, epsilon, names=names, hurried=True)
+        found = all_choices(handle.policy, form, budget, names=names, hurried=True)
         best = found[0].strategy
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)
 
-    def _bucket_price(self, epsilon: Fraction) -> float:
+    def _bucket_price(self, budget: Budget) -> float:
         """Return the mean absolute noise of one bucket in the second step.
 
         Contiguous buckets of a line lie between two noisy running totals; for any
@@ -300,8 +301,12 @@ class Transformed(Mechanism):
         contiguous = isinstance(self.partition, DyadicTree | LeastCost)
         between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
         if between and _is_line(self.policy):
-            return mean_difference_size(self.policy.group_size / float(epsilon))
-        return mean_noise(self.policy, epsilon)
+            if budget.power == 1:
+                return mean_difference_size(self.policy.group_size / float(budget))
+            each = float(budget.over(self.policy.group_size))
+            # Two running totals of variance 1 / (2 rho): a normal variable.
+            return math.sqrt(2.0 / (math.pi * each))
+        return mean_noise(self.policy, budget)
 
     def _fitted(
         self, private: Handle, measured: Measurement, linear: FloatArray

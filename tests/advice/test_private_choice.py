@@ -54,9 +54,21 @@ def test_the_choice_and_the_release_share_epsilon():
     outcome, account = calls(chooser(share="0.2"), [0] * 31 + [1600])
     assert outcome.details["chosen_mechanism"] == "laplace"
     assert [one.name for one in account.calls] == ["nearest_shape", "cells"]
-    assert [one.epsilon for one in account.calls] == [Fraction(1, 5), Fraction(4, 5)]
+    assert [one.budget for one in account.calls] == [Fraction(1, 5), Fraction(4, 5)]
     width = outcome.measurements[0].scales.widths[0]
     assert width == pytest.approx(1.25, rel=1e-6)
+
+
+def test_the_chosen_candidate_divides_what_the_choice_left():
+    """Its shares are of the remaining epsilon, as if it had been made for that."""
+    chosen, account = calls(chooser(share="0.2"), [49, 51] * 16)
+    assert chosen.details["chosen_mechanism"] == "dawa"
+    _, spent = calls(bf.Dawa(POLICY, CELLS, epsilon="0.8"), [49, 51] * 16)
+    assert [one.name for one in account.calls[1:]] == [one.name for one in spent.calls]
+    assert [one.budget for one in account.calls[1:]] == [
+        one.budget for one in spent.calls
+    ]
+    assert account.spent == 1
 
 
 def test_where_there_is_nothing_to_choose_nothing_is_spent():

@@ -43,10 +43,10 @@ class Cheater(Cells):
 
 def test_every_call_is_charged_and_recorded():
     private, account = handle()
-    private.select(FirstCell(), epsilon=Fraction(1, 4))
-    private.measure(Cells(6), epsilon=private.remaining)
+    private.select(FirstCell(), budget=Fraction(1, 4))
+    private.measure(Cells(6), budget=private.remaining)
     assert private.remaining == 0
-    assert [(call.kind, call.epsilon) for call in account.calls] == [
+    assert [(call.kind, call.budget) for call in account.calls] == [
         ("select", Fraction(1, 4)),
         ("measure", Fraction(3, 4)),
     ]
@@ -54,11 +54,11 @@ def test_every_call_is_charged_and_recorded():
 
 def test_spending_beyond_the_grant_is_refused_before_anything_is_drawn():
     private, account = handle()
-    private.measure(Cells(6), epsilon=Fraction(9, 10))
+    private.measure(Cells(6), budget=Fraction(9, 10))
     with pytest.raises(BudgetError, match=r"only 0\.1 of 1 is left"):
-        private.measure(Cells(6), epsilon=Fraction(2, 10))
+        private.measure(Cells(6), budget=Fraction(2, 10))
     with pytest.raises(BudgetError):
-        private.select(FirstCell(), epsilon=Fraction(1))
+        private.select(FirstCell(), budget=Fraction(1))
     assert account.spent == Fraction(9, 10)
     assert len(account.calls) == 1
 
@@ -66,13 +66,13 @@ def test_spending_beyond_the_grant_is_refused_before_anything_is_drawn():
 def test_free_steps_are_refused():
     private, _ = handle()
     with pytest.raises(EpsilonError, match="more than 0"):
-        private.select(FirstCell(), epsilon=Fraction(0))
+        private.select(FirstCell(), budget=Fraction(0))
 
 
 def test_a_strategy_that_costs_more_than_granted_draws_nothing():
     private, account = handle()
     with pytest.raises(PrivacyError, match="scales are wrong"):
-        private.measure(Cheater(6), epsilon=Fraction(1))
+        private.measure(Cheater(6), budget=Fraction(1))
     assert account.spent == 0
 
 
@@ -89,7 +89,7 @@ def test_bucket_handles_share_the_account_and_project_the_policy():
     bucketed = private.coarsened(Buckets(np.array([0, 2, 6])))
     assert bucketed.policy == Full(Domain(2))
     assert bucketed.policy.parent == Full(LINE)
-    measurement = bucketed.measure(Cells(2), epsilon=Fraction(1))
+    measurement = bucketed.measure(Cells(2), budget=Fraction(1))
     assert private.remaining == 0
     assert measurement.noisy[-1] == 23
     assert measurement.estimate().sum() == pytest.approx(23)
@@ -102,7 +102,7 @@ def test_bucket_handles_share_the_account_and_project_the_policy():
 def test_one_bucket_under_full_is_exact_and_needs_no_noise():
     private, _ = handle(Full(LINE))
     measurement = private.coarsened(Buckets(np.array([0, 6]))).measure(
-        Cells(1), epsilon=Fraction(1)
+        Cells(1), budget=Fraction(1)
     )
     assert measurement.noisy.tolist() == [23, 23]
 
@@ -110,17 +110,17 @@ def test_one_bucket_under_full_is_exact_and_needs_no_noise():
 def test_a_dry_run_sees_no_data_and_draws_nothing():
     account = Account(Fraction(1))
     dry_run = Handle(None, Full(LINE), account, None)
-    measurement = dry_run.measure(Cells(6), epsilon=Fraction(1))
+    measurement = dry_run.measure(Cells(6), budget=Fraction(1))
     assert not measurement.noisy.any()
     assert dry_run.public_totals.tolist() == [0]
     with pytest.raises(DataDependentError, match="chooses from the data"):
-        dry_run.select(FirstCell(), epsilon=Fraction(1, 2))
+        dry_run.select(FirstCell(), budget=Fraction(1, 2))
 
 
 def test_noise_is_on_the_integers_and_differs_between_calls():
     private, _ = handle(granted=2)
-    first = private.measure(Cells(6), epsilon=Fraction(1, 100))
-    second = private.measure(Cells(6), epsilon=Fraction(1, 100))
+    first = private.measure(Cells(6), budget=Fraction(1, 100))
+    second = private.measure(Cells(6), budget=Fraction(1, 100))
     assert first.noisy.dtype == np.int64
     assert (first.noisy[:-1] != second.noisy[:-1]).any()
     assert first.noisy[-1] == 0
@@ -132,5 +132,5 @@ def test_progress_names_each_step():
     private = Handle(
         COUNTS, AddRemove(LINE), account, Randomness(1), progress=steps.append
     )
-    private.measure(Cells(6), epsilon=Fraction(1))
+    private.measure(Cells(6), budget=Fraction(1))
     assert steps == ["measuring: cells"]

@@ -155,7 +155,7 @@ def test_the_budget_is_shared_by_the_rounds_and_charged_in_full():
     points = mechanism._counts(np.ones((5, 2)))
     mechanism._run(mechanism._handle(points, account, Randomness(1)))
     third = Fraction(7, 30)
-    assert [call.epsilon for call in account.calls] == [third] * 3
+    assert [call.budget for call in account.calls] == [third] * 3
     assert [call.kind for call in account.calls] == ["measure"] * 3
     assert account.spent == Fraction(7, 10)
 

@@ -107,9 +107,9 @@ def test_noise_that_pays_for_no_long_edge_is_refused():
         return mechanism._handle(COUNTS, Account(mechanism.epsilon), Randomness(1))
 
     with pytest.raises(PrivacyError, match="scales are wrong"):
-        handle().measure(Planted(CELLS), epsilon=mechanism.epsilon)
+        handle().measure(Planted(CELLS), budget=mechanism.epsilon)
     # A strategy that is wrong about its own cost is found edge by edge.
-    measured = handle().measure(Cheap(CELLS), epsilon=mechanism.epsilon)
+    measured = handle().measure(Cheap(CELLS), budget=mechanism.epsilon)
     assert edge_cost(measured, 3, 4) <= 1
     assert edge_cost(measured, 3, 8) > 4
 

@@ -180,12 +180,12 @@ def test_the_handle_divides_once_and_charges_in_full():
     handle = Handle(np.arange(6), policy, account, Randomness(3))
     assert handle.policy == Full(GRID)
     half = Fraction(1, 2)
-    first = handle.measure(Cells(6), epsilon=half)
+    first = handle.measure(Cells(6), budget=half)
     second = handle.coarsened(Buckets.from_labels([0, 0, 1, 1, 2, 2])).measure(
-        Cells(3), epsilon=half
+        Cells(3), budget=half
     )
     assert account.spent == 1
-    assert [call.epsilon for call in account.calls] == [half, half]
+    assert [call.budget for call in account.calls] == [half, half]
     for one in (first, second):
         cells = one.strategy.cells
         cost = one.strategy.cost(Full(bf.Domain(cells)), one.scales)
@@ -204,7 +204,7 @@ def test_a_selector_is_handed_the_divided_epsilon():
     account = Account(Fraction(3))
     handle = Handle(np.arange(6), policy, account, Randomness(3))
     seen, epsilon = handle.coarsened(Buckets.single_cells(6)).select(
-        Recording(), epsilon=Fraction(3)
+        Recording(), budget=Fraction(3)
     )
     assert epsilon == Fraction(3, policy.group_size)
     assert not seen.has_constraints
@@ -220,7 +220,7 @@ def test_a_strategy_with_wrong_scales_is_refused_by_the_constrained_price():
     account = Account(Fraction(1))
     handle = Handle(np.arange(6), policy, account, Randomness(3))
     with pytest.raises(PrivacyError, match="nothing was drawn"):
-        handle.measure(Cheap(6), epsilon=Fraction(1))
+        handle.measure(Cheap(6), budget=Fraction(1))
     assert account.spent == 0
 
 

@@ -156,7 +156,7 @@ def half_of_a_step_charged():
     right = Account.charge
 
     def cheap(self, call):
-        right(self, call._replace(epsilon=call.epsilon / 2))
+        right(self, call._replace(budget=call.budget / 2))
 
     with patch.object(Account, "charge", cheap):
         yield

@@ -86,7 +86,7 @@ class Twice(KdTree):
     name = "twice"
 
     def _run(self, private):
-        private.measure(Cells.under(private.policy), epsilon=self.epsilon)
+        private.measure(Cells.under(private.policy), budget=self.epsilon)
         return super()._run(private)
 
 

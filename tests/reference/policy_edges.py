@@ -19,5 +19,6 @@ def worst_edge_cost(strategy, policy, scales):
             record[end] -= 1
             change = np.abs(strategy.rows(record[:cells]))
             assert not change[scales.exact].any()
-            worst = max(worst, int((change * scales.rates).sum()))
+            moves = change.astype(object) ** scales.power
+            worst = max(worst, int((moves * scales.rates.astype(object)).sum()))
     return Fraction(worst, scales.unit)

@@ -35,8 +35,8 @@ from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.policies import Policy
 
-from .choice_tree import Law, exact_law, public_key, sample_choices
 from .cheapest import least_cost_choices
+from .choice_tree import Law, exact_law, public_key, sample_choices
 from .matching_choices import inexact_matchings, sample_matchings
 from .sorted_choices import noise_on_cells, noisy_count_choices
 

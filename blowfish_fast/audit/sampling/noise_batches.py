@@ -123,7 +123,7 @@ def _draws_to_rows(measurement: Measurement) -> FloatArray:
 
 def _row_weights(measurement: Measurement, spread: FloatArray) -> FloatArray:
     scales = measurement.scales
-    rates = scales.rates / scales.unit
+    rates = scales.rates / float(scales.unit)
     own = spread.shape[0] == spread.shape[1] and _is_diagonal(spread)
     weights = np.where(rates > 0, rates, 0.0) if own else np.ones(spread.shape[1])
     return np.where(spread.any(axis=0), weights, UNNOISED)
@@ -154,7 +154,10 @@ def _closeness(
     for begin in range(0, samples, step):
         size = min(step, samples - begin)
         many = Scales(
-            np.tile(scales.rates, size), scales.unit, np.tile(scales.exact, size)
+            np.tile(scales.rates, size),
+            scales.unit,
+            np.tile(scales.exact, size),
+            scales.power,
         )
         noise = handle._draw(many, rng).reshape(size, draws) @ spread
         away = noise + (shift if side else 0.0)

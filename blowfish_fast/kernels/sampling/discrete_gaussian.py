@@ -105,7 +105,7 @@ def _first_look(
         negative = np.int64((word >> np.uint64(8)) & np.uint64(1))
         out[j] = (size ^ -negative) + negative
         left[found] = j
-        found += np.int64(not (sure & kept & (strip != 0)))
+        found += not (sure & kept & (strip != 0))
     return found
 
 
@@ -293,7 +293,7 @@ class _Law:
         the law exact.
         """
         ends = [
-            np.array([float(given)])  # type: ignore[arg-type]
+            np.array([float(given)])
             if np.ndim(given) == 0
             else np.asarray(given)[first : first + count].astype(np.float64)
             for given in (self._above, self._below)

@@ -6,13 +6,14 @@ Pieces: partition ``partitions.thresholded_sort`` with clusters from
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import ThresholdedSort
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
@@ -74,18 +75,18 @@ class Ahp(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         threshold: float = 0.35,
         share: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.partition = ThresholdedSort(threshold)
         self.share = as_share(share, "share", self.partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.share * self.epsilon
-        price = mean_noise(self.policy, self.epsilon - share)
-        clusters = private.select(self.partition.priced(price), epsilon=share)
+        share = self.share * self.budget
+        price = mean_noise(self.policy, self.budget - share)
+        clusters = private.select(self.partition.priced(price), budget=share)
         measurement = bucket_counts(private, clusters)
         details = {"labels": clusters.labels, "buckets": clusters.count}
         return Outcome.of(measurement, details)

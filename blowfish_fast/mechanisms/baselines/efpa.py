@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections import KeptFrequencies
 from blowfish_fast.measure.strategies import Fourier
@@ -77,21 +78,21 @@ class Efpa(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         share: Any = Fraction(1, 2),
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self._require_one_attribute("transforms")
         self.share = as_share(share, "share")
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.share * self.epsilon
+        share = self.share * self.budget
         # Constraints make all noise larger by the group size.
-        left = (self.epsilon - share) / self.policy.group_size
-        noise = self._noise(private.policy, float(left))
-        kept = private.select(KeptFrequencies(noise), epsilon=share)
+        left = (self.budget - share).over(self.policy.group_size)
+        noise = self._noise(private.policy, equal_noise_epsilon(left))
+        kept = private.select(KeptFrequencies(noise), budget=share)
         strategy = Fourier(self.domain.size, kept)
-        measurement = private.measure(strategy, epsilon=private.remaining)
+        measurement = private.measure(strategy, budget=private.remaining)
         return Outcome.of(measurement, {"frequencies": kept})
 
     def _noise(self, policy: Policy, epsilon: float) -> FloatArray:

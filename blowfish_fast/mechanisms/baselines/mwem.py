@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.selections import WorstQuery
 from blowfish_fast.measure.selectors.selections.queries import Runs
@@ -103,12 +104,12 @@ class Mwem(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         rounds: int | None = None,
         share: Any = None,
         passes: int = 100,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.rounds = None if rounds is None else as_whole(rounds, "rounds", 1)
         self.share = (
             (Fraction(1, 2) if policy.has_moves else Fraction(2, 5))
@@ -129,10 +130,10 @@ class Mwem(Mechanism):
             each = budget * _round_share(done, rounds)
             answers = self.workload.answer(pieces.cells().reshape(self.domain.shape))
             selector = self.selector.against(answers, asked)
-            query = private.select(selector, epsilon=each * self.share)
+            query = private.select(selector, budget=each * self.share)
             last = done == rounds - 1
-            epsilon = private.remaining if last else each * (1 - self.share)
-            rows, measured = _measured(private, self.selector.runs(query), epsilon)
+            rest = private.remaining if last else each * (1 - self.share)
+            rows, measured = _measured(private, self.selector.runs(query), rest)
             pieces.learn(rows, measured, self.passes)
             measurements.append(measured)
             queries.append(query)
@@ -151,14 +152,15 @@ class Mwem(Mechanism):
             return _Total(float(private.public_totals.sum()), math.inf), []
         share = TOTAL_SHARE if policy.has_moves else FIRST_TOTAL_SHARE
         whole = Buckets(np.array([0, self.domain.size]))
-        bought = bucket_counts(private, whole, epsilon=share * self.epsilon)
+        bought = bucket_counts(private, whole, budget=share * self.budget)
         variance = float(bought.scales.variances[0])
         return _Total.measured(float(bought.noisy[0]), variance), [bought]
 
     def _rounds(self, total: float) -> int:
         """Return the number of rounds for a public number of records."""
         # Constraints make the noise of every answer larger by the group size.
-        root = (total * float(self.epsilon / self.policy.group_size)) ** (1 / 3)
+        each = equal_noise_epsilon(self.budget.over(self.policy.group_size))
+        root = (total * each) ** (1 / 3)
         return int(np.clip(round(0.72 * root), FEWEST_ROUNDS, MOST_ROUNDS))
 
     @classmethod
@@ -263,7 +265,7 @@ def _round_share(done: int, rounds: int) -> Fraction:
 
 
 def _measured(
-    private: Handle, runs: Runs, epsilon: Fraction
+    private: Handle, runs: Runs, budget: Budget
 ) -> tuple[list[Runs], Measurement]:
     """Measure one query and, where it is free, what lies outside, on a few buckets."""
     size = private.policy.domain.size
@@ -275,7 +277,7 @@ def _measured(
         # A record that comes or goes is in one row only: all rows for the price of one.
         if runs.starts.size == 1:
             rows = [_one_run(start, end) for start, end in pairwise(edges.tolist())]
-            return rows, bucket_counts(private, buckets, epsilon=epsilon)
+            return rows, bucket_counts(private, buckets, budget=budget)
         rows += _outside(runs, size)
     matrix = np.zeros((len(rows), edges.size - 1))
     for row, own in zip(matrix, rows, strict=True):
@@ -283,7 +285,7 @@ def _measured(
             first, last = np.searchsorted(edges, [start, end])
             row[first:last] = value
     strategy = Answers.under(bucketed.policy, Linear(Domain(edges.size - 1), matrix))
-    return rows, bucketed.measure(strategy, epsilon=epsilon)
+    return rows, bucketed.measure(strategy, budget=budget)
 
 
 def _one_run(start: int, end: int) -> Runs:

@@ -5,7 +5,7 @@ Pieces: strategy ``strategies.cells``, merge from ``kernels.bucket_merge``.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from blowfish_fast._support.validation import as_positive
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
@@ -69,15 +70,20 @@ class NoiseFirst(Mechanism):
     cell_bytes = 128
 
     def __init__(
-        self, policy: Policy, workload: Workload, *, epsilon: Any, price: float = 2.0
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        price: float = 2.0,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self._require_one_attribute("merges neighbours along")
         self.price = as_positive(price, "price")
 
     def _run(self, private: Handle) -> Outcome:
         strategy = Cells.under(private.policy)
-        measurement = private.measure(strategy, epsilon=private.remaining)
+        measurement = private.measure(strategy, budget=private.remaining)
         if private.dry_run:
             return Outcome.of(measurement)
         linear = measurement.estimate()

@@ -7,11 +7,12 @@ strategy ``strategies.cells``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from blowfish_fast._support.validation import as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import Bisection
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
@@ -79,19 +80,19 @@ class Php(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         levels: int | None = None,
         share: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self._require_one_attribute("bisects")
         self.partition = Bisection(levels, share=STOP_SHARE)
         self.share = as_share(share, "share", self.partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.share * self.epsilon
-        price = PRICE * mean_noise(self.policy, self.epsilon - share)
-        buckets = private.select(self.partition.priced(price), epsilon=share)
+        share = self.share * self.budget
+        price = PRICE * mean_noise(self.policy, self.budget - share)
+        buckets = private.select(self.partition.priced(price), budget=share)
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
         return Outcome.of(measurement, details)

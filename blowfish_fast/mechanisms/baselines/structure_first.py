@@ -6,12 +6,13 @@ strategy ``strategies.cells``.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import KBuckets
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
@@ -76,12 +77,12 @@ class StructureFirst(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         buckets: int | None = None,
         largest_count: int = 1000,
         share: Any = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self._require_one_attribute("cuts")
         self.partition = KBuckets(
             None if buckets is None else as_whole(buckets, "buckets"),
@@ -92,8 +93,8 @@ class StructureFirst(Mechanism):
         self.share = as_share(share, "share", self.partition.default_share)
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.share * self.epsilon
-        buckets = private.select(self.partition, epsilon=share)
+        share = self.share * self.budget
+        buckets = private.select(self.partition, budget=share)
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
         return Outcome.of(measurement, details)

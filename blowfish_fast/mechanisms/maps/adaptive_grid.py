@@ -8,15 +8,17 @@ Pieces: sizes and number of records from ``strategies.grid_plan``, boxes from
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, NamedTuple, Self
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self, Unpack
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_positive, as_share, as_whole
+from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
@@ -29,6 +31,7 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
 )
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.fits import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
@@ -62,6 +65,9 @@ class AdaptiveGrid(Mechanism):
         grid has 16 times fewer boxes) and in the finer grids; the larger, the coarser.
     fewest_parts : int
         Parts of each axis of the coarse grid, at least, where it has as many cells.
+    fit : {"non_negative", None}
+        What is done to the estimate afterwards, at no cost. "non_negative": no cell is
+        below 0, and the total is shared among halves of the map and halves of these.
 
     Notes
     -----
@@ -104,25 +110,27 @@ class AdaptiveGrid(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         records: int | None = None,
         records_share: Any = RECORDS_SHARE,
         share: Any = COARSE_SHARE,
         constant: float = 20.0,
         fine_constant: float = 2.5,
         fewest_parts: int = 10,
+        fit: Literal["non_negative"] | None = "non_negative",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.records = as_records(records)
         self.records_share = as_share(records_share, "records_share")
         self.share = as_share(share, "share")
         self.constant = as_positive(constant, "constant")
         self.fine_constant = as_positive(fine_constant, "fine_constant")
         self.fewest_parts = as_whole(fewest_parts, "fewest_parts", 1)
+        self.fit = as_choice(fit, "fit", (None, "non_negative"))
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.records_share * self.epsilon
-        records, bought = rough_total(private, self.records, epsilon=share)
+        share = self.records_share * self.budget
+        records, bought = rough_total(private, self.records, budget=share)
         private.refuse_dry_run(
             "the finer grids follow the noisy counts of the coarse one, so their "
             "error cannot be predicted; that of UniformGrid with records=... can be"
@@ -132,11 +140,11 @@ class AdaptiveGrid(Mechanism):
         whole = BoxTree.whole(self.domain.shape)
         coarse = _level(whole, whole.leaves, parts)
         first = private.coarsened(coarse.placed.buckets).measure(
-            _leaves_only(coarse.placed), epsilon=left * self.share
+            _leaves_only(coarse.placed), budget=left * self.share
         )
         fine = self._fine(private, coarse, first)
         second = private.coarsened(fine.placed.buckets).measure(
-            _leaves_only(fine.placed), epsilon=private.remaining
+            _leaves_only(fine.placed), budget=private.remaining
         )
         measurements = [first, second] if bought is None else [bought, first, second]
         both = _single(measurements)
@@ -145,7 +153,10 @@ class AdaptiveGrid(Mechanism):
             "buckets": fine.placed.buckets.count,
             "records": records,
         }
-        return Outcome.of(both, details, measurements=measurements)
+        fit = None
+        if self.fit is not None:
+            fit = partial(halved_non_negative, domain=self.domain)
+        return Outcome.of(both, details, measurements=measurements, fit=fit)
 
     def _coarse_parts(self, private: Handle, records: float) -> IntArray:
         return parts_per_axis(

@@ -6,7 +6,7 @@ from ``kernels.kd_split``.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions.kd_cells import Boxes
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
@@ -79,10 +80,10 @@ class HierarchicalKdTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         levels: int | None = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         if levels is None:
             levels = min((self.domain.size - 1).bit_length(), DEEPEST)
         self.levels = as_whole(levels, "levels", 0, 64)
@@ -93,7 +94,7 @@ class HierarchicalKdTree(Mechanism):
                 "the medians of a hierarchical kd-tree are asked of the data, so its "
                 "error cannot be predicted before it is released"
             )
-        share = self.epsilon / (self.levels + 1)
+        share = self.budget / (self.levels + 1)
         whole = np.array([self.domain.shape])
         boxes = Boxes(np.zeros_like(whole), whole)
         measurements: list[Measurement] = []
@@ -108,10 +109,10 @@ class HierarchicalKdTree(Mechanism):
         details = {"buckets": len(boxes.lows), "lows": boxes.lows, "highs": boxes.highs}
         return Outcome.of(leaves, details, measurements=[*measurements, leaves])
 
-    def _counts_of(self, private: Handle, boxes: Boxes, epsilon: Any) -> Measurement:
+    def _counts_of(self, private: Handle, boxes: Boxes, budget: Budget) -> Measurement:
         """Measure the records of boxes that cover the domain."""
         order, edges = kernels.box_order(boxes.lows, boxes.highs, self.domain.shape)
-        return bucket_counts(private, Buckets(edges, order), epsilon=epsilon)
+        return bucket_counts(private, Buckets(edges, order), budget=budget)
 
     @classmethod
     def example(

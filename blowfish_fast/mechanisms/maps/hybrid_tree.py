@@ -8,11 +8,12 @@ from ``kernels.pruning``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 from blowfish_fast._support.validation import as_choice, as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.medians import Medians
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
@@ -79,12 +80,12 @@ class HybridTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         levels: int | None = None,
         share: Any = MEDIAN_SHARE,
         fit: Literal["shrink"] | None = "shrink",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.fit = as_choice(fit, "fit", ("shrink", None))
         self.levels = (
             self.domain.ndim
@@ -101,11 +102,11 @@ class HybridTree(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         medians = Medians(self.domain.shape, self.levels)
-        boxes = private.select(medians, epsilon=self.share * self.epsilon)
+        boxes = private.select(medians, budget=self.share * self.budget)
         # Nothing holds on to the corners of the boxes while counts are measured.
         strategy, buckets = BoxTree(*boxes).quartered().counted(self.domain.shape)
         along = private.coarsened(buckets)
-        measurement = along.measure(strategy, epsilon=private.remaining)
+        measurement = along.measure(strategy, budget=private.remaining)
         details = {
             "lows": boxes.lows,
             "highs": boxes.highs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.noise import laplace_mean_size
 from blowfish_fast.measure.selectors.partitions.kd_cells import (
@@ -111,13 +112,13 @@ class KdTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         rule: RuleName | SplitRule | None = "gain",
         share: Any = Fraction(1, 2),
         levels: int | None = None,
         fit: Fit | None = "shrink",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.rule = _as_rule(rule)
         self.fit = as_choice(fit, "fit", ("shrink", "uniform", None))
         self.share = as_share(share, "share")
@@ -133,13 +134,13 @@ class KdTree(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         strategy = Cells.under(private.policy)
         if self.rule is None:
-            cells = private.measure(strategy, epsilon=private.remaining)
+            cells = private.measure(strategy, budget=private.remaining)
             return Outcome.of(cells)
         private.refuse_dry_run(
             "the boxes of a kd-tree follow the noisy cells, so its error cannot be "
             "predicted before it is released; rule=None can be"
         )
-        cells = private.measure(strategy, epsilon=self.share * self.epsilon)
+        cells = private.measure(strategy, budget=self.share * self.budget)
         boxes = self._boxes(self.rule, cells, private)
         buckets = box_buckets(boxes, self.domain.shape, strategy.parts)
         fresh = bucket_counts(private, buckets)
@@ -159,8 +160,8 @@ class KdTree(Mechanism):
 
     def _boxes(self, rule: SplitRule, cells: Measurement, private: Handle) -> Boxes:
         """Build the tree on published values."""
-        epsilon = private.remaining / self.policy.group_size
-        fresh = Cells(2).scales(private.policy, epsilon)
+        budget = private.remaining.over(self.policy.group_size)
+        fresh = Cells(2).scales(private.policy, budget)
         variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
         noisy = cells.estimate().reshape(self.domain.shape)
         return rule.boxes(NoisyCells(noisy, self._width(cells), variance), self.levels)

@@ -6,11 +6,12 @@ from ``kernels.fit``, sparse boxes from ``kernels.pruning``.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
 from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
@@ -71,10 +72,10 @@ class QuadTree(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         fit: Literal["shrink"] | None = "shrink",
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.fit = as_choice(fit, "fit", ("shrink", None))
 
     def _run(self, private: Handle) -> Outcome:
@@ -82,7 +83,7 @@ class QuadTree(Mechanism):
         # Nothing holds on to the corners of the boxes while counts are measured.
         strategy, buckets = BoxTree.whole(shape).quartered().counted(shape)
         along = private.coarsened(buckets)
-        measurement = along.measure(strategy, epsilon=private.remaining)
+        measurement = along.measure(strategy, budget=private.remaining)
         details = {
             "levels": (max(self.domain.shape) - 1).bit_length(),
             "boxes": strategy.tree.nodes,

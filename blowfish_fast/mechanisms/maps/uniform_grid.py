@@ -7,7 +7,7 @@ Pieces: size and number of records from ``strategies.grid_plan``, boxes from
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_positive, as_share
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
@@ -89,19 +90,19 @@ class UniformGrid(Mechanism):
         policy: Policy,
         workload: Workload,
         *,
-        epsilon: Any,
         records: int | None = None,
         records_share: Any = RECORDS_SHARE,
         constant: float = 10.0,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        super().__init__(policy, workload, epsilon=epsilon)
+        super().__init__(policy, workload, **budget)
         self.records = as_records(records)
         self.records_share = as_share(records_share, "records_share")
         self.constant = as_positive(constant, "constant")
 
     def _run(self, private: Handle) -> Outcome:
-        share = self.records_share * self.epsilon
-        records, bought = rough_total(private, self.records, epsilon=share)
+        share = self.records_share * self.budget
+        records, bought = rough_total(private, self.records, budget=share)
         epsilon = count_epsilon(self.policy, private.remaining)
         whole = BoxTree.whole(self.domain.shape)
         parts = parts_per_axis(whole.highs, [records], epsilon, self.constant)
@@ -110,7 +111,7 @@ class UniformGrid(Mechanism):
         weights[-1] = 0.0
         strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
         along = private.coarsened(placed.buckets)
-        measurement = along.measure(strategy, epsilon=private.remaining)
+        measurement = along.measure(strategy, budget=private.remaining)
         measurements = [measurement] if bought is None else [bought, measurement]
         both = _single(measurements)
         details = {"parts": parts[0], "records": records}

@@ -42,7 +42,7 @@ def _private(policy, counts):
 def test_all_that_remains_is_spent_unless_less_is_asked():
     handle = _private(AddRemove(Domain(4)), [5, 1, 0, 9])
     buckets = Buckets(np.array([0, 1, 4]))
-    first = bucket_counts(handle, buckets, epsilon=Fraction(1, 2))
+    first = bucket_counts(handle, buckets, budget=Fraction(1, 2))
     assert handle.remaining == Fraction(3, 2)
     assert first.noisy[:2].shape == (2,)
     bucket_counts(handle, buckets)

@@ -25,9 +25,9 @@ LABELS = np.array([0, 0, 0, 1, 1, 2, 2, 2])
 
 def two_steps(policy, labels, *, first="0.3", second="0.5", seed=1):
     handle = Handle(COUNTS, policy, Account(Fraction(2)), Randomness(seed))
-    cells = handle.measure(Cells.under(policy), epsilon=Fraction(first))
+    cells = handle.measure(Cells.under(policy), budget=Fraction(first))
     boxed = handle.coarsened(Buckets.from_labels(labels))
-    fresh = boxed.measure(Cells.under(boxed.policy), epsilon=Fraction(second))
+    fresh = boxed.measure(Cells.under(boxed.policy), budget=Fraction(second))
     return cells, fresh
 
 
@@ -106,9 +106,9 @@ def test_k2_two_counts_of_nine_cells_combine_to_nine_tenths():
     line = bf.Domain(9)
     policy = bf.policies.AddRemove(line)
     handle = Handle(np.zeros(9, int), policy, Account(Fraction(1)), Randomness(1))
-    cells = handle.measure(Cells.under(policy), epsilon=Fraction(1, 2))
+    cells = handle.measure(Cells.under(policy), budget=Fraction(1, 2))
     boxed = handle.coarsened(Buckets(np.array([0, 9])))
-    fresh = boxed.measure(Cells.under(boxed.policy), epsilon=Fraction(1, 2))
+    fresh = boxed.measure(Cells.under(boxed.policy), budget=Fraction(1, 2))
     both = stacked(cells, fresh, uniform=True)
     form = bf.workloads.Total(line).explicit_form(both.buckets)
     spread = both.strategy.spread(form, both.scales)
@@ -128,7 +128,7 @@ def test_k6_a_merged_quarter_has_a_sixteenth_of_the_variance():
     one = bf.workloads.Ranges(line, [0], [1])
     handle = Handle(np.full(4, 100), policy, Account(Fraction(1)), Randomness(1))
     boxed = handle.coarsened(Buckets(np.array([0, 4])))
-    merged = boxed.measure(Cells.under(boxed.policy), epsilon=Fraction(1))
+    merged = boxed.measure(Cells.under(boxed.policy), budget=Fraction(1))
     merged_spread = merged.strategy.spread(
         one.explicit_form(merged.buckets), merged.scales
     )

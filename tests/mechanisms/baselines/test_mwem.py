@@ -57,11 +57,11 @@ def test_the_total_is_public_under_full_and_bought_under_add_remove():
     assert outcome.estimate.sum() == pytest.approx(STEPS.sum())
     assert [call.kind for call in account.calls] == ["select", "measure"] * 4
     # Later rounds have more, up to nearly twice; halves go to the choice.
-    spent = [call.epsilon for call in account.calls]
+    spent = [call.budget for call in account.calls]
     assert spent[::2] == spent[1::2] == [Fraction(n, 44) for n in (4, 5, 6, 7)]
     added = bf.mechanisms.Mwem(bf.policies.AddRemove(LINE), RANGES, epsilon=1, rounds=4)
     outcome, account = calls(added, STEPS)
-    assert account.calls[0].epsilon == Fraction(1, 50)
+    assert account.calls[0].budget == Fraction(1, 50)
     assert [call.kind for call in account.calls[1:]] == ["select", "measure"] * 4
     assert account.spent == 1
     assert len(outcome.measurements) == 5
@@ -74,7 +74,7 @@ def test_one_answer_costs_one_record_under_both_policies(policy):
     # Halving epsilon for moves would double these scales.
     mwem = bf.mechanisms.Mwem(policy(LINE), RANGES, epsilon=1, rounds=1, share="0.5")
     outcome, account = calls(mwem, STEPS)
-    granted = account.calls[-1].epsilon
+    granted = account.calls[-1].budget
     width = outcome.measurements[-1].scales.widths[0]
     assert width == pytest.approx(1 / float(granted), rel=1e-6)
 
@@ -87,7 +87,7 @@ def test_what_lies_outside_is_free_where_records_come_and_go():
         measured = outcome.measurements[-1]
         assert measured.scales.measured.sum() == rows
         width = measured.scales.widths[0]
-        assert width == pytest.approx(1 / float(account.calls[-1].epsilon), rel=1e-6)
+        assert width == pytest.approx(1 / float(account.calls[-1].budget), rel=1e-6)
     grid = bf.Domain((6, 6))
     box = bf.workloads.Rectangles(grid, [[1, 1]], [[4, 5]])
     mwem = bf.mechanisms.Mwem(bf.policies.AddRemove(grid), box, epsilon=1000, rounds=1)

@@ -26,7 +26,7 @@ def tree(policy=bf.policies.AddRemove, epsilon="0.6", **given):
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_levels_and_leaves_get_equal_parts(policy):
     testimony = watch(tree(policy, levels=5), COUNTS)
-    assert [call.epsilon for call in testimony.account.calls] == [Fraction(1, 10)] * 6
+    assert [call.budget for call in testimony.account.calls] == [Fraction(1, 10)] * 6
     widths = {
         float(step.result.scales.widths.max()).__round__(3)
         for step in testimony.measured

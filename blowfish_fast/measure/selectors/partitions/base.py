@@ -34,6 +34,12 @@ class Partition(ABC):
 
     name: ClassVar[str]
     bucket_cost: float = 1.0
+    loss_range: ClassVar[int] = 2
+    """By how many epsilons the log odds of two outcomes may change, see `parts`."""
+
+    def parts(self, cells: int) -> tuple[Fraction, ...]:
+        """Return which parts of epsilon successive draws take, on so many cells."""
+        return (Fraction(1),)
 
     def priced(self, bucket_cost: float) -> Self:
         """Return the same partition for buckets that cost `bucket_cost` each.

@@ -76,6 +76,7 @@ class Bisection(Partition):
     """
 
     name = "bisection"
+    loss_range = 1
 
     def __init__(
         self, levels: int | None = None, *, share: Fraction = Fraction(1, 2)
@@ -100,6 +101,11 @@ class Bisection(Partition):
         for_number = self.share * epsilon
         for_level = (epsilon - for_number) / self.levels_over(cells)
         return for_level / (2 * SENSITIVITY), for_number / (2 * SENSITIVITY)
+
+    def parts(self, cells: int) -> tuple[Fraction, ...]:
+        """Return an equal part for each level, and that of the number of buckets."""
+        levels = self.levels_over(cells)
+        return ((1 - self.share) / levels,) * levels + (self.share,)
 
     def levels_over(self, cells: int) -> int:
         """Return the number of levels on so many cells."""

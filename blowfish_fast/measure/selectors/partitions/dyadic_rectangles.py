@@ -79,6 +79,7 @@ class DyadicRectangles(Partition):
     """
 
     name = "dyadic_rectangles"
+    loss_range = 1
 
     def __init__(self, *, price: float | None = None, query_cells: float = 1.0) -> None:
         if not query_cells >= 1:

@@ -69,6 +69,7 @@ class DyadicTree(Partition):
     """
 
     name = "dyadic_tree"
+    loss_range = 1
 
     def __init__(
         self, *, price: float = 0.5, query_cells: float = 1.0, dimensions: int = 1

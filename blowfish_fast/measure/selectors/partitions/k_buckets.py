@@ -73,6 +73,7 @@ class KBuckets(Partition):
     """
 
     name = "k_buckets"
+    loss_range = 1
 
     def __init__(
         self, buckets: int | None = None, *, largest_count: int = 1000
@@ -102,6 +103,11 @@ class KBuckets(Partition):
         if self.buckets is not None:
             return min(self.buckets, stretches)
         return min(math.ceil(4 * math.sqrt(cells)), (stretches + 1) // 2)
+
+    def parts(self, cells: int) -> tuple[Fraction, ...]:
+        """Return an equal part for each of the k - 1 borders."""
+        draws = max(self.count(cells) - 1, 1)
+        return (Fraction(1, draws),) * draws
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
         """Return how fast weights fall with errors in each of the k - 1 draws.

@@ -30,6 +30,8 @@ class ByCost(ABC):
     """
 
     name: ClassVar[str]
+    loss_range: ClassVar[int] = 1
+    """By how many epsilons the log odds of two candidates may change."""
 
     @abstractmethod
     def costs(self, counts: IntArray) -> IntArray:

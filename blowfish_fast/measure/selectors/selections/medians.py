@@ -11,7 +11,7 @@ boxes from ``kernels.summed_area``, draws from ``kernels.cost_choice``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -76,12 +76,18 @@ class Medians:
     """
 
     name = "medians"
+    loss_range: ClassVar[int] = 1
 
     def __init__(self, shape: tuple[int, ...], levels: int) -> None:
         if levels < 0:
             raise InputError(f"levels must be 0 or more; received {levels}")
         self.shape = shape
         self.levels = levels
+
+    def parts(self, cells: int) -> tuple[Fraction, ...]:
+        """Return an equal part of epsilon for each level."""
+        levels = max(self.levels, 1)
+        return (Fraction(1, levels),) * levels
 
     def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
         """Return how fast weights fall with costs, at each level."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class WorstQuery:
     """
 
     name = "worst_query"
+    loss_range: ClassVar[int] = 1
 
     def __init__(self, workload: Workload) -> None:
         workload._refuse_too_many()

@@ -23,7 +23,7 @@ STEPS = np.repeat([3, 40, 0, 12], 64)
 def measured(strategy, policy, counts, epsilon):
     account = Account(epsilon)
     handle = Handle(counts, policy, account, Randomness(1))
-    return handle.measure(strategy, epsilon=account.granted)
+    return handle.measure(strategy, budget=account.granted)
 
 
 def noisy_line(counts, epsilon, seed):

@@ -36,7 +36,7 @@ def test_tuned_trees_beat_uniform_ones_on_their_workload(policy):
     line = Domain(256)
     form = Ranges.random(line, 500, rng=1).form(Buckets.single_cells(256))
     over = policy(line)
-    tuned = tuned_tree(form, over, epsilon=Fraction(1))
+    tuned = tuned_tree(form, over, budget=Fraction(1))
     uniform = level_tree(256, 2, root_exact=policy is Full, geometric=False)
     assert predicted(tuned, over, form) < 0.8 * predicted(uniform, over, form)
 
@@ -45,15 +45,15 @@ def test_sweeps_lower_the_error_of_declared_ranges():
     line = Domain(4096)
     form = Ranges.random(line, 2000, rng=1).form(Buckets.single_cells(4096))
     over = AddRemove(line)
-    greedy = tuned_tree(form, over, epsilon=Fraction(1), sweeps=False)
-    swept = tuned_tree(form, over, epsilon=Fraction(1))
+    greedy = tuned_tree(form, over, budget=Fraction(1), sweeps=False)
+    swept = tuned_tree(form, over, budget=Fraction(1))
     assert predicted(swept, over, form) < 0.9 * predicted(greedy, over, form)
 
 
 def test_single_cells_need_no_tree():
     line = Domain(64)
     form = Identity(line).form(Buckets.single_cells(64))
-    strategy = tuned_tree(form, AddRemove(line), epsilon=Fraction(1))
+    strategy = tuned_tree(form, AddRemove(line), budget=Fraction(1))
     assert strategy.node_weights[:64].tolist() == [1.0] * 64
     assert not strategy.node_weights[64:].any()
 
@@ -66,7 +66,7 @@ def test_every_form_is_tuned():
         AllRanges(line).form(cells),
         Ranges.random(line, 20, rng=1).form(cells),
     ):
-        strategy = tuned_tree(form, Full(line), epsilon=Fraction(1))
+        strategy = tuned_tree(form, Full(line), budget=Fraction(1))
         assert strategy.node_weights[-1] == 0.0
         assert (strategy.node_weights[:64] > 0).all()
 
@@ -83,7 +83,7 @@ def test_geometric_weights_of_the_literature():
 
 def test_one_leaf_is_its_own_tree():
     form = Identity(Domain(5)).form(Buckets(np.array([0, 5])))
-    alone = tuned_tree(form, AddRemove(Domain(1)), epsilon=Fraction(1))
+    alone = tuned_tree(form, AddRemove(Domain(1)), budget=Fraction(1))
     assert alone.node_weights.tolist() == [1.0]
     assert level_tree(1, 2, root_exact=True, geometric=False).leaves == 1
 
@@ -93,11 +93,10 @@ def test_other_policies_are_served_at_least_as_well_as_full_and_add_remove():
     for workload in (Ranges.random(line, 50, rng=1), Prefixes(line), Identity(line)):
         form = workload.form(Buckets.single_cells(64))
         full, present = (
-            tuned_tree(form, one(line), epsilon=Fraction(1))
-            for one in (Full, AddRemove)
+            tuned_tree(form, one(line), budget=Fraction(1)) for one in (Full, AddRemove)
         )
         for policy in (Line(line), Threshold(line, theta=5), Blocks(line, [0] * 64)):
-            tuned = tuned_tree(form, policy, epsilon=Fraction(1))
+            tuned = tuned_tree(form, policy, budget=Fraction(1))
             error = predicted(tuned, policy, form)
             assert error <= predicted(full, Full(line), form) * (1 + 1e-9)
             half = present.scales(AddRemove(line), Fraction(1, 2))
@@ -108,8 +107,8 @@ def test_queries_are_cut_where_totals_are_exact():
     domain = Domain(1024)
     form = Ranges.random(domain, 300, rng=1).form(Buckets.single_cells(1024))
     policy = Blocks(domain, np.arange(1024) // 128)
-    tuned = tuned_tree(form, policy, epsilon=Fraction(1))
-    whole = tuned_tree(form, Full(domain), epsilon=Fraction(1))
+    tuned = tuned_tree(form, policy, budget=Fraction(1))
+    whole = tuned_tree(form, Full(domain), budget=Fraction(1))
     assert predicted(tuned, policy, form) < 0.8 * predicted(whole, policy, form)
 
 

@@ -1,0 +1,403 @@
+"""Privacy budgets: an amount of epsilon (pure) or of rho (zero-concentrated).
+
+A budget has an amount and a power. What one edge of the policy pays is
+
+    cost(edge) = sum over rows of  rate_i * |move_i|^power / unit
+
+Power 1 is epsilon: row i carries discrete Laplace noise of scale unit / rate_i. Power 2
+is rho: discrete Gaussian noise with 1 / (2 sigma_i^2) = rate_i / unit. Amounts of one
+power add up; nothing but `Budget.over` and `Budget.at_distance` scales an amount by the
+number of records or steps that move together. Proofs: ``docs/proofs/zcdp.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypedDict
+
+from blowfish_fast._support.validation import as_epsilon, as_fraction
+from blowfish_fast.errors import BudgetError, EpsilonError
+
+__all__ = ["Budget", "epsilon_of", "rho_of"]
+
+SMALLEST_RHO = Fraction(1, 10**12)
+LARGEST_RHO = Fraction(10**9)
+RHO_UNITS = 10**12
+"""Conversions give rho in units of 1 / RHO_UNITS, rounded down."""
+EPSILON_UNITS = 10**9
+"""And epsilon in units of 1 / EPSILON_UNITS, rounded up."""
+CHOICE_BITS = 40
+
+
+class BudgetTerms(TypedDict, total=False):
+    """How a budget is stated: `epsilon`, or `rho`, or `epsilon` with `delta`."""
+
+    epsilon: Any
+    rho: Any
+    delta: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """An amount of epsilon (power 1) or of rho (power 2).
+
+    A budget in epsilon equals its number. `delta` is what was stated beside epsilon,
+    kept for the words of the guarantee alone.
+
+    Examples
+    --------
+    >>> whole = Budget.of(Fraction(1, 10))
+    >>> whole / 2 == Fraction(1, 20), whole.over(2).amount
+    (True, Fraction(1, 20))
+    >>> Budget(Fraction(1, 10), 2).over(2).amount
+    Fraction(1, 40)
+    >>> Budget.stated(epsilon=1, delta="1e-9").rho
+    Fraction(14973057673, 1000000000000)
+    """
+
+    amount: Fraction
+    power: int = 1
+    delta: Fraction | None = None
+
+    @classmethod
+    def of(cls, value: Budget | Fraction | int) -> Budget:
+        """Return a budget; a plain number is an epsilon."""
+        return value if isinstance(value, Budget) else cls(Fraction(value))
+
+    @classmethod
+    def stated(
+        cls, *, epsilon: Any = None, rho: Any = None, delta: Any = None
+    ) -> Budget:
+        """Read what was typed: epsilon alone, rho alone, or epsilon with delta.
+
+        With delta it is the largest rho that certainly implies (epsilon, delta).
+        """
+        if isinstance(epsilon, Budget):
+            return epsilon
+        if rho is not None:
+            if epsilon is not None or delta is not None:
+                raise EpsilonError(
+                    "state rho alone, or epsilon, or epsilon with delta; received "
+                    "rho beside another. Leave one out"
+                )
+            return cls(as_rho(rho), 2)
+        if epsilon is None:
+            raise EpsilonError(
+                "state the budget: epsilon=..., rho=..., or epsilon=... with "
+                "delta=...; received none"
+            )
+        if delta is None:
+            return cls(as_epsilon(epsilon))
+        below = as_delta(delta)
+        return cls(rho_of(epsilon, below), 2, below)
+
+    @property
+    def currency(self) -> str:
+        """The name of what is spent: "epsilon" or "rho"."""
+        return "epsilon" if self.power == 1 else "rho"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The amount of a budget in epsilon; a budget in rho has none."""
+        if self.power != 1:
+            raise EpsilonError(
+                f"this budget is rho = {float(self.amount):g}; it has no epsilon of "
+                "its own. Use guarantee.epsilon_at(delta), or budgets.epsilon_of"
+            )
+        return self.amount
+
+    @property
+    def rho(self) -> Fraction:
+        """The rho that the budget implies: itself, or epsilon^2 / 2."""
+        return self.amount if self.power == 2 else self.amount**2 / 2
+
+    def over(self, group_size: int) -> Budget:
+        """Return what each of `group_size` moves together may cost.
+
+        epsilon / group_size, or rho / group_size^2.
+        """
+        return self._with(self.amount / group_size**self.power)
+
+    def at_distance(self, steps: int) -> Budget:
+        """Return what is paid over `steps` edges: epsilon * d, or rho * d^2."""
+        return self._with(self.amount * steps**self.power)
+
+    def for_choice(
+        self, loss_range: int = 2, parts: tuple[Fraction, ...] = ()
+    ) -> Fraction:
+        """Return the epsilon that a private choice may use.
+
+        A choice whose loss spans at most `loss_range` * f_j * epsilon at its draw j
+        costs rho = sum of (loss_range * f_j * epsilon)^2 / 8. Rounded down.
+        """
+        if self.power == 1:
+            return self.amount
+        shares = sum(part * part for part in parts) or Fraction(1)
+        square = 8 * self.amount / (loss_range**2 * shares)
+        root = math.isqrt(math.floor(square * 4**CHOICE_BITS))
+        return Fraction(root, 2**CHOICE_BITS)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return plain data, for JSON: the currency, and delta where it was stated."""
+        plain = {self.currency: str(self.amount)}
+        return plain if self.delta is None else {**plain, "delta": str(self.delta)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Budget:
+        """Rebuild from `to_dict`; an amount of 0 is possible."""
+        power = 2 if "rho" in data else 1
+        amount = as_fraction(data["rho" if power == 2 else "epsilon"], "amount")
+        if ("epsilon" in data and power == 2) or not 0 <= amount <= LARGEST_RHO:
+            raise EpsilonError(f"nobody spends a budget of {float(amount):g}")
+        delta = None if "delta" not in data else as_delta(data["delta"])
+        return cls(amount, power, delta if power == 2 else None)
+
+    def words(self) -> str:
+        """Return it as text, "epsilon = 0.1" or "rho = 0.01"."""
+        return f"{self.currency} = {float(self.amount):g}"
+
+    def _with(self, amount: Fraction) -> Budget:
+        return Budget(amount, self.power, self.delta)
+
+    def _same(self, other: Budget | Fraction | int) -> Fraction:
+        """Return the other's amount; epsilon and rho do not mix."""
+        found = Budget.of(other)
+        if found.power != self.power and found.amount != 0:
+            raise BudgetError(
+                f"{self.words()} and {found.words()} are two currencies; neither adds "
+                "to nor compares with the other"
+            )
+        return found.amount
+
+    def __add__(self, other: Budget | Fraction | int) -> Budget:
+        return self._with(self.amount + self._same(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Budget | Fraction | int) -> Budget:
+        return self._with(self.amount - self._same(other))
+
+    def __mul__(self, share: Fraction | int) -> Budget:
+        return self._with(self.amount * share)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, parts: Fraction | int) -> Budget:
+        return self._with(self.amount / parts)
+
+    def __float__(self) -> float:
+        return float(self.amount)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Budget | Fraction | int | float):
+            return NotImplemented
+        if not isinstance(other, Budget):
+            return self.power == 1 and self.amount == other
+        return self.power == other.power and self.amount == other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount if self.power == 1 else (self.amount, self.power))
+
+    def __lt__(self, other: Budget | Fraction | int) -> bool:
+        return self.amount < self._same(other)
+
+    def __le__(self, other: Budget | Fraction | int) -> bool:
+        return self.amount <= self._same(other)
+
+    def __gt__(self, other: Budget | Fraction | int) -> bool:
+        return self.amount > self._same(other)
+
+    def __ge__(self, other: Budget | Fraction | int) -> bool:
+        return self.amount >= self._same(other)
+
+
+def as_rho(value: Any, name: str = "rho") -> Fraction:
+    """Read an amount of rho: a positive number from 1e-12 to 1e9."""
+    rho = as_fraction(value, name)
+    if not SMALLEST_RHO <= rho <= LARGEST_RHO:
+        raise EpsilonError(
+            f"{name} must lie between 1e-12 and 1e9; received {value!r}. Common "
+            "choices lie between 0.0001 and 0.5"
+        )
+    return rho
+
+
+def as_delta(value: Any) -> Fraction:
+    """Read a delta: above 0 and below 1."""
+    delta = as_fraction(value, "delta")
+    if not Fraction(1, 10**300) <= delta < 1:
+        raise EpsilonError(
+            f"delta must lie above 0 and below 1; received {value!r}. Take far less "
+            "than one over the number of records, such as 1e-9"
+        )
+    return delta
+
+
+def equal_noise_epsilon(budget: Budget | Fraction) -> float:
+    """Return the epsilon whose Laplace noise varies as much per row; for tuning only.
+
+    Laplace noise of scale 1 / epsilon has variance 2 / epsilon^2 and Gaussian noise
+    1 / (2 rho): epsilon = 2 sqrt(rho). It says nothing about privacy.
+
+    Examples
+    --------
+    >>> equal_noise_epsilon(Budget(Fraction(1, 100), 2))
+    0.2
+    """
+    given = Budget.of(budget)
+    amount = float(given.amount)
+    return amount if given.power == 1 else 2.0 * math.sqrt(amount)
+
+
+def rho_of(epsilon: Any, delta: Any) -> Fraction:
+    """Return the largest rho that certainly implies (epsilon, delta).
+
+    In units of 10^-12, rounded down. Every rho-zCDP release is (epsilon, delta)
+    private with delta = min over a > 1 of
+    exp((a - 1) (a rho - epsilon)) / (a - 1) (1 - 1/a)^a [1]_; there is no converse.
+
+    References
+    ----------
+    .. [1] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
+       privacy. NeurIPS 2020, proposition 12.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> float(bf.budgets.rho_of(epsilon=1, delta="1e-9"))
+    0.014973057673
+    """
+    goal, chance = as_epsilon(epsilon), as_delta(delta)
+    rho = _largest_rho(goal, chance)
+    if rho == 0:
+        raise EpsilonError(
+            f"no rho of 1e-12 or more implies epsilon = {float(goal):g} at delta = "
+            f"{float(chance):g}; raise epsilon or delta"
+        )
+    return rho
+
+
+def epsilon_of(rho: Any, delta: Any) -> Fraction:
+    """Return the least epsilon that rho certainly implies at `delta`.
+
+    In units of 10^-9, rounded up; the same bound as `rho_of`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> float(bf.budgets.epsilon_of(rho="0.01", delta="1e-9"))
+    0.810174468
+    """
+    return _least_epsilon(as_rho(rho), as_delta(delta))
+
+
+def odds_exponent(rho: Fraction, delta: Fraction) -> float:
+    """Return t, rounded up: odds change by more than e^t with at most that probability.
+
+    The least t >= rho with (1 + e^-t) exp(-(t - rho)^2 / (4 rho)) <= delta, which
+    bounds both tails of the privacy loss; two significant digits.
+
+    Examples
+    --------
+    >>> odds_exponent(Fraction(1, 100), Fraction(1, 10**9))
+    0.93
+    """
+    amount, goal = float(rho), math.log(float(delta))
+
+    def holds(t: float) -> bool:
+        return math.log1p(math.exp(-t)) - (t - amount) ** 2 / (4 * amount) <= goal
+
+    low, high = amount, amount + 2 * math.sqrt(amount * (1 - goal)) + 1e-300
+    while not holds(high):
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    digits = 1 - math.floor(math.log10(high))
+    return round(math.ceil(high * (1 + 1e-9) * 10.0**digits) / 10.0**digits, digits)
+
+
+@lru_cache(maxsize=256)
+def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    low, high = 0, math.ceil((epsilon + 1) * RHO_UNITS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _implies(Fraction(middle, RHO_UNITS), epsilon, delta):
+            low = middle
+        else:
+            high = middle
+    return Fraction(low, RHO_UNITS)
+
+
+@lru_cache(maxsize=256)
+def _least_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    most = float(rho) + 2 * math.sqrt(float(rho) * -math.log(float(delta)))
+    low, high = 0, math.ceil(most * EPSILON_UNITS) + 1
+    while not _implies(rho, Fraction(high, EPSILON_UNITS), delta):
+        high *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _implies(rho, Fraction(middle, EPSILON_UNITS), delta):
+            high = middle
+        else:
+            low = middle
+    return Fraction(high, EPSILON_UNITS)
+
+
+def _implies(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Return whether the bound at one order certainly stays at or below `delta`."""
+    down = _context(ROUND_FLOOR)
+    goal = down.ln(_decimal(delta, down))
+    # ln is rounded to nearest: one unit of its last place.
+    goal = down.next_minus(goal)
+    return _log_delta(rho, epsilon, _order(float(rho), float(epsilon))) <= goal
+
+
+def _log_delta(rho: Fraction, epsilon: Fraction, order: Fraction) -> Decimal:
+    """Return the logarithm of the bound at one order, rounded up."""
+    up, down = _context(ROUND_CEILING), _context(ROUND_FLOOR)
+    head = _decimal((order - 1) * (order * rho - epsilon), up)
+    above = down.ln(_decimal(order - 1, down)).copy_negate()
+    below = up.multiply(_decimal(order, down), up.ln(_decimal(1 - 1 / order, up)))
+    size = up.add(up.add(head.copy_abs(), _decimal(order, up)), Decimal(100))
+    slack = up.multiply(size, Decimal(1).scaleb(8 - up.prec, up))
+    return up.add(up.add(head, above), up.add(below, slack))
+
+
+def _order(rho: float, epsilon: float) -> Fraction:
+    """Return a good order of the Renyi divergence; any above 1 would be valid."""
+
+    def bound(order: float) -> float:
+        return (
+            (order - 1) * (order * rho - epsilon)
+            - math.log(order - 1)
+            + order * math.log1p(-1 / order)
+        )
+
+    low, high = math.log(1e-9), math.log(1e12)
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(150):
+        first, second = high - golden * (high - low), low + golden * (high - low)
+        if bound(1 + math.exp(first)) < bound(1 + math.exp(second)):
+            high = second
+        else:
+            low = first
+    return Fraction(1 + math.exp(low))
+
+
+def _context(rounding: str) -> Context:
+    """Return a context of 50 digits of our own: operators would read the caller's."""
+    return Context(prec=50, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+
+
+def _decimal(value: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

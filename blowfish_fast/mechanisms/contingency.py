@@ -1,0 +1,312 @@
+"""Contingency: all tables of a survey, measured together and made to agree.
+
+Pieces: plans ``tables.table_plan``, prices ``tables.edge_kinds``, strategy
+``tables.table_strategy``, least squares ``tables.residuals``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_choice, quoted
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.table_counts import TableCounts
+from blowfish_fast.errors import InputError, PolicyError, WorkloadError
+from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
+from blowfish_fast.measure.strategies.tables.edge_kinds import AxisSet, edge_kinds
+from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
+from blowfish_fast.measure.strategies.tables.table_plan import (
+    AskedTables,
+    PlanKind,
+    TablePlan,
+    plan_tables,
+)
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.tables.accuracy import TableErrors
+from blowfish_fast.release.tables.tables_release import TablesParts, TablesRelease
+from blowfish_fast.workloads import Tables, Workload
+
+from .base import Mechanism, Outcome, _version
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.randomness import Randomness
+
+
+class Contingency(Mechanism):
+    """Release contingency tables of some attributes at a time, all consistent.
+
+    Parameters
+    ----------
+    policy : Policy
+        What must stay indistinguishable: `AddRemove`, `Full` or `TablePolicy` over a
+        wide domain, or any unconstrained policy over a `Domain`.
+    workload : Tables
+        Which tables are asked, over the same attributes.
+    epsilon, rho, delta : number
+        See `Mechanism`; spent in full by one release.
+    plan : {"best", "maximal", "weights", "blocks"}
+        What is measured: the tables that no other asked table contains; all asked
+        tables at optimised rates; larger tables that each cover many; or whichever
+        predicts the least error.
+
+    Notes
+    -----
+    Guarantee: epsilon-Blowfish for `policy`; differential privacy under `AddRemove`
+        (unbounded) and `Full` (bounded).
+    Neighbours: one record moves along one edge of `policy`.
+    Sensitivity: an edge changes two cells of every measured table that holds an
+        attribute in which the record moves (one cell of every table where it appears);
+        the worst edge over all tables at their rates costs epsilon. Tables of public
+        attributes alone are exact, and cost nothing.
+    Error: known before anything is spent, the same for all cells of a table
+        (`expected_error`, `plan`).
+    Complexity: O(2^k cells of the measured tables) time for tables of k attributes;
+        the product of all attributes is never made.
+    Source: [1]_ for residual bases, [2]_ for blocks; integer tables with exact noise
+        instead of real noise on residuals. Proof in ``docs/proofs/contingency.md``.
+
+    References
+    ----------
+    .. [1] Y. Xiao, G. He, D. Zhang, D. Kifer. An optimal and scalable matrix mechanism
+       for noisy marginals under convex loss functions. NeurIPS 2023.
+    .. [2] W. Qardaji, W. Yang, N. Li. PriView: practical differentially private release
+       of marginal contingency tables. SIGMOD 2014.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.WideDomain.product(
+    ...     *(bf.Domain(size, names=[name]) for name, size in zip("abcdef", [9] * 6))
+    ... )
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> mech = bf.Contingency(bf.policies.TablePolicy(survey, {}), asked, epsilon=1)
+    >>> mech.expected_error("a", "b").round(1)[:3], mech.expected_error().shape
+    (array([177.4, 177.4, 177.4]), (1269,))
+    """
+
+    name = "contingency"
+    cell_bytes = 96
+    takes_wide = True
+    workload: Tables
+
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Tables,
+        *,
+        plan: PlanKind = "best",
+        **budget: Unpack[BudgetTerms],
+    ) -> None:
+        if isinstance(policy, Policy) and policy.has_constraints:
+            raise PolicyError(
+                "Contingency prices records that move one at a time",
+                received=repr(policy),
+                way_out="State the policy without constraints",
+            )
+        if not isinstance(workload, Tables):
+            raise WorkloadError(
+                "state which tables are asked",
+                received=quoted(workload),
+                way_out="Write workloads.Tables(domain, ways=2)",
+            )
+        super().__init__(policy, workload, **budget)
+        self.plan_kind: PlanKind = as_choice(plan, "plan", get_args(PlanKind))
+
+        self._plans: dict[int, TablePlan] = {}
+
+    @property
+    def domain(self) -> Any:
+        """The attributes, as the workload states them."""
+        return self.workload.domain
+
+    @property
+    def _plan(self) -> TablePlan:
+        """What is measured, from public sizes alone; one plan for each currency."""
+        power = self.budget.power
+        if power not in self._plans:
+            policy = self.policy.unconstrained
+            asked = AskedTables(
+                policy.domain.shape,
+                self.workload.tables,
+                self.workload.weights,
+                edge_kinds(policy),
+                power,
+            )
+            self._plans[power] = plan_tables(asked, self.plan_kind)
+        return self._plans[power]
+
+    @property
+    def measured_tables(self) -> tuple[AxisSet, ...]:
+        """The attributes of each table that is measured, by number.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> survey = bf.Domain((9, 2, 5), names=["a", "b", "c"])
+        >>> asked = bf.workloads.Tables(survey, ["a", ("a", "b")])
+        >>> everybody = bf.policies.AddRemove(survey)
+        >>> bf.Contingency(everybody, asked, epsilon=1, plan="maximal").measured_tables
+        ((0, 1),)
+        """
+        return self._plan.tables
+
+    @property
+    def _strategy(self) -> TableStrategy:
+        plan = self._plan
+        return TableStrategy(self.domain.shape, plan.tables, plan.shares.tolist())
+
+    def _run(self, private: Handle) -> Outcome:
+        measurement = private.measure(self._strategy, budget=private.remaining)
+        return Outcome(np.zeros(0), [measurement], {"plan": self._plan.kind})
+
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> TablesRelease:
+        (measurement,) = outcome.measurements
+        return TablesRelease(
+            TablesParts(
+                self.domain,
+                self.workload.tables,
+                measurement,
+                guarantee,
+                outcome.details,
+                _version(),
+            )
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        kinds = edge_kinds(self.policy.unconstrained)
+        if any(one.axes is None for one in kinds):
+            return ()
+        moving = {axis for one in kinds for axis in one.axes or ()}
+        names = [
+            f"attribute {axis}" if name is None else name
+            for axis, name in enumerate(self.domain.names)
+            if axis not in moving
+        ]
+        if not names:
+            return ()
+        return (
+            f"These attributes are public, and tables of them alone exact: "
+            f"{', '.join(names)}.",
+        )
+
+    def _handle(
+        self,
+        counts: Any,
+        account: Account,
+        source: Randomness | None,
+        progress: Progress | None = None,
+    ) -> Handle:
+        return Handle(
+            counts,
+            self.policy,
+            account,
+            source,
+            progress=progress,
+            cells=self._cells(),
+        )
+
+    def _cells(self) -> int:
+        return self._strategy.size
+
+    def _pieces(self) -> int:
+        return 0
+
+    def _counts(self, data: Any) -> Any:
+        if isinstance(data, Histogram):
+            data = TableCounts.from_histogram(data, self.measured_tables)
+        if not isinstance(data, TableCounts):
+            raise InputError(
+                "tables are released from TableCounts, or from a Histogram of all cells",
+                received=quoted(data),
+                way_out="Write TableCounts.from_records(mechanism, records)",
+            )
+        return data.vector(self.domain, self.measured_tables)
+
+    def plan(self, records: int | None = None) -> TableErrors:
+        """Return what would be measured and the error of every table; free, no data.
+
+        Printed, it lists errors by the number of attributes.
+
+        Parameters
+        ----------
+        records : int, optional
+            A number of records that is no secret, or a guess: mean counts of cells
+            then stand beside their errors.
+        """
+        measurement = self._predicted
+        strategy = self._strategy
+        measured = strategy.measured(measurement.scales)
+        variances = [
+            TableNoise.of(measured, one).cell_variance() for one in self.workload.tables
+        ]
+        return TableErrors(
+            kind=self._plan.kind,
+            domain=self.domain,
+            tables=self.workload.tables,
+            measured=self.measured_tables,
+            variances=np.array(variances),
+            budget=self.budget.words(),
+            records=records,
+        )
+
+    @property
+    def _predicted(self) -> Measurement:
+        return self._dry_run.measurements[0]
+
+    def expected_error(
+        self, workload: Workload | str | Sequence[str] | None = None, *names: str
+    ) -> FloatArray:
+        """Return the expected squared error of each query, before any fit; free.
+
+        Parameters
+        ----------
+        workload, *names
+            Names of attributes, for the cells of their table; a workload over the
+            attributes of one table; `Tables`; or nothing, for all that was asked.
+        """
+        measured = self._strategy.measured(self._predicted.scales)
+        if isinstance(workload, Workload) and not isinstance(workload, Tables):
+            own = self.domain.attributes
+            found = workload.domain.attributes
+            axes = tuple(own.index(one) for one in found if one in own)
+            if len(axes) != len(found) or list(axes) != sorted(axes):
+                raise WorkloadError(
+                    "ask a workload over the attributes of one table, in their order",
+                    received=repr(workload),
+                )
+            noise = TableNoise.of(measured, axes)
+            form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
+            return noise.spread(form, self._predicted.scales).variance
+        if isinstance(workload, str | Sequence):
+            first = [workload] if isinstance(workload, str) else list(workload)
+            tables: Sequence[AxisSet] = [
+                tuple(sorted(self.domain.axes([*first, *names])))
+            ]
+        else:
+            asked = self.workload if workload is None else workload
+            assert isinstance(asked, Tables)
+            tables = asked.tables
+        laws = (TableNoise.of(measured, one) for one in tables)
+        return np.concatenate([np.full(one.cells, one.cell_variance()) for one in laws])
+
+    def expected_total_error(self, workload: Workload | None = None) -> float:
+        """Return the expected squared error summed over all queries, before any fit."""
+        return float(self.expected_error(workload).sum())
+
+    @classmethod
+    def example(
+        cls, domain: Domain, policy: Policy, epsilon: Any
+    ) -> tuple[Self, Histogram]:
+        """Return the mechanism for all tables of up to two attributes."""
+        asked = Tables(domain, ways=min(2, domain.ndim))
+        counts = np.arange(domain.size).reshape(domain.shape) % 7
+        return cls(policy, asked, epsilon=epsilon), Histogram(domain, counts)
