@@ -15,7 +15,8 @@ from blowfish_fast import policies
 from blowfish_fast.kernels.space import box_division
 from blowfish_fast.kernels.space.summed_area import summed_area_table
 from blowfish_fast.kernels.tree.fit import tree_fit
-from blowfish_fast.kernels.tree.shape import Tree, tree_of_parents
+from blowfish_fast.kernels.tree.numbering import tree_of_parents
+from blowfish_fast.kernels.tree.shape import Tree
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces
 from blowfish_fast.measure.selectors.selections.medians import median_costs
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree

@@ -33,7 +33,7 @@ from blowfish_fast.workloads import Identity, Workload
 
 from .comparison import Comparison, Prediction, compare
 from .private_choice import ChosenPrivately
-from .reference_shapes import reference_shapes
+from .shapes import reference_shapes
 from .typical_error import typical_errors
 
 FITTED = {

@@ -32,7 +32,8 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 from .fit import subtree_variances
-from .shape import Tree, tree_of_parents
+from .numbering import tree_of_parents
+from .shape import Tree
 from .spread import surplus_shares
 
 KINDS = ("all_ranges", "prefixes", "identity", "bucket_identity", "total")

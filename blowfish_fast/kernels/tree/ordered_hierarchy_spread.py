@@ -22,6 +22,8 @@ sums of logarithms give at once.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
@@ -29,7 +31,20 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 from .block_trees import BlockTrees
-from .ordered_hierarchy_inference import chain_variances, tree_variances
+from .ordered_hierarchy_inference import (
+    ChainVariances,
+    TreeVariances,
+    chain_variances,
+    tree_variances,
+)
+
+
+class Cuts(NamedTuple):
+    """Where cuts lie, which part of that cell each takes, and how often it counts."""
+
+    cells: IntArray
+    fractions: FloatArray
+    amounts: FloatArray
 
 
 @kernel
@@ -149,22 +164,18 @@ def _two_cuts(
 
 @kernel
 def _many_cuts(
-    cells: IntArray,
-    fractions: FloatArray,
-    amounts: FloatArray,
-    leaves: IntArray,
-    begin: int,
-    root: int,
-    past: int,
+    cuts: Cuts,
+    block: int,
     known: FloatArray,
     family: FloatArray,
-    parents: IntArray,
+    trees: BlockTrees,
     coverage: FloatArray,
 ) -> tuple[float, float]:
-    """Sweep the nodes ``root .. past`` of a block that starts at cell `begin`.
-
-    `leaves` holds the nodes of its cells; `coverage` is working space.
-    """
+    """Sweep all nodes of a block that holds many cuts; `coverage` is working space."""
+    cells, fractions, amounts = cuts.cells, cuts.fractions, cuts.amounts
+    begin, root, past = trees.edges[block], trees.roots[block], trees.roots[block + 1]
+    leaves = trees.leaves[begin : trees.edges[block + 1]]
+    parents = trees.parents
     coverage[: past - root] = 0.0
     taken = 0.0
     cut = cells.size - 1
@@ -192,20 +203,17 @@ def _many_cuts(
 @kernel
 def _variances(
     pointers: IntArray,
-    cells: IntArray,
-    fractions: FloatArray,
-    amounts: FloatArray,
-    known: FloatArray,
-    family: FloatArray,
-    before: FloatArray,
-    smoothed: FloatArray,
-    follow: FloatArray,
+    cuts: Cuts,
+    inside_trees: TreeVariances,
+    chain: ChainVariances,
     block_of: IntArray,
-    edges: IntArray,
-    roots: IntArray,
-    parents: IntArray,
-    leaves: IntArray,
+    trees: BlockTrees,
 ) -> FloatArray:
+    cells, fractions, amounts = cuts.cells, cuts.fractions, cuts.amounts
+    known, family, before = inside_trees.known, inside_trees.family, inside_trees.before
+    smoothed, follow = chain.smoothed, chain.follow
+    edges, roots = trees.edges, trees.roots
+    parents, leaves = trees.parents, trees.leaves
     blocks = edges.size - 1
     # Logarithms of the products of `follow` up to each border, and how many of the
     # factors were 0: nothing passes an exact border.
@@ -294,19 +302,8 @@ def _variances(
                     parents,
                 )
             else:
-                covered, inside = _many_cuts(
-                    cells[cut:past],
-                    fractions[cut:past],
-                    amounts[cut:past],
-                    leaves[edges[block] : edges[block + 1]],
-                    edges[block],
-                    root,
-                    roots[block + 1],
-                    known,
-                    family,
-                    parents,
-                    coverage,
-                )
+                own = Cuts(cells[cut:past], fractions[cut:past], amounts[cut:past])
+                covered, inside = _many_cuts(own, block, known, family, trees, coverage)
             variance += inside
             here += plain - covered
             ahead += covered
@@ -381,19 +378,5 @@ def hierarchy_variances(
     # The end of the line lies in a block of its own.
     sizes = np.append(np.diff(trees.edges), 1)
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
-    return _variances(
-        pointers,
-        cells,
-        fractions,
-        amounts,
-        inside.known,
-        inside.family,
-        inside.before,
-        chain.smoothed,
-        chain.follow,
-        block_of,
-        trees.edges,
-        trees.roots,
-        trees.parents,
-        trees.leaves,
-    )
+    cuts = Cuts(cells, fractions, amounts)
+    return _variances(pointers, cuts, inside, chain, block_of, trees)

@@ -18,10 +18,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
-from blowfish_fast.kernels.tree.shape import (
-    shares_from_weights,
-    weights_from_shares,
-)
+from blowfish_fast.kernels.tree.shape import shares_from_weights, weights_from_shares
 
 from .budget_shares import (
     LARGEST_SHARE,

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.tree.numbering import tree_of_parents
 from blowfish_fast.kernels.tree.paths import (
     LeafDistances,
     heaviest_pair,
     heaviest_path,
     uncrossed_nodes,
 )
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_of_parents
+from blowfish_fast.kernels.tree.shape import regular_tree
 from tests.reference import tree_paths as reference
 from tests.reference.trees import leaf_sets, random_parents
 

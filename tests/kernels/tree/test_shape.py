@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.tree.numbering import (
+    tree_of_parents,
+)
 from blowfish_fast.kernels.tree.shape import (
-    leaf_first_numbers,
     regular_tree,
-    renumbered,
     shares_from_weights,
     shift_of,
     tree_levels,
-    tree_of_parents,
     tree_totals,
     weights_from_shares,
 )
@@ -122,46 +122,6 @@ def test_shape_and_totals_equal_the_definition(leaves, seed):
     counts = generator.integers(0, 2**40, leaves)
     exact = [sum(counts[row > 0].tolist()) for row in sets]
     assert tree_totals(counts, tree).tolist() == exact
-
-
-@settings(deadline=None, max_examples=EXAMPLES)
-@given(**TREES)
-def test_any_numbering_of_a_tree_can_be_put_in_order(leaves, seed):
-    generator = np.random.default_rng(seed)
-    parents = reference.random_parents(generator, leaves)
-    shuffled = renumbered(parents, generator.permutation(parents.size))
-    numbers = leaf_first_numbers(shuffled)
-    assert sorted(numbers.tolist()) == list(range(parents.size))
-    again = renumbered(shuffled, numbers)
-    sizes = reference.leaf_sets(parents).sum(axis=1)
-    tree = tree_of_parents(again)
-    assert sorted((tree.ends - tree.starts).tolist()) == sorted(sizes.tolist())
-
-
-@pytest.mark.parametrize(
-    "parents",
-    [
-        [],
-        [0],
-        [-1, -1],
-        [2, 0, -1],
-        [4, 3, 4, 4, -1, 5],
-        [3, 4, 3, 4, -1],
-        [5, 5, -1],
-        [2, 2, 3, 4, -1, -1],
-    ],
-    ids=str,
-)
-def test_parents_in_another_order_are_refused(parents):
-    with pytest.raises(InputError):
-        tree_of_parents(np.array(parents, dtype=np.int64))
-
-
-def test_several_roots_and_circles_are_refused():
-    with pytest.raises(InputError, match="one root"):
-        leaf_first_numbers(np.array([-1, -1]))
-    with pytest.raises(InputError, match="circle"):
-        leaf_first_numbers(np.array([1, 0, -1]))
 
 
 def test_arrays_of_another_length_are_refused():

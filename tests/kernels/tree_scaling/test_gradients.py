@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config
 
-from blowfish_fast.kernels.tree.shape import (
-    tree_levels,
-    weights_from_shares,
-)
+from blowfish_fast.kernels.tree.shape import tree_levels, weights_from_shares
 from blowfish_fast.kernels.tree_scaling.budget_shares import regular_levels
 from blowfish_fast.kernels.tree_scaling.gradients import error_gradients
 from blowfish_fast.kernels.tree_scaling.range_queries import sorted_ranges
