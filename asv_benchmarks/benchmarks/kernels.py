@@ -47,6 +47,7 @@ from blowfish_fast.kernels.tree.paths import (
 )
 from blowfish_fast.kernels.tree.shape import regular_tree, tree_totals
 from blowfish_fast.kernels.tree.spread import tree_spread_pieces, tree_spread_ranges
+from blowfish_fast.kernels.tree.top_down import top_down_fit
 from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_fractions,
     greedy_scaling_implicit,
@@ -324,6 +325,19 @@ class TreeLeastSquares(Timed):
         measured = np.where(np.isfinite(widths), widths, 0.0)
         noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
         return lambda: tree_fit(noisy, variances, tree)
+
+
+class TopDownFit(Timed):
+    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
+    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    def prepare(self, leaves: int, branching: int) -> Call:
+        variances, widths = tree_noise(leaves, branching)
+        tree = regular_tree(leaves, branching)
+        totals = tree_totals(counts("dense", leaves), tree)
+        measured = np.where(np.isfinite(widths), widths, 0.0)
+        noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
+        return lambda: top_down_fit(noisy, variances, tree)
 
 
 class TreeSpreadRanges(Timed):

@@ -124,12 +124,13 @@ def test_rectangles_beside_uneven_blocks_beat_the_curve():
 
 
 def test_public_totals_stay_exact_and_fits_are_free():
-    dawa = bf.Dawa(bf.policies.Full(LINE), RANGES, epsilon=0.1)
+    dawa = bf.Dawa(bf.policies.Full(LINE), RANGES, epsilon=0.1, fit=None)
     assert dawa.release(STEPS, rng=1).estimate.sum() == pytest.approx(STEPS.sum())
     fitted = bf.Dawa(
         bf.policies.Full(LINE), RANGES, epsilon=0.1, fit="non_negative"
     ).release(STEPS, rng=1)
     assert fitted.estimate.min() >= 0
+    assert fitted.estimate.sum() == pytest.approx(STEPS.sum())
     assert (fitted.unfitted == dawa.release(STEPS, rng=1).estimate).all()
     assert (
         fitted.intervals(RANGES) == dawa.release(STEPS, rng=1).intervals(RANGES)

@@ -32,12 +32,12 @@ POLICIES = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_isotonic_fit_is_free_monotone_and_bounded(name):
     policy = POLICIES[name]
-    raw = bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=0.1).release(
+    raw = bf.mechanisms.OrderedHierarchical(
+        policy, RANGES, epsilon=0.1, fit=None
+    ).release(COUNTS, rng=3)
+    release = bf.mechanisms.OrderedHierarchical(policy, RANGES, epsilon=0.1).release(
         COUNTS, rng=3
     )
-    release = bf.mechanisms.OrderedHierarchical(
-        policy, RANGES, epsilon=0.1, fit="isotonic"
-    ).release(COUNTS, rng=3)
     assert release.estimate.min() >= 0
     assert (release.unfitted == raw.estimate).all()
     truth = RANGES.answer(COUNTS)

@@ -29,6 +29,7 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 from .block_trees import BlockTrees
+from .top_down import settle_family
 
 UNKNOWN = 2.0**200
 """Variance of what was not measured: large enough to tell nothing."""
@@ -124,20 +125,15 @@ def _chain_variances(
 
 
 @kernel
-def _fit(
+def _upward(
     noisy: FloatArray,
     variances: FloatArray,
-    known: FloatArray,
     family: FloatArray,
-    forward: FloatArray,
-    follow: FloatArray,
-    edges: IntArray,
     roots: IntArray,
     parents: IntArray,
-    leaves: IntArray,
-) -> FloatArray:
-    blocks = edges.size - 1
-    # Estimate of each node from its own subtree, and the sum of its children's.
+) -> tuple[FloatArray, FloatArray]:
+    """Estimate each node from its own subtree, and return the sums over children."""
+    blocks = roots.size - 1
     fit = np.zeros(parents.size)
     children = np.zeros(parents.size)
     for block in range(blocks):
@@ -151,10 +147,24 @@ def _fit(
                 value += children[node] * (variances[node + shift] / total)
             fit[node] = value
             children[parents[node]] += value
+    return fit, children
+
+
+@kernel
+def _borders(
+    noisy: FloatArray,
+    variances: FloatArray,
+    inside: FloatArray,
+    estimates: FloatArray,
+    forward: FloatArray,
+    follow: FloatArray,
+) -> FloatArray:
+    """Return the totals up to each border, given all; blocks by their own trees."""
+    blocks = estimates.size
     border = np.zeros(blocks + 1)
     for block in range(blocks):
-        guess = border[block] + children[roots[block]]
-        ahead = forward[block] + known[roots[block]]
+        guess = border[block] + estimates[block]
+        ahead = forward[block] + inside[block]
         own = variances[block]
         if own == 0.0:
             border[block + 1] = noisy[block]
@@ -162,16 +172,82 @@ def _fit(
             gain = ahead / (ahead + own)
             border[block + 1] = guess + gain * (noisy[block] - guess)
     for block in range(blocks - 1, -1, -1):
-        guess = border[block] + children[roots[block]]
+        guess = border[block] + estimates[block]
         border[block] += follow[block] * (border[block + 1] - guess)
-    for block in range(blocks):
+    return border
+
+
+@kernel
+def _downward(
+    border: FloatArray,
+    known: FloatArray,
+    family: FloatArray,
+    fit: FloatArray,
+    children: FloatArray,
+    roots: IntArray,
+    parents: IntArray,
+) -> None:
+    """Share, in place, what each parent knows better than the sum of its children."""
+    for block in range(roots.size - 1):
         root = roots[block]
         fit[root] = border[block + 1] - border[block]
         for node in range(root + 1, roots[block + 1]):
             parent = parents[node]
             share = known[node] / family[parent]
             fit[node] += share * (fit[parent] - children[parent])
-    return fit[leaves]
+
+
+@kernel
+def _lower_bounds(
+    noisy: FloatArray, variances: FloatArray, roots: IntArray, parents: IntArray
+) -> FloatArray:
+    """Return what exact nodes at and below each node say, 0 without any."""
+    blocks = roots.size - 1
+    low = np.zeros(parents.size)
+    for block in range(blocks):
+        shift = blocks - block - 1
+        for node in range(roots[block + 1] - 1, roots[block], -1):
+            if variances[node + shift] <= EXACT:
+                low[node] = max(noisy[node + shift], 0.0)
+            low[parents[node]] += low[node]
+    return low
+
+
+@kernel
+def _settle_blocks(
+    fit: FloatArray,
+    known: FloatArray,
+    low: FloatArray,
+    roots: IntArray,
+    parents: IntArray,
+) -> None:
+    """Settle all families, in place, from the totals of the blocks down."""
+    for block in range(roots.size - 1):
+        begin = roots[block] + 1
+        while begin < roots[block + 1]:
+            end = begin + 1
+            while end < roots[block + 1] and parents[end] == parents[begin]:
+                end += 1
+            settle_family(fit, known, low, fit[parents[begin]], begin, end)
+            begin = end
+
+
+class BlockEstimates(NamedTuple):
+    """Least squares up to the borders; inside the blocks from each subtree alone.
+
+    Attributes
+    ----------
+    borders : (blocks + 1,) float64
+        Totals up to the end of each block, given all measurements; 0 first.
+    fit, known, low : (nodes,) float64
+        Estimate of each node from its own subtree, its variance, and the least that
+        exact nodes allow for it.
+    """
+
+    borders: FloatArray
+    fit: FloatArray
+    known: FloatArray
+    low: FloatArray
 
 
 def usable_variances(variances: FloatArray, trees: BlockTrees) -> FloatArray:
@@ -248,6 +324,57 @@ def hierarchy_least_squares(
     >>> hierarchy_least_squares(noisy, exact_total, trees)
     array([1., 2., 4., 3.])
     """
+    noisy, bounded = _usable(noisy, variances, trees)
+    inside = tree_variances(bounded, trees)
+    fit, children = _upward(noisy, bounded, inside.family, trees.roots, trees.parents)
+    border = _chained(noisy, bounded, children, inside, trees)
+    _downward(
+        border, inside.known, inside.family, fit, children, trees.roots, trees.parents
+    )
+    return fit[trees.leaves]
+
+
+def block_estimates(
+    noisy: AnyArray, variances: FloatArray, trees: BlockTrees
+) -> BlockEstimates:
+    """Return borders given everything, and nodes given their own subtree, in O(cells).
+
+    Arguments as for `hierarchy_least_squares`; `settle_blocks` goes on from here.
+    """
+    noisy, bounded = _usable(noisy, variances, trees)
+    inside = tree_variances(bounded, trees)
+    fit, children = _upward(noisy, bounded, inside.family, trees.roots, trees.parents)
+    border = _chained(noisy, bounded, children, inside, trees)
+    low = _lower_bounds(noisy, bounded, trees.roots, trees.parents)
+    return BlockEstimates(border, fit, inside.known, low)
+
+
+def settle_blocks(
+    totals: FloatArray, estimates: BlockEstimates, trees: BlockTrees
+) -> FloatArray:
+    """Return non-negative cells whose blocks have these totals, in O(cells).
+
+    Every family is settled given its parent, from the blocks down, as in `top_down`.
+
+    Parameters
+    ----------
+    totals : (blocks,) float64
+        Of each block; at least what exact nodes inside it say.
+    estimates : BlockEstimates
+        From `block_estimates`.
+    trees : BlockTrees
+        The shape.
+    """
+    fit = estimates.fit.copy()
+    fit[trees.roots[:-1]] = totals
+    _settle_blocks(fit, estimates.known, estimates.low, trees.roots, trees.parents)
+    return fit[trees.leaves]
+
+
+def _usable(
+    noisy: AnyArray, variances: FloatArray, trees: BlockTrees
+) -> tuple[FloatArray, FloatArray]:
+    """Return measured totals and usable variances, checked."""
     noisy = np.ascontiguousarray(noisy, dtype=np.float64)
     bounded = usable_variances(variances, trees)
     if noisy.shape != bounded.shape:
@@ -255,17 +382,24 @@ def hierarchy_least_squares(
             f"noisy holds one number for each of the {trees.rows} rows of these trees; "
             f"got an array of shape {noisy.shape}"
         )
-    inside = tree_variances(bounded, trees)
+    return noisy, bounded
+
+
+def _chained(
+    noisy: FloatArray,
+    bounded: FloatArray,
+    children: FloatArray,
+    inside: TreeVariances,
+    trees: BlockTrees,
+) -> FloatArray:
+    """Return the totals up to each border, given all measurements."""
     chain = chain_variances(bounded, trees, inside)
-    return _fit(
+    roots = trees.roots[:-1]
+    return _borders(
         noisy,
         bounded,
-        inside.known,
-        inside.family,
+        inside.known[roots],
+        children[roots],
         chain.forward,
         chain.follow,
-        trees.edges,
-        trees.roots,
-        trees.parents,
-        trees.leaves,
     )

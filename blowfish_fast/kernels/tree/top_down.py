@@ -1,0 +1,192 @@
+"""Non-negative, consistent totals on a tree: from the root down, family by family.
+
+Serves every strategy over trees whose counts cannot be negative. Going up, each node is
+estimated from its own subtree alone, as in `fit`. Going down, the children of a node
+whose total f is settled are the closest ones that add up to it:
+
+    minimise   sum_i (y_i - up_i)^2 / V_i      over   y_i >= low_i,  sum_i y_i = f
+    solution   y_i = max(low_i, up_i + t V_i)
+
+low_i is what exact nodes say below child i, 0 without any. Where no child would fall
+below its bound this is least squares, so nothing changes there; where one would, the
+family still keeps its parent's total, and all sums above it stay as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.kernels._jit import kernel
+
+from .fit import fit_upward, subtree_variances
+from .shape import Tree
+
+FREE = 2.0**200
+"""Variance of a leaf that nothing fixes: it takes up what is left."""
+
+
+@kernel
+def settle_family(
+    fit: FloatArray,
+    known: FloatArray,
+    low: FloatArray,
+    total: float,
+    begin: int,
+    end: int,
+) -> None:
+    """Move the siblings `begin` to `end`, in place, to the closest with this total.
+
+    `known` holds the variances of their estimates. Each round gives the surplus to the
+    children that are still above their bounds; one that falls below is set to its
+    bound, which only lowers the others, so it never comes back. O(children) a round.
+    """
+    left = total
+    spread = 0.0
+    loosest = begin
+    largest = -1.0
+    falls = False
+    for child in range(begin, end):
+        left -= fit[child]
+        spread += known[child]
+        loosest = child if known[child] > largest else loosest
+        largest = known[child] if known[child] > largest else largest
+    if spread == 0.0:
+        if left != 0.0:
+            _scale_to(fit, total, begin, end)
+        return
+    rest = 0.0
+    for child in range(begin, end):
+        value = fit[child] + left * (known[child] / spread)
+        rest += value if child != loosest else 0.0
+        falls |= child != loosest and value < low[child]
+    if not falls and total - rest >= low[loosest]:
+        # Least squares as it is; the loosest child takes the remainder.
+        for child in range(begin, end):
+            fit[child] += left * (known[child] / spread)
+        fit[loosest] = total - rest
+        return
+    least = 0.0
+    for child in range(begin, end):
+        least += low[child]
+    if least >= total:
+        for child in range(begin, end):
+            fit[child] = low[child]
+        if least > total:
+            _scale_to(fit, total, begin, end)
+        return
+    _project(fit, known, low, total, begin, end)
+
+
+@kernel
+def _project(
+    fit: FloatArray,
+    known: FloatArray,
+    low: FloatArray,
+    total: float,
+    begin: int,
+    end: int,
+) -> None:
+    """Find the children that rest on their bounds, and share what is left."""
+    bound = np.zeros(end - begin, dtype=np.bool_)
+    falls = True
+    while falls:
+        falls = False
+        left = total
+        spread = 0.0
+        for child in range(begin, end):
+            if bound[child - begin] or known[child] == 0.0:
+                left -= low[child]
+            else:
+                left -= fit[child]
+                spread += known[child]
+        for child in range(begin, end):
+            if bound[child - begin] or known[child] == 0.0:
+                continue
+            if fit[child] + left * (known[child] / spread) < low[child]:
+                bound[child - begin] = True
+                falls = True
+    loosest = -1
+    rest = 0.0
+    for child in range(begin, end):
+        if bound[child - begin] or known[child] == 0.0:
+            fit[child] = low[child]
+        else:
+            fit[child] += left * (known[child] / spread)
+            if loosest < 0 or known[child] > known[loosest]:
+                loosest = child
+    for child in range(begin, end):
+        rest += fit[child] if child != loosest else 0.0
+    if loosest >= 0:
+        # Its estimate and its share may be huge and of opposite sign.
+        fit[loosest] = max(low[loosest], total - rest)
+
+
+@kernel
+def _scale_to(fit: FloatArray, total: float, begin: int, end: int) -> None:
+    """Scale exact siblings that contradict an exact ancestor: the ancestor wins."""
+    found = 0.0
+    for child in range(begin, end):
+        found += fit[child]
+    for child in range(begin, end):
+        if found > 0.0:
+            fit[child] *= total / found
+        else:
+            fit[child] = total / (end - begin)
+
+
+@kernel
+def _settle(
+    fit: FloatArray, known: FloatArray, low: FloatArray, first_child: IntArray
+) -> None:
+    """Settle all families of a tree, from the root down; bounds are found first."""
+    for node in range(fit.size):
+        begin, end = first_child[node], first_child[node + 1]
+        if known[node] == 0.0:
+            low[node] = max(fit[node], 0.0)
+        elif begin < end:
+            for child in range(begin, end):
+                low[node] += low[child]
+    for node in range(known.size):
+        if known[node] < 0.0:
+            known[node] *= -FREE
+    root = fit.size - 1
+    fit[root] = max(fit[root], low[root])
+    for node in range(root, -1, -1):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin < end:
+            settle_family(fit, known, low, fit[node], begin, end)
+
+
+def top_down_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
+    """Return non-negative, consistent totals of every node, settled from the root down.
+
+    Parameters
+    ----------
+    noisy : (nodes,) float64 or int64
+        Measured totals; ignored where not measured.
+    variances : (nodes,) float64
+        Variance of each measurement; infinity: not measured, 0: exact.
+    tree : Tree
+
+    Returns
+    -------
+    (nodes,) float64
+        Least squares wherever it has no negative leaf. Otherwise the root is the larger
+        of its least-squares total and what exact nodes say, and every family is the
+        projection of its own estimates on non-negative numbers with its parent's total.
+        O(nodes) for each round of a family; there are few.
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels import regular_tree
+    >>> noisy = np.array([6.0, -3.0, 3.0])
+    >>> top_down_fit(noisy, np.ones(3), regular_tree(2, 2))
+    array([3., 0., 3.])
+    """
+    noisy = tree.numbers(noisy, "noisy")
+    variances = tree.numbers(variances, "variances")
+    known = subtree_variances(variances, tree.first_child)
+    fit = fit_upward(noisy, variances, known, tree.first_child)
+    _settle(fit, known, np.zeros(fit.size), tree.first_child)
+    return tree.by_row(fit)

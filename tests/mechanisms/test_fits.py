@@ -1,0 +1,82 @@
+"""Free fits: where they are on, that sums stay, and that sparse data gain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.mechanisms.fits import asks_ranges, halved_non_negative
+
+LINE = bf.Domain(256)
+RANGES = bf.workloads.Ranges.random(LINE, 200, rng=1)
+SPARSE = np.zeros(256, dtype=int)
+SPARSE[[3, 40, 41, 199]] = [300, 20, 500, 80]
+
+
+def made(kind, policy, asked, **options):
+    """Build a mechanism over one attribute by name."""
+    kinds = {
+        "tree": bf.Hierarchy,
+        "tuned tree": bf.Hierarchy,
+        "dawa": bf.Dawa,
+        "privelet": bf.mechanisms.Privelet,
+        "blocks": bf.mechanisms.OrderedHierarchical,
+    }
+    if kind == "tuned tree":
+        options["weights"] = "greedy"
+    return kinds[kind](policy, asked, epsilon=0.1, **options)
+
+
+@pytest.mark.parametrize("kind", ["tree", "tuned tree", "dawa", "privelet", "blocks"])
+@pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
+def test_no_cell_is_negative_the_total_stays_and_ranges_gain(kind, policy):
+    truth = RANGES.answer(SPARSE)
+    errors = []
+    for seed in range(5):
+        release = made(kind, policy(LINE), RANGES).release(SPARSE, rng=seed)
+        plain = made(kind, policy(LINE), RANGES, fit=None).release(SPARSE, rng=seed)
+        assert release.estimate.min() >= 0
+        total = max(plain.estimate.sum(), 0.0)
+        assert release.estimate.sum() == pytest.approx(total, abs=1e-6)
+        np.testing.assert_array_equal(release.unfitted, plain.estimate)
+        errors.append(
+            [np.abs(one.answer(RANGES) - truth).mean() for one in (release, plain)]
+        )
+    fitted, unfitted = np.mean(errors, axis=0)
+    assert fitted < unfitted
+
+
+def test_prefixes_totals_and_maps_keep_the_linear_estimate():
+    grid = bf.Domain((8, 8))
+    line, maps = bf.policies.AddRemove(LINE), bf.policies.AddRemove(grid)
+    boxes = bf.workloads.Rectangles.random(grid, 9, rng=1)
+    assert bf.Hierarchy(line, bf.workloads.Prefixes(LINE), epsilon=1).fit is None
+    assert bf.Dawa(line, bf.workloads.Total(LINE), epsilon=1).fit is None
+    assert bf.Dawa(maps, boxes, epsilon=1).fit is None
+    assert bf.AdaptiveGrid(maps, boxes, epsilon=1).fit == "non_negative"
+    from_start = bf.workloads.Ranges(LINE, [0, 0], [9, 40])
+    assert not asks_ranges(from_start)
+    assert asks_ranges(RANGES | bf.workloads.Identity(LINE))
+    assert not asks_ranges(RANGES | bf.workloads.Prefixes(LINE))
+
+
+def test_a_map_is_fitted_by_halves_when_asked():
+    grid = bf.Domain((16, 16))
+    counts = np.zeros((16, 16), dtype=int)
+    counts[3, 4] = 200
+    asked = bf.workloads.Rectangles.random(grid, 50, rng=1)
+    policy = bf.policies.Full(grid)
+    dawa = bf.Dawa(policy, asked, epsilon=0.1, partition=None, fit="non_negative")
+    release = dawa.release(counts, rng=2)
+    assert release.estimate.min() >= 0
+    assert release.estimate.sum() == pytest.approx(200)
+
+
+def test_halves_of_a_grid_keep_the_total_of_each_positive_half():
+    values = np.zeros((4, 4))
+    values[0, 0], values[0, 1], values[3, 3] = 5, -2, 7
+    fit = halved_non_negative(values.reshape(-1), bf.Domain((4, 4))).reshape(4, 4)
+    assert fit.min() >= 0
+    assert fit[:2, :2].sum() == pytest.approx(3)
+    assert fit[2:, 2:].sum() == pytest.approx(7)
