@@ -77,6 +77,28 @@ class Axis:
         """Return the cell of `OUTSIDE` or `MISSING`; None if there is none."""
         return self.regular + self.extras.index(kind) if kind in self.extras else None
 
+    def cells_within(self, coarse: Axis) -> IntArray | None:
+        """Return the cell of `coarse` that each cell lies in; None if one is divided.
+
+        Both must have the same name, ends and extra cells.
+
+        Examples
+        --------
+        >>> ages = Axis(3, "age", cuts=(0.0, 18.0, 65.0, 120.0))
+        >>> ages.cells_within(Axis(2, "age", cuts=(0.0, 18.0, 120.0))).tolist()
+        [0, 1, 1]
+        """
+        if self == coarse:
+            return np.arange(self.size)
+        alike = replace(coarse, size=0, cuts=None) == replace(self, size=0, cuts=None)
+        if not alike or self.cuts is None or coarse.cuts is None:
+            return None
+        ends = (coarse.cuts[0], coarse.cuts[-1]) == (self.cuts[0], self.cuts[-1])
+        if not ends or not set(coarse.cuts) <= set(self.cuts):
+            return None
+        cells = np.searchsorted(coarse.cuts, self.cuts[:-1], side="right") - 1
+        return np.concatenate([cells, coarse.regular + np.arange(len(self.extras))])
+
     def describe(self) -> str:
         """Say in a few words what the cells stand for; as long for any number of them.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -36,9 +36,15 @@ from .axes import (
 __all__ = ["MISSING", "OUTSIDE", "Axis", "Domain", "WideDomain"]
 
 LARGEST_DOMAIN = 2**28
-WIDEST_DOMAIN = 2**62
 MOST_SHOWN = 12
 """Attributes listed in a notebook."""
+
+
+class AxisView(NamedTuple):
+    """An attribute of a table, and the coarser cell that each of its cells lies in."""
+
+    axis: int
+    labels: IntArray
 
 
 class Attributes:
@@ -48,8 +54,8 @@ class Attributes:
 
     attributes: tuple[Axis, ...]
 
-    _most: ClassVar[int]
-    _way_out: ClassVar[str]
+    _most: ClassVar[int | None]
+    _way_out: ClassVar[str] = ""
 
     def _set(self, attributes: tuple[Axis, ...]) -> None:
         names = [one.name for one in attributes if one.name is not None]
@@ -60,7 +66,7 @@ class Attributes:
                 way_out="Rename one of them",
             )
         cells = math.prod(one.size for one in attributes)
-        if cells > self._most:
+        if self._most is not None and cells > self._most:
             raise DomainError(
                 f"a {type(self).__name__} holds at most 2^{self._most.bit_length() - 1}"
                 f" = {self._most:,} cells; this one would have {cells:,}. "
@@ -138,6 +144,31 @@ class Attributes:
                 "name at least one attribute, each once", received=repr(names)
             )
         return chosen
+
+    def columns_for(self, domain: Attributes) -> list[AxisView] | None:
+        """Return which attribute each one of `domain` is, by name; None if one is not.
+
+        Cells of `domain` may be unions of cells.
+
+        Examples
+        --------
+        >>> people = Domain.product(
+        ...     Domain.from_edges([0, 18, 65, 120], name="age"),
+        ...     Domain.from_levels(["F", "M"], name="sex"),
+        ... )
+        >>> adults = Domain.from_edges([0, 18, 120], name="age")
+        >>> [(one.axis, one.labels.tolist()) for one in people.columns_for(adults)]
+        [(0, [0, 1, 1])]
+        """
+        named = {one.name: axis for axis, one in enumerate(self.attributes) if one.name}
+        found: list[AxisView] = []
+        for one in domain.attributes:
+            axis = named.get(one.name or "")
+            labels = None if axis is None else self.attributes[axis].cells_within(one)
+            if axis is None or labels is None:
+                return None
+            found.append(AxisView(axis, labels))
+        return found
 
     def with_extra_cells(self, *, outside: Any = False, missing: Any = False) -> Self:
         """Give values outside the domain, or missing ones, cells of their own.
@@ -332,9 +363,11 @@ class Domain(Attributes):
 class WideDomain(Attributes):
     """A product of attributes with more cells than memory could hold.
 
-    Built with ``WideDomain.product(ages, incomes, towns, ...)``; a `SparseHistogram`
-    counts over it. Policies, workloads and mechanisms need a `Domain`: take a marginal
-    or coarser cells.
+    Built with ``WideDomain.product(ages, incomes, towns, ...)``, of any number of
+    cells. `Contingency` publishes tables over it, a `SparseHistogram` counts its cells;
+    policies of whole records (`AddRemove`, `Full`, `TablePolicy`) and
+    `workloads.Tables` are stated over it. Everything else needs a `Domain`: take a
+    marginal or coarser cells.
 
     Examples
     --------
@@ -346,13 +379,17 @@ class WideDomain(Attributes):
 
     __slots__ = ()
 
-    _most = WIDEST_DOMAIN
-    _way_out = "Use coarser edges, or fewer attributes"
+    _most = None
 
     def marginal(self, names: Any) -> Domain | WideDomain:
         """Return the domain of some attributes: a `Domain` where it fits."""
         kept = [self.attributes[axis] for axis in sorted(self.axes(names))]
         return narrow(WideDomain._of(kept))
+
+
+def is_wide(domain: object) -> bool:
+    """Return whether a domain is one whose cells nobody lists."""
+    return isinstance(domain, WideDomain)
 
 
 def narrow(domain: Attributes) -> Domain | WideDomain:

@@ -89,7 +89,7 @@ def _open_ledger(job: Job, facts: Facts) -> Ledger:
     path = Path(job.ledger)
     if path.exists():
         return Ledger(path)
-    return Ledger(path, epsilon=job.total, policy=facts.policy)
+    return Ledger(path, epsilon=job.total, policy=facts.ledger_policy)
 
 
 def preview_charge(
@@ -103,7 +103,7 @@ def preview_charge(
         ledger = Ledger(job.ledger)
     else:
         # In memory: a ledger of these terms, without a file.
-        ledger = Ledger(None, epsilon=job.total, policy=facts.policy)
+        ledger = Ledger(None, epsilon=job.total, policy=facts.ledger_policy)
     with ledger:
         _check_total(job, ledger)
         entry = None if job.request is None else ledger.entry(job.request)
@@ -118,7 +118,8 @@ def preview_charge(
                 ""
                 if covered
                 else f"; `blowfish ledger status {job.ledger}` shows its policy and "
-                "cells: state the same, or name another ledger"
+                "columns: release some of these, with their cells or unions of them, "
+                "and leave --policy out to take the ledger's"
             )
             raise kind(f"{weighed.reason}{way_out}. Nothing was charged")
         else:

@@ -15,9 +15,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from blowfish_fast._support.validation import as_epsilon
+from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.advice.accuracy import translate
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
@@ -35,9 +37,9 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.workloads import Workload
 
-from .parsing.domain import parse_domain
+from .parsing.domain import parse_domain, parse_table
 from .parsing.job import BEST, ON_QUERIES, Job
-from .parsing.policy import POLICY_FORMS, parse_policy
+from .parsing.policy import POLICY_FORMS, extend_policy, parse_policy
 from .parsing.spelling import KNOWN_TOTALS, nearest
 from .parsing.workload import WORKLOAD_FORMS, parse_workload
 
@@ -96,6 +98,8 @@ class Facts:
     rules: list[Rule]
     policy: Policy
     workload: Workload
+    ledger_policy: Policy
+    """Of the ledger that the job makes, over all columns that were stated for it."""
 
     @property
     def extra_cells(self) -> list[str]:
@@ -135,7 +139,8 @@ def read_facts(job: Job) -> Facts:
             "state the domain, which is never read off the data: --domain age=0:101:1, "
             "or [domain] in a job file"
         )
-    if job.policy is None:
+    known_ledger = job.ledger is not None and Path(job.ledger).exists()
+    if job.policy is None and not known_ledger:
         raise InputError(
             "state the policy, which has no default: it says what must stay "
             f"indistinguishable. --policy takes {POLICY_FORMS}"
@@ -147,8 +152,38 @@ def read_facts(job: Job) -> Facts:
     plain = parse_domain(list(job.domain))
     outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
     domain, rules = domain_with_rules(plain, outside, missing)
-    policy = parse_policy(job.policy, domain)
-    return Facts(domain, rules, policy, parse_workload(job.workload, domain))
+    if job.policy is None:
+        assert job.ledger is not None
+        policy = _policy_of_ledger(job.ledger, domain)
+    else:
+        policy = parse_policy(job.policy, domain)
+    workload = parse_workload(job.workload, domain)
+    table_policy = policy
+    if job.ledger_domain:
+        table, _ = domain_with_rules(parse_table(job.ledger_domain), outside, missing)
+        if table.columns_for(domain) is None:
+            raise InputError(
+                "the columns of a release are among those of its ledger, with the same "
+                f"cells or unions of them; received {domain!r} and, for the ledger, "
+                f"{table!r}"
+            )
+        if job.policy is not None:
+            table_policy = extend_policy(job.policy, domain, table)
+    return Facts(domain, rules, policy, workload, table_policy)
+
+
+def _policy_of_ledger(path: str, domain: Domain) -> Policy:
+    """Return what the policy of a ledger says of some of its columns."""
+    with Ledger(path) as ledger:
+        policy = ledger.policy
+    columns = policy.domain.columns_for(domain)
+    seen = None if columns is None else policy._seen_through(columns, domain)
+    if seen is None:
+        raise InputError(
+            f"the ledger {path} is about {policy.domain!r}; state columns among these, "
+            f"with the same cells or unions of them; received {domain!r}"
+        )
+    return seen
 
 
 def parse_treatments(words: str | Mapping[str, str] | None) -> Any:

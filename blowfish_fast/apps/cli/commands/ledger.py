@@ -44,18 +44,34 @@ def create(
     ],
     cells: Cells,
     policy: PolicyWords,
+    missing: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="cell: missing values have a cell."),
+    ] = None,
+    outside: Annotated[
+        str | None,
+        typer.Option(metavar="RULE", help="cell: values outside have a cell."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a ledger: a budget for one body of data under one policy."""
-    from blowfish_fast.apps.cli.parsing.domain import parse_domain
-    from blowfish_fast.apps.cli.parsing.policy import parse_policy
+    """Make a ledger: a budget for one body of data under one policy.
+
+    State all columns that will ever be released: each release takes some of them.
+    """
+    from blowfish_fast.apps.cli.parsing.domain import parse_table
+    from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
+    from blowfish_fast.apps.cli.release_plan import parse_treatments
+    from blowfish_fast.data.records import domain_with_rules
 
     if path.exists():
         raise LedgerError(
             f"{path} exists already, and a ledger is never overwritten; "
             "`blowfish ledger status` shows what it holds"
         )
-    stated = parse_policy(policy, parse_domain(cells))
+    table, _ = domain_with_rules(
+        parse_table(cells), parse_treatments(outside), parse_treatments(missing)
+    )
+    stated = parse_table_policy(policy, table)
     bf.Ledger(path, epsilon=epsilon, policy=stated).close()
     _show_status(path, as_json=as_json)
 

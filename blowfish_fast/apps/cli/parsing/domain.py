@@ -22,7 +22,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
-from blowfish_fast.data.domain import LARGEST_DOMAIN, Domain
+from blowfish_fast.data.domain import LARGEST_DOMAIN, Domain, WideDomain, narrow
 from blowfish_fast.errors import InputError
 
 from .array_files import lines_of
@@ -54,13 +54,28 @@ def parse_domain(words: str | Sequence[str]) -> Domain:
     >>> parse_domain(["age=0:101:1", "sex=categories:f,m"])
     Domain(age: 101 cells x sex: 2 cells)
     """
+    return Domain.product(*_parse_parts(words))
+
+
+def parse_table(words: str | Sequence[str]) -> Domain | WideDomain:
+    """Return the domain of a whole table, which may have more cells than memory holds.
+
+    Examples
+    --------
+    >>> parse_table(["age=0:101:1", "income=1000000", "town=2000"]).size
+    202000000000
+    """
+    return narrow(WideDomain.product(*_parse_parts(words)))
+
+
+def _parse_parts(words: str | Sequence[str]) -> list[Domain]:
     listed = [words] if isinstance(words, str) else list(words)
     parts = [part for one in listed for part in _columns_of(one)]
     if not parts:
         raise InputError(f"a domain needs at least one column: {FORMS}")
     if len(parts) == 1 and "=" not in parts[0]:
-        return _plain_cells(parts[0])
-    return Domain.product(*(parse_column(part) for part in parts))
+        return [_plain_cells(parts[0])]
+    return [parse_column(part) for part in parts]
 
 
 def parse_column(words: str) -> Domain:

@@ -3,6 +3,7 @@
     [data]       source, table, count_column, missing, outside, encoding, decimal,
                  dates, blanks
     [domain]     a line per column, or cells = "64x64"
+    [ledger_domain]  all columns of a new ledger, as in [domain]
     [policy]     kind, with theta, unit, metric, size, file or factors; known
     [workload]   kind, with number, file or columns
     [mechanism]  name ("best" if left out), records
@@ -222,6 +223,15 @@ class Job:
         ),
         Place("budget", "total", NUMBER),
     ] = None
+    ledger_domain: Annotated[
+        list[str] | None,
+        _option(
+            PRIVACY,
+            "CELLS",
+            "All columns of a new ledger, of which a release takes some; as --domain, "
+            "one per column.",
+        ),
+    ] = None
     request: Annotated[
         str | None,
         _option(
@@ -289,6 +299,7 @@ class Job:
         _check_names(stated)
         found: dict[str, Any] = {
             "domain": _domain(stated.get("domain", {}), folder),
+            "ledger_domain": _domain(stated.get("ledger_domain", {}), folder),
             "policy": _policy(stated.get("policy", {}), folder),
             "workload": _workload(stated.get("workload", {}), folder),
         }
@@ -343,6 +354,7 @@ PLACES = {
 KNOWN: dict[str, dict[str, str]] = {
     "data": {},
     "domain": {},
+    "ledger_domain": {},
     "policy": {
         "kind": TEXT,
         "theta": NUMBER,
@@ -375,7 +387,7 @@ def _check_names(stated: Mapping[str, Any]) -> None:
                 f"[{table}] of a job file is a table; received {content!r}"
             )
         for name, value in content.items():
-            if table != "domain":
+            if table not in ("domain", "ledger_domain"):
                 _check_value(table, name, value)
 
 

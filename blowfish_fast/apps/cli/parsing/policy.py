@@ -24,15 +24,17 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies import (
     POLICIES,
+    AddRemove,
     Blocks,
     Graph,
     MarginalConstraints,
     Policy,
     Product,
+    TablePolicy,
     Threshold,
     join_extra_cells,
 )
@@ -90,6 +92,74 @@ def parse_policy(words: str, domain: Domain) -> Policy:
         f"the policy is one of {POLICY_FORMS}; received {words!r}"
         f"{nearest(name, [*PLAIN_POLICIES, *makers])}"
     )
+
+
+def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
+    """Return the policy of a ledger: over several columns, one of the whole table.
+
+    Releases over some of the columns are charged to it.
+
+    Examples
+    --------
+    >>> ages, towns = Domain(100, names=["age"]), Domain(2000, names=["town"])
+    >>> table = Domain.product(ages, towns)
+    >>> parse_table_policy("product:threshold:5,full", table).through(["age"])
+    Threshold(Domain(age: 100 cells), theta=5)
+    """
+    name, _, setting = words.strip().partition(":")
+    if isinstance(table, Domain) and (table.ndim == 1 or None in table.names):
+        return parse_policy(words, table)
+    if name in ("full", "attribute") and words.strip() == name:
+        return TablePolicy(table, None if name == "full" else {})
+    if words.strip() == "add_remove":
+        return AddRemove(table)  # type: ignore[arg-type]
+    if name == "product" and KNOWN_TOTALS not in words:
+        columns = [Domain._of([one]) for one in table.attributes]
+        return TablePolicy(table, _named_factors(setting, columns, words))
+    if isinstance(table, WideDomain):
+        raise InputError(
+            f"over {table.size:,} cells the policy is full, add_remove, attribute or "
+            f"product:POLICY,POLICY with one policy per column; received {words!r}"
+        )
+    return parse_policy(words, table)
+
+
+def extend_policy(
+    words: str, columns: Domain, table: Domain | WideDomain
+) -> TablePolicy | AddRemove:
+    """Return the policy of a table whose `columns` are under `words`.
+
+    Columns that are not among them may take any value.
+    """
+    whole = words.strip() in ("full", "attribute", "add_remove")
+    if whole:
+        made: Any = parse_table_policy(words, table)
+        return made if table.ndim > 1 else TablePolicy(table)
+    if columns.ndim == 1:
+        return TablePolicy(table, {str(columns.names[0]): parse_policy(words, columns)})
+    name, _, setting = words.strip().partition(":")
+    if name != "product" or KNOWN_TOTALS in words:
+        raise InputError(
+            "a table's policy is full, add_remove, attribute or product:POLICY,POLICY "
+            f"with one policy per column; received {words!r}"
+        )
+    parts = [columns.marginal(axis) for axis in range(columns.ndim)]
+    return TablePolicy(table, _named_factors(setting, parts, words))
+
+
+def _named_factors(
+    setting: str, columns: list[Domain], words: str
+) -> dict[str, Policy]:
+    parts = [one.strip() for one in setting.split(",")]
+    if len(parts) != len(columns):
+        raise InputError(
+            f"a product names one policy per column of the domain, which has "
+            f"{len(columns)}; received {words!r}"
+        )
+    return {
+        str(column.names[0]): parse_policy(one, column)
+        for one, column in zip(parts, columns, strict=True)
+    }
 
 
 def _beside_extra_cells(words: str, domain: Domain) -> Policy:
