@@ -38,6 +38,15 @@ def rows() -> list[tuple]:
     ]
 
 
+def visits() -> list[tuple]:
+    """Return visits of patients: number and name, key of the visit, age."""
+    number = range(400)
+    return [
+        (at * at % 37, f"p{at * at % 37:02}|é", at * 7 % 93, at * 5 % 90)
+        for at in number
+    ]
+
+
 @contextmanager
 def duckdb_engine(folder):
     import duckdb
@@ -49,6 +58,10 @@ def duckdb_engine(folder):
         " day TIMESTAMP)"
     )
     connection.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows())
+    connection.execute(
+        "CREATE TABLE visits (patient BIGINT, name TEXT, visit INTEGER, age INTEGER)"
+    )
+    connection.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", visits())
     connection.close()
     engine = Database.connect(path)
     yield engine
@@ -70,6 +83,14 @@ def postgres_engine(folder):
             with connection.cursor() as cursor:
                 cursor.executemany(
                     "INSERT INTO people VALUES (%s, %s, %s, %s, %s)", rows()
+                )
+            connection.execute(
+                "CREATE TABLE visits (patient BIGINT, name TEXT, visit INTEGER, "
+                "age INTEGER)"
+            )
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    "INSERT INTO visits VALUES (%s, %s, %s, %s)", visits()
                 )
         engine = Database.connect(server.get_uri())
         yield engine
@@ -105,6 +126,10 @@ def spark_engine(folder):
     )
     frame = session.createDataFrame(rows(), schema)
     frame.createOrReplaceTempView("people")
+    frame = session.createDataFrame(
+        visits(), "patient bigint, name string, visit int, age int"
+    )
+    frame.createOrReplaceTempView("visits")
     engine = Database(ibis.pyspark.connect(session), "Spark")
     yield engine
     session.stop()
