@@ -70,10 +70,10 @@ OPTIMAL = "optimal, not private"
 
 def optimal_buckets(counts: IntArray, price: float) -> Buckets:
     """Return the least-cost partition without noise, intervals of any length."""
-    from blowfish_fast.kernels.window_costs.count_grid import partition_grid
     from blowfish_fast.kernels.window_costs.all_intervals import (
         least_cost_partition_all,
     )
+    from blowfish_fast.kernels.window_costs.count_grid import partition_grid
 
     step, cap = partition_grid(counts.size, price)
     return Buckets(least_cost_partition_all(np.minimum(counts, cap), price, step=step))
