@@ -64,7 +64,11 @@ class Pieces(Timed):
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)
         edges, order = sample_rectangles(
-            data.counts, words(), rate=RATE, penalty=PENALTY, walk=cell_order(domain).order
+            data.counts,
+            words(),
+            rate=RATE,
+            penalty=PENALTY,
+            walk=cell_order(domain).order,
         )
         asked = rectangles(domain)
 

@@ -16,13 +16,17 @@ def incidence(heads, tails, cells):
 
 
 def cut_variance(queries, heads, tails, variances, widths):
-    """Return variance, sum of squares and largest of each dense query."""
+    """Return the five moments of each dense query, as the kernel does."""
     amounts = queries @ incidence(heads, tails, queries.shape[1])
     weighted = np.abs(amounts) * widths
+    # One edge more, without noise: some graphs have none.
+    weighted = np.hstack([weighted, np.zeros((len(weighted), 1))])
     return np.stack(
         [
             amounts**2 @ variances,
             (weighted**2).sum(axis=1),
             weighted.max(axis=1, initial=0.0),
+            (amounts**2).sum(axis=1),
+            np.append(widths, 0.0)[weighted.argmax(axis=1)],
         ]
     )
