@@ -19,14 +19,16 @@ def cut_variance(queries, heads, tails, variances, widths):
     """Return the five moments of each dense query, as the kernel does."""
     amounts = queries @ incidence(heads, tails, queries.shape[1])
     weighted = np.abs(amounts) * widths
-    # One edge more, without noise: some graphs have none.
-    weighted = np.hstack([weighted, np.zeros((len(weighted), 1))])
+    largest = weighted.max(axis=1, initial=0.0)
+    # The scale of the row with the largest part: the smaller one of equals.
+    own = np.where((weighted == largest[:, None]) & (weighted > 0), widths, np.inf)
+    width = np.where(largest > 0, own.min(axis=1, initial=np.inf), 0.0)
     return np.stack(
         [
             amounts**2 @ variances,
             (weighted**2).sum(axis=1),
-            weighted.max(axis=1, initial=0.0),
+            largest,
             (amounts**2).sum(axis=1),
-            np.append(widths, 0.0)[weighted.argmax(axis=1)],
+            width,
         ]
     )

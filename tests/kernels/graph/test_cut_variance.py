@@ -65,7 +65,7 @@ def test_a_rectangle_of_nine_cells_cuts_twelve_edges():
     square[1:4, 1:4] = 1
     one = np.ones(heads.size)
     found = cut_variances(*runs(square.reshape(1, -1)), heads, tails, one, one, side**2)
-    assert found.T.tolist() == [[12.0, 12.0, 1.0]]
+    assert found.T.tolist() == [[12.0, 12.0, 1.0, 12.0, 1.0]]
 
 
 def test_what_does_not_fit_is_refused():
