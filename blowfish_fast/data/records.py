@@ -101,18 +101,25 @@ def cell_blocks(
     domain: Attributes, rules: list[Rule], records: Any
 ) -> Iterator[IntArray]:
     """Yield the cell number of every record in `domain`, block by block."""
+    for columns in place_blocks(domain, rules, records):
+        cells = columns[0]
+        for size, column in zip(domain.shape[1:], columns[1:], strict=True):
+            cells = cells * size
+            cells += column
+        yield cells
+
+
+def place_blocks(
+    domain: Attributes, rules: list[Rule], records: Any
+) -> Iterator[list[IntArray]]:
+    """Yield the cells of records along each attribute, block by block."""
     placers = [
         _placer(attribute, rule)
         for attribute, rule in zip(domain.attributes, rules, strict=True)
     ]
     for columns in record_blocks(records, domain):
-        cells = placers[0](columns[0])
-        for size, place, column in zip(
-            domain.shape[1:], placers[1:], columns[1:], strict=True
-        ):
-            cells = cells * size
-            cells += place(column)
-        yield cells
+        pairs = zip(placers, columns, strict=True)
+        yield [place(column) for place, column in pairs]
 
 
 def _placer(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:

@@ -26,7 +26,9 @@ from blowfish_fast.workloads import (
     Prefixes,
     Rectangles,
     Sum,
+    Tables,
     Total,
+    Union,
     Workload,
 )
 
@@ -55,6 +57,11 @@ def query_pieces(workload: Workload) -> int:
         return int(workload.matrix.nnz)
     if isinstance(workload, Marginals | Sum):
         return workload.domain.size
+    if isinstance(workload, Tables):
+        return len(workload.tables) * int(workload.domain.size)
+    if isinstance(workload, Union):
+        # Listed, whatever formulas the parts have by themselves.
+        return sum(max(query_pieces(one), one.queries) for one in workload.parts)
     return workload.queries
 
 

@@ -29,7 +29,7 @@ from blowfish_fast.measure.strategies.tables.table_plan import (
     plan_tables,
 )
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesParts, TablesRelease
@@ -90,7 +90,7 @@ class Contingency(Mechanism):
     >>> asked = bf.workloads.Tables(survey, ways=2)
     >>> mech = bf.Contingency(bf.policies.TablePolicy(survey, {}), asked, epsilon=1)
     >>> mech.expected_error("a", "b").round(1)[:3], mech.expected_error().shape
-    (array([177.4, 177.4, 177.4]), (1269,))
+    (array([165.8, 165.8, 165.8]), (1269,))
     """
 
     name = "contingency"
@@ -119,6 +119,12 @@ class Contingency(Mechanism):
                 way_out="Write workloads.Tables(domain, ways=2)",
             )
         super().__init__(policy, workload, **budget)
+        if getattr(policy, "count", "records") == "persons":
+            raise PolicyError(
+                "tables count records",
+                received=repr(policy),
+                way_out='State per_person(at_most) with count="records"',
+            )
         self.plan_kind: PlanKind = as_choice(plan, "plan", get_args(PlanKind))
 
         self._plans: dict[int, TablePlan] = {}
@@ -225,10 +231,11 @@ class Contingency(Mechanism):
             data = TableCounts.from_histogram(data, self.measured_tables)
         if not isinstance(data, TableCounts):
             raise InputError(
-                "tables are released from TableCounts, or from a Histogram of all cells",
+                "tables are released from TableCounts, or a Histogram of all cells",
                 received=quoted(data),
                 way_out="Write TableCounts.from_records(mechanism, records)",
             )
+        check_bound(self.policy, data.bound)
         return data.vector(self.domain, self.measured_tables)
 
     def plan(self, records: int | None = None) -> TableErrors:

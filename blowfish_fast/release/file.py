@@ -36,6 +36,8 @@ SMALL_BYTES = 2**13
 """Up to here arrays are not compressed: packing would take longer than writing."""
 LARGEST_UNIT = 2**62
 """Rates are whole parts of a unit, and of epsilon; see ``noise.Scales``."""
+LARGEST_SQUARED_UNIT = 2**200
+"""The same for rho, whose units grow with squared moves."""
 
 
 def release_bytes(parts: Mapping[str, Any]) -> bytes:
@@ -86,9 +88,23 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes, kind: int) -> None
 def write_bytes(content: bytes, path: str | os.PathLike[str]) -> None:
     """Write a file so that a crash leaves the old one or the new one.
 
-    A release is made to be handed on, so it gets the rights of any new file.
+    A release is made to be handed on, so it gets the rights of any new file. Only a
+    regular file is replaced, behind links too: a device would become a file by it.
     """
-    target = Path(path)
+    try:
+        target = Path(os.path.realpath(path))
+        if os.path.lexists(target) and not target.is_file():
+            raise ReleaseFileError(
+                "a release is written to a new file, or in place of a regular one",
+                received=f"{path}, which is none",
+                way_out="Give the name of a file",
+            )
+        _replace_file(content, target)
+    except (OSError, TypeError, ValueError) as problem:
+        raise ReleaseFileError(f"{path} cannot be written: {problem}") from problem
+
+
+def _replace_file(content: bytes, target: Path) -> None:
     temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}")
     try:
         with open(temporary, "xb") as file:
@@ -160,6 +176,7 @@ def pack_measurement(measurement: Measurement) -> dict[str, Any]:
         "rates": measurement.scales.rates,
         "unit": measurement.scales.unit,
         "exact": measurement.scales.exact,
+        **({} if measurement.scales.power == 1 else {"power": 2}),
         "noisy": measurement.noisy,
         "edges": measurement.buckets.edges,
         "order": measurement.buckets.order,
@@ -269,9 +286,11 @@ def read_measurement(data: dict[str, Any], cells: int) -> Measurement:
         None if data["order"] is None else _permutation(data["order"]),
         curve=bool(data["curve"]),
     )
-    scales = Scales(rates, int(data["unit"]), exact)
+    power = int(data.get("power", 1))
+    scales = Scales(rates, int(data["unit"]), exact, power)
     drawn = strategy.weights().shape
-    fits = 1 <= scales.unit <= LARGEST_UNIT and (rates >= 0).all()
+    largest = LARGEST_UNIT if power == 1 else LARGEST_SQUARED_UNIT
+    fits = 1 <= scales.unit <= largest and (rates >= 0).all() and power in (1, 2)
     if rates.shape != drawn or exact.shape != drawn or not fits:
         raise ReleaseFileError("a measurement does not fit its strategy")
     # Noise is drawn per row or per policy edge, so what is published is counted apart.

@@ -9,6 +9,8 @@ from .marginals import Marginals
 from .ranges import AllRanges, Prefixes, Ranges
 from .rectangles import Rectangles, random_boxes
 from .sums import Sum
+from .tables import Tables
+from .union import Union
 
 __all__ = [
     "AllRanges",
@@ -23,7 +25,9 @@ __all__ = [
     "Ranges",
     "Rectangles",
     "Sum",
+    "Tables",
     "Total",
+    "Union",
     "Workload",
     "random_boxes",
 ]

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from blowfish_fast import Domain, WideDomain, policies
+from blowfish_fast import Domain, SparseHistogram, WideDomain, policies
 from blowfish_fast.data.domain import MISSING, OUTSIDE
 from blowfish_fast.errors import DomainError, PolicyError
 
@@ -191,10 +191,13 @@ def test_a_wide_domain_is_counted_but_not_held():
     assert isinstance(WideDomain.product(wide, Domain(2)).marginal([0, 1]), WideDomain)
     assert pickle.loads(pickle.dumps(wide)) == wide
     assert wide != Domain(3)
-    with pytest.raises(DomainError, match=r"at most 2\^62 .* would have"):
-        WideDomain.product(wide, Domain(2**20))
+    wider = WideDomain.product(wide, Domain(2**20))
+    assert wider.size == 2**68
+    with pytest.raises(DomainError, match=r"numbers at most 2\^62 .* Contingency"):
+        SparseHistogram.from_records(wider, [[0], [0], [0]])
+    assert policies.Full(wide).domain == wide
     with pytest.raises(PolicyError, match="stated over a Domain"):
-        policies.Full(wide)
+        policies.Line(wide)
     with pytest.raises(
         DomainError, match=r"at most 2\^28 = 268,435,456 cells; .* SparseHistogram"
     ):

@@ -1,0 +1,299 @@
+"""True counts of several contingency tables of one wide domain; private.
+
+The tables are counted together, from one pass over the records or from one statement of
+a database, so that they all speak of the same records; the product of all attributes is
+never made.
+
+    (age)  3 8 15 ...  |  (age, sex)  1 2 4 4 ...  |  ...        one array
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from blowfish_fast import kernels
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.validation import as_counts, malformed_as, quoted
+from blowfish_fast.errors import CountsError, DomainError, InputError
+
+from .domain import Attributes
+from .histogram import Histogram
+from .persons import Bound
+from .records import Treatments, domain_with_rules, place_blocks
+from .sql import cell_batches
+
+
+class CountsTables(Protocol):
+    """What says which tables are to be counted: a `Contingency` mechanism."""
+
+    @property
+    def domain(self) -> Any:
+        """The attributes."""
+        ...
+
+    @property
+    def measured_tables(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes of each table, by number."""
+        ...
+
+
+class TableCounts:
+    """Counts of records in the cells of several tables, read-only.
+
+    Built by `from_records` and `from_ibis`; from tables at hand only if they agree on
+    what they share, as tables of one set of records do.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        All attributes.
+    tables : mapping
+        From attributes, by name or number, to whole counts with one axis for each in
+        the domain's order; ``()`` stands for the number of records.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.Domain((2, 3), names=["sex", "age"])
+    >>> TableCounts(survey, {"sex": [4, 2], ("sex", "age"): [[1, 2, 1], [0, 1, 1]]})
+    TableCounts(Domain(sex: 2 cells x age: 3 cells), 2 tables, counts hidden)
+    """
+
+    __slots__ = ("bound", "counts", "domain", "tables")
+
+    domain: Any
+    tables: tuple[tuple[int, ...], ...]
+    counts: IntArray
+    bound: Bound | None
+    """At most how many records of a person were counted; None where nobody says."""
+
+    def __init__(self, domain: Any, tables: Mapping[Any, Any]) -> None:
+        if not isinstance(domain, Attributes):
+            raise DomainError(
+                "the first argument is the Domain or WideDomain of all attributes",
+                received=quoted(domain),
+            )
+        if not isinstance(tables, Mapping) or not tables:
+            raise InputError(
+                "tables are a mapping from attributes to counts",
+                received=quoted(tables),
+                way_out='Write {("age", "sex"): counts}, or count records with '
+                "TableCounts.from_records",
+            )
+        found: dict[tuple[int, ...], IntArray] = {}
+        for names, counts in tables.items():
+            axes = () if names == () else tuple(sorted(domain.axes(names)))
+            shape = tuple(domain.shape[axis] for axis in axes)
+            found[axes] = as_counts(counts, shape).reshape(shape).copy()
+        _refuse_disagreement(found)
+        flat = np.concatenate([one.reshape(-1) for one in found.values()])
+        self._set(domain, tuple(found), flat)
+
+    def _set(
+        self,
+        domain: Attributes,
+        tables: tuple[tuple[int, ...], ...],
+        counts: IntArray,
+        bound: Bound | None = None,
+    ) -> None:
+        counts.flags.writeable = False
+        object.__setattr__(self, "bound", bound)
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "counts", counts)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("TableCounts never change; build new ones")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.domain, self.tables, self.counts, self.bound)
+
+    def __repr__(self) -> str:
+        return f"TableCounts({self.domain!r}, {len(self.tables)} tables, counts hidden)"
+
+    @classmethod
+    @malformed_as(InputError, "records are columns of values, one per attribute")
+    def from_records(
+        cls,
+        mechanism: CountsTables,
+        records: Any,
+        *,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> TableCounts:
+        """Count records into the tables that a mechanism measures, in one pass.
+
+        Parameters
+        ----------
+        mechanism : Contingency
+            Says which tables.
+        records : table, mapping or sequence of columns, or iterator of chunks
+            As for `Histogram.from_records`.
+        outside, missing
+            As for `Histogram.from_records`; "cell" where the mechanism's domain has
+            such a cell (``domain.with_extra_cells``).
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> survey = bf.Domain((2, 3), names=["sex", "age"])
+        >>> asked = bf.workloads.Tables(survey, ways=1)
+        >>> mech = bf.Contingency(bf.policies.Full(survey), asked, epsilon=1)
+        >>> bf.TableCounts.from_records(mech, {"sex": [0, 1, 1], "age": [2, 2, 0]})
+        TableCounts(Domain(sex: 2 cells x age: 3 cells), 2 tables, counts hidden)
+        """
+        domain, tables = _asked(mechanism)
+        extended, rules = domain_with_rules(domain, outside, missing)
+        _refuse_new_cells(domain, extended)
+        blocks = place_blocks(domain, rules, records)
+        return cls._counted(domain, tables, (_as_columns(one) for one in blocks))
+
+    @classmethod
+    def from_ibis(
+        cls,
+        mechanism: CountsTables,
+        table: Any,
+        *,
+        columns: Mapping[Any, str] | None = None,
+        outside: Treatments = None,
+        missing: Treatments = None,
+    ) -> TableCounts:
+        """Count the records of a database's table into the tables of a mechanism.
+
+        One statement turns every record into its cell numbers, two or four bytes per
+        attribute, which travel in batches and are counted here: all tables come from
+        one state of the database.
+
+        Parameters
+        ----------
+        mechanism, outside, missing
+            As for `from_records`.
+        table : ibis table
+            Any table expression; filters and joins run in the database as well.
+        columns : mapping, optional
+            From attributes, by name or number, to columns that are called otherwise.
+        """
+        domain, tables = _asked(mechanism)
+        extended, rules = domain_with_rules(domain, outside, missing)
+        _refuse_new_cells(domain, extended)
+        batches = cell_batches(domain, rules, table, columns)
+        return cls._counted(domain, tables, (_as_columns(one) for one in batches))
+
+    @classmethod
+    def from_histogram(
+        cls, histogram: Histogram, tables: Sequence[tuple[int, ...]]
+    ) -> TableCounts:
+        """Sum a histogram of all cells down to some tables, by axes."""
+        every = range(histogram.domain.ndim)
+        parts = [
+            histogram.counts.sum(axis=tuple(axis for axis in every if axis not in one))
+            for one in tables
+        ]
+        own = object.__new__(cls)
+        flat = np.concatenate([np.asarray(one).reshape(-1) for one in parts])
+        own._set(histogram.domain, tuple(tables), flat, histogram.bound)
+        return own
+
+    @classmethod
+    def _counted(
+        cls,
+        domain: Attributes,
+        tables: tuple[tuple[int, ...], ...],
+        blocks: Iterator[npt.NDArray[np.int32]],
+    ) -> TableCounts:
+        counts = np.zeros(_starts(domain, tables)[-1], dtype=np.int64)
+        for block in blocks:
+            kernels.count_tables(counts, block, domain.shape, tables)
+        own = object.__new__(cls)
+        own._set(domain, tables, counts)
+        return own
+
+    def vector(self, domain: Any, tables: Sequence[tuple[int, ...]]) -> IntArray:
+        """Return the counts of some of these tables, one after the other.
+
+        Refused where a table is missing or the attributes are others.
+        """
+        if self.domain.attributes != domain.attributes:
+            raise DomainError(
+                "data and mechanism lie over the same attributes",
+                received=f"{self.domain!r} and {domain!r}",
+                way_out="Count the records for this mechanism",
+            )
+        if tuple(tables) == self.tables:
+            return self.counts
+        starts = _starts(self.domain, self.tables)
+        places = dict(zip(self.tables, pairwise(starts), strict=True))
+        lacking = [one for one in tables if one not in places]
+        if lacking:
+            raise CountsError(
+                "the data must hold every table that the mechanism measures",
+                received=f"none for attributes {lacking[0]}",
+                way_out="Count records for this mechanism: TableCounts.from_records",
+            )
+        return np.concatenate([self.counts[slice(*places[one])] for one in tables])
+
+
+def _rebuilt(
+    domain: Attributes,
+    tables: tuple[tuple[int, ...], ...],
+    counts: IntArray,
+    bound: Bound | None,
+) -> TableCounts:
+    own = object.__new__(TableCounts)
+    own._set(domain, tables, counts.copy(), bound)
+    return own
+
+
+def _asked(mechanism: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    tables = getattr(mechanism, "measured_tables", None)
+    if tables is None:
+        raise InputError(
+            "name the mechanism first, which says what is counted",
+            received=quoted(mechanism),
+            way_out="Write TableCounts.from_records(Contingency(...), records)",
+        )
+    return mechanism.domain, tables
+
+
+def _refuse_new_cells(domain: Attributes, extended: Attributes) -> None:
+    if extended.attributes != domain.attributes:
+        raise DomainError(
+            "cells for missing values and values outside must be part of the domain "
+            "over which the policy was stated",
+            way_out="State policy and tables over "
+            "domain.with_extra_cells(missing=True, outside=True)",
+        )
+
+
+def _as_columns(block: Sequence[IntArray]) -> npt.NDArray[np.int32]:
+    return np.array(block, dtype=np.int32)
+
+
+def _starts(domain: Attributes, tables: Sequence[tuple[int, ...]]) -> list[int]:
+    starts = [0]
+    for table in tables:
+        starts.append(starts[-1] + math.prod(domain.shape[axis] for axis in table))
+    return starts
+
+
+def _refuse_disagreement(tables: dict[tuple[int, ...], IntArray]) -> None:
+    """Refuse tables that cannot come from the same records."""
+    sums: dict[tuple[int, ...], IntArray] = {}
+    for axes, counts in tables.items():
+        for other in tables:
+            shared = tuple(axis for axis in axes if axis in other)
+            dropped = tuple(at for at, axis in enumerate(axes) if axis not in shared)
+            own = counts.sum(axis=dropped)
+            if not np.array_equal(sums.setdefault(shared, own), own):
+                raise CountsError(
+                    "tables of one set of records agree on what they share; these "
+                    f"differ on attributes {shared}",
+                    way_out="Count all of them from the same records: "
+                    "TableCounts.from_records",
+                )

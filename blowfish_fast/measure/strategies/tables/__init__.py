@@ -1,0 +1,1 @@
+"""Contingency tables of wide domains: prices, plans, least squares, noise laws."""

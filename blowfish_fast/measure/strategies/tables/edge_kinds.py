@@ -1,0 +1,164 @@
+"""What an edge of a policy moves in contingency tables, kind by kind.
+
+A record that moves in some attributes leaves one cell and enters another in every
+table that holds one of them, and changes nothing in the others; a record that appears
+adds one to one cell of every table.
+
+    edge               (age)  (sex)  (age, sex)  (region)
+    age 30 -> 31         2      0        2           0
+    absent -> record     1      1        1           1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast.errors import DomainError, PolicyError
+from blowfish_fast.policies import Attribute, Policy, Product, TablePolicy
+
+AxisSet = tuple[int, ...]
+"""Attributes of a table, by number, increasing."""
+
+MOST_STEPS = 4096
+"""Steps on a grid whose attributes are told apart; beyond, all are taken to move."""
+
+
+class EdgeKind(NamedTuple):
+    """Edges that move a record in some attributes at once, or in or out of the data.
+
+    `axes` are the attributes in which the record moves; None where it appears.
+    `length`: how many edges away "absent" is stated to be; 1 for moves.
+    """
+
+    axes: frozenset[int] | None
+    length: Fraction = Fraction(1)
+
+    def moves(self, table: AxisSet) -> bool:
+        """Return whether such an edge changes a table."""
+        return self.axes is None or not self.axes.isdisjoint(table)
+
+    @property
+    def cells(self) -> int:
+        """Cells that change in each table that is moved."""
+        return 1 if self.axes is None else 2
+
+
+def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
+    """Return the kinds of edges of an unconstrained policy; none if nothing moves.
+
+    Exact for `AddRemove`, `Full`, `Attribute`, `TablePolicy` and products of policies
+    of one attribute each; for others the attributes of every edge are a superset.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.WideDomain.product(bf.Domain(9, names="a"), bf.Domain(2, names="b"))
+    >>> [sorted(one.axes) for one in edge_kinds(bf.policies.Full(survey))]
+    [[0, 1]]
+    >>> [sorted(one.axes) for one in edge_kinds(bf.policies.TablePolicy(survey, {}))]
+    [[0], [1]]
+    """
+    kinds = [EdgeKind(frozenset(one)) for one in _moved_axes(policy) if one]
+    if policy.has_bottom:
+        kinds.append(EdgeKind(None, _absent_length(policy)))
+    return tuple(kinds)
+
+
+def _absent_length(policy: Policy) -> Fraction:
+    """Return how many edges away "absent" is, where the policy states a distance."""
+    return Fraction(getattr(policy, "absent_length", 1))
+
+
+def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
+    shape = policy.domain.shape
+    several = [axis for axis, size in enumerate(shape) if size > 1]
+    if isinstance(policy, TablePolicy):
+        stated = policy.by_attribute
+        if stated is None:
+            return [several]
+        names = policy.domain.names
+        return [
+            [axis]
+            for axis in several
+            if names[axis] not in stated or stated[str(names[axis])].has_moves
+        ]
+    if isinstance(policy, Attribute):
+        return [[axis] for axis in several]
+    if isinstance(policy, Product):
+        found: list[list[int]] = []
+        first = 0
+        for factor in policy.factors:
+            inner = (sorted(one) for one in _moved_axes(factor))
+            found += [[first + axis for axis in one] for one in inner]
+            first += factor.domain.ndim
+        return found
+    if not policy.has_moves:
+        return []
+    steps = policy.grid_moves(shape, MOST_STEPS) if len(shape) > 1 else None
+    if steps is None:
+        return [several]
+    return _largest({tuple(np.flatnonzero(one).tolist()) for one in steps})
+
+
+def _largest(sets: Iterable[AxisSet]) -> list[AxisSet]:
+    """Return the sets that no other contains."""
+    known = [frozenset(one) for one in sets]
+    return [tuple(sorted(one)) for one in known if not any(one < two for two in known)]
+
+
+def heaviest_edge(
+    weights: Sequence[int],
+    tables: Sequence[AxisSet],
+    kinds: Sequence[EdgeKind],
+    power: int = 1,
+) -> int:
+    """Return the largest sum of table weights over what one edge moves, rounded up.
+
+    Weights are per cell of a table; cells move by 1, so both powers are alike, but for
+    an "absent" l edges away, which may cost l times as much in epsilon and l^2 in rho.
+    O(kinds x tables), in whole numbers.
+
+    Examples
+    --------
+    >>> ages, both = EdgeKind(frozenset([0])), EdgeKind(None)
+    >>> heaviest_edge([5, 3], [(0,), (0, 1)], [ages, both])
+    16
+    """
+    costs = (_cost(one, weights, tables, power) for one in kinds)
+    return max(map(math.ceil, costs), default=0)
+
+
+def _cost(
+    kind: EdgeKind, weights: Sequence[int], tables: Sequence[AxisSet], power: int
+) -> Fraction:
+    moved = sum(
+        weight
+        for weight, table in zip(weights, tables, strict=True)
+        if kind.moves(table)
+    )
+    return Fraction(kind.cells * moved) / kind.length**power
+
+
+def is_exact(table: AxisSet, kinds: Sequence[EdgeKind]) -> bool:
+    """Return whether no edge changes a table: it is published without noise."""
+    return not any(one.moves(table) for one in kinds)
+
+
+def check_shape(policy: Policy, sizes: tuple[int, ...]) -> None:
+    """Refuse a policy over other attributes, or one that moves records together."""
+    if policy.has_constraints:
+        raise PolicyError(
+            "tables are priced for records that move one at a time",
+            received=repr(policy),
+            way_out="State the policy without constraints",
+        )
+    if policy.domain.shape != sizes:
+        raise DomainError(
+            f"the tables lie over attributes of {sizes} cells",
+            received=repr(policy.domain),
+        )

@@ -1,0 +1,320 @@
+"""Which contingency tables to measure, and at which rates: by predicted error.
+
+From public sizes alone. Three kinds of plans are tried, and the one whose asked tables
+have the least mean variance per cell is taken:
+
+    maximal    asked tables that no other asked table contains, at equal rates
+    weights    all asked tables, rates by a fixed point on the optimality conditions
+    blocks     larger tables that each cover many asked ones, and the asked tables
+
+Privacy never depends on the choice: whatever the rates, the strategy is scaled to its
+worst edge in whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+
+from .edge_kinds import AxisSet, EdgeKind, is_exact
+from .residuals import cell_count, closure, subsets
+
+PlanKind = Literal["best", "maximal", "weights", "blocks"]
+
+BLOCK_CELLS = (2**10, 2**14, 2**17)
+"""Largest cells of a covering block, tried in turn."""
+
+STARTS = 4
+"""Uncovered tables from which the next block is grown; the best one is kept."""
+
+ROUNDS = 400
+LEAST_SHARE = 1e-4
+"""Tables below this rate tell nothing; they are left out, or raised if needed."""
+
+
+class TablePlan(NamedTuple):
+    """Tables to be measured, their relative rates, and what they lead to.
+
+    `objective` is the weighted mean variance of a cell of the asked tables where the
+    worst edge costs 1, for continuous noise; smaller is better.
+    """
+
+    kind: str
+    tables: tuple[AxisSet, ...]
+    shares: FloatArray
+    objective: float
+
+
+class AskedTables(NamedTuple):
+    """What is asked: sizes of attributes, tables, how much each counts; edge kinds.
+
+    `power` is 1 for noise paid in epsilon (a table at rate w has variance 2 / w^2) and
+    2 for noise paid in rho (variance 1 / (2 w)).
+    """
+
+    sizes: tuple[int, ...]
+    tables: tuple[AxisSet, ...]
+    weights: tuple[float, ...]
+    kinds: tuple[EdgeKind, ...]
+    power: int = 1
+
+    def maximal(self) -> list[AxisSet]:
+        """Return the asked tables that no other asked table contains."""
+        by_axis: dict[int, list[frozenset[int]]] = {}
+        known = [frozenset(one) for one in self.tables]
+        for one in known:
+            for axis in one:
+                by_axis.setdefault(axis, []).append(one)
+        return [
+            table
+            for table, own in zip(self.tables, known, strict=True)
+            if not any(own < other for other in by_axis[table[0]])
+        ]
+
+
+def plan_tables(asked: AskedTables, kind: PlanKind = "best") -> TablePlan:
+    """Return the plan with the least predicted error, among those of `kind`.
+
+    Examples
+    --------
+    >>> adds = (EdgeKind(None),)
+    >>> asked = AskedTables((9, 2, 5), ((0,), (1,), (0, 1), (2,)), (1.0,) * 4, adds)
+    >>> plan_tables(asked, "maximal").tables
+    ((0, 1), (2,))
+    """
+    exact = [one for one in closure(asked.tables) if is_exact(one, asked.kinds)]
+    known = _largest_sets(exact)
+    largest = asked.maximal()
+    noisy = [one for one in largest if not is_exact(one, asked.kinds)]
+    if not noisy:
+        return TablePlan("exact", tuple(known), np.zeros(len(known)), 0.0)
+    problem = _Problem(asked, exact)
+    plans = []
+    if kind in ("best", "maximal", "blocks"):
+        plans.append(problem.evenly("maximal", noisy))
+    if kind in ("best", "weights"):
+        all_asked = [one for one in asked.tables if not is_exact(one, asked.kinds)]
+        if not is_exact((), asked.kinds):
+            all_asked.append(())
+        plans.append(problem.optimised("weights", all_asked, noisy))
+    if kind in ("best", "blocks"):
+        for blocks in _coverings(asked.sizes, noisy):
+            plans.append(problem.evenly("blocks", blocks))
+            if plans[-1].objective < 1.3 * min(one.objective for one in plans):
+                joined = [*blocks, *(one for one in noisy if one not in set(blocks))]
+                plans.append(problem.optimised("blocks", joined, blocks))
+    best = min(plans, key=lambda one: one.objective)
+    return best._replace(
+        tables=(*known, *best.tables),
+        shares=np.concatenate([np.zeros(len(known)), best.shares]),
+    )
+
+
+class _Problem:
+    """The objective of rates: sum over residuals of c_S / I_S, worst edge at cost 1."""
+
+    def __init__(self, asked: AskedTables, exact: Sequence[AxisSet]) -> None:
+        self.asked = asked
+        self.parts = closure(asked.tables)
+        self.place = {one: at for at, one in enumerate(self.parts)}
+        self.ways = max(map(len, asked.tables))
+        self.costs = np.zeros(len(self.parts))
+        flat = [self._flat(one) for one in self.parts]
+        for table, weight in zip(asked.tables, asked.weights, strict=True):
+            cells = cell_count(asked.sizes, table)
+            for part in subsets(table):
+                at = self.place[part]
+                share = cell_count(asked.sizes, part) / cells
+                self.costs[at] += weight * flat[at] * share**2
+        self.costs /= sum(asked.weights)
+        self.costs[[self.place[one] for one in exact]] = 0.0
+
+    def _flat(self, part: AxisSet) -> float:
+        sizes = (self.asked.sizes[axis] for axis in part)
+        return float(np.prod([1.0 - 1.0 / side for side in sizes]))
+
+    def evenly(self, kind: str, tables: Sequence[AxisSet]) -> TablePlan:
+        """Measure tables at equal rates."""
+        incidence = _Incidence(self, tables)
+        shares = np.ones(len(tables))
+        objective = incidence.objective(shares / incidence.worst(shares))[0]
+        return TablePlan(kind, tuple(tables), shares, objective)
+
+    def optimised(
+        self, kind: str, tables: Sequence[AxisSet], first: Sequence[AxisSet]
+    ) -> TablePlan:
+        """Measure tables at the rates that a fixed point reaches from two starts.
+
+        Convex in rho; in epsilon it is not, so the better of two ends is kept.
+        """
+        incidence = _Incidence(self, tables)
+        chosen = set(first)
+        focused = np.array([1.0 if one in chosen else 1e-2 for one in tables])
+        ends = [incidence.descend(one) for one in (focused, np.ones(len(tables)))]
+        shares = incidence.rounded(min(ends, key=lambda one: one[1])[0])
+        objective = incidence.objective(shares / incidence.worst(shares))[0]
+        kept = np.flatnonzero(shares).tolist()
+        return TablePlan(
+            kind, tuple(tables[at] for at in kept), shares[kept], objective
+        )
+
+
+class _Incidence:
+    """Which residuals each table informs, how much, and which edges move it."""
+
+    def __init__(self, problem: _Problem, tables: Sequence[AxisSet]) -> None:
+        sizes = problem.asked.sizes
+        table_of, part_of, share = [], [], []
+        for number, table in enumerate(tables):
+            cells = cell_count(sizes, table)
+            for part in _small_subsets(table, problem.ways):
+                if part in problem.place:
+                    table_of.append(number)
+                    part_of.append(problem.place[part])
+                    share.append(cell_count(sizes, part) / cells)
+        self.table_of: IntArray = np.array(table_of)
+        self.part_of: IntArray = np.array(part_of)
+        self.share = np.array(share)
+        self.costs = problem.costs
+        self.needed: BoolArray = self.costs > 0
+        self.prices = np.array(
+            [
+                [
+                    one.cells / float(one.length) ** problem.asked.power
+                    if one.moves(table)
+                    else 0.0
+                    for table in tables
+                ]
+                for one in problem.asked.kinds
+            ]
+        )
+        self.power = problem.asked.power
+
+    def worst(self, shares: FloatArray) -> float:
+        """Return the cost of the worst edge."""
+        return float((self.prices @ shares).max())
+
+    def information(self, rates: FloatArray) -> FloatArray:
+        """Return I_S from the variances that rates stand for."""
+        inverse = rates * rates / 2.0 if self.power == 1 else 2.0 * rates
+        shares = self.share * inverse[self.table_of]
+        known = np.bincount(self.part_of, shares, self.costs.size)
+        return known.astype(np.float64)
+
+    def objective(self, rates: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective and minus its derivative by the logarithm of rates."""
+        information = self.information(rates)
+        if (information[self.needed] <= 0).any():
+            return np.inf, rates
+        slopes = np.zeros(self.costs.size)
+        known = information[self.needed]
+        slopes[self.needed] = self.costs[self.needed] / known**2
+        pull = np.bincount(self.table_of, self.share * slopes[self.part_of], rates.size)
+        steep = rates**2 if self.power == 1 else 2.0 * rates
+        return float((self.costs[self.needed] / known).sum()), pull * steep
+
+    def descend(self, shares: FloatArray) -> tuple[FloatArray, float]:
+        """Follow the optimality conditions: pulls in proportion to prices.
+
+        Multipliers of edge kinds rise where an edge costs more than the others.
+        """
+        rates, multipliers = shares.copy(), np.ones(len(self.prices))
+        best, kept = np.inf, rates
+        for _ in range(ROUNDS):
+            cost = self.prices @ rates
+            rates = rates / cost.max()
+            value, pull = self.objective(rates)
+            if not np.isfinite(value):
+                break
+            if value < best:
+                best, kept = value, rates
+            multipliers = multipliers * (cost / cost.max()) ** 2
+            multipliers = np.maximum(multipliers / multipliers.max(), 1e-9)
+            spent = (self.prices.T @ multipliers) * rates
+            ratio = np.where(rates > 0, pull / np.where(spent > 0, spent, 1.0), 0.0)
+            rates = rates * (ratio / ratio.max()) ** (self.power / 4)
+            rates[rates < 1e-7 * rates.max()] = 0.0
+        return kept, best
+
+    def rounded(self, rates: FloatArray) -> FloatArray:
+        """Leave out tables of next to no rate, and raise those that are needed."""
+        shares = rates / rates.max()
+        small = shares < LEAST_SHARE
+        trimmed = np.where(small, 0.0, shares)
+        if np.isfinite(self.objective(trimmed / self.worst(trimmed))[0]):
+            return trimmed
+        return np.where(small & (rates > 0), LEAST_SHARE, shares)
+
+
+def _small_subsets(table: AxisSet, most: int) -> list[AxisSet]:
+    """Return the subsets of at most some attributes: a block has too many in all."""
+    sizes = range(min(most, len(table)) + 1)
+    return [one for size in sizes for one in combinations(table, size)]
+
+
+def _largest_sets(sets: Sequence[AxisSet]) -> list[AxisSet]:
+    """Return the sets that no other contains."""
+    known = [frozenset(one) for one in sets]
+    pairs = zip(sets, known, strict=True)
+    return [one for one, own in pairs if not any(own < other for other in known)]
+
+
+def _coverings(
+    sizes: tuple[int, ...], tables: Sequence[AxisSet]
+) -> list[list[AxisSet]]:
+    """Return covers of the tables by blocks, of increasing size, where they are fewer.
+
+    Greedy, as in PriView (Qardaji, Yang, Li 2014).
+    """
+    found: list[list[AxisSet]] = []
+    for most in BLOCK_CELLS:
+        blocks = _cover(sizes, tables, most)
+        if len(blocks) < 0.95 * len(tables) and blocks not in found:
+            found.append(blocks)
+    return found
+
+
+def _cover(
+    sizes: tuple[int, ...], tables: Sequence[AxisSet], most: int
+) -> list[AxisSet]:
+    holds = np.zeros((len(tables), len(sizes)), dtype=np.int64)
+    for number, table in enumerate(tables):
+        holds[number, list(table)] = 1
+    cost = np.log(np.array(sizes) + 1.0)
+    logs = np.log(np.array(sizes, dtype=np.float64))
+    left, blocks = np.ones(len(tables), dtype=np.bool_), []
+    while left.any():
+        uncovered = holds[left]
+        # Tables of many cells first: they leave the least room for others.
+        order = np.argsort(-(uncovered @ logs), kind="stable")
+        tries = order[:: max(1, order.size // STARTS)][:STARTS]
+        grown = [_grow(uncovered, uncovered[at], cost, logs, most) for at in tries]
+        block = max(grown, key=lambda one: int((uncovered @ (1 - one) == 0).sum()))
+        blocks.append(tuple(np.flatnonzero(block).tolist()))
+        left &= holds @ (1 - block) > 0
+    return blocks
+
+
+def _grow(
+    uncovered: IntArray, start: IntArray, cost: FloatArray, logs: FloatArray, most: int
+) -> IntArray:
+    """Add attributes to a block while it fits, those that cover most tables first."""
+    block = start.copy()
+    room = np.log(most) + 1e-9
+    while True:
+        outside = 1 - block
+        lacking = uncovered @ outside
+        # Tables that lack one attribute are covered as soon as it is added; the rest
+        # count a little, so that a block of pairs grows from a single attribute too.
+        near = uncovered[lacking == 1].sum(axis=0) * outside
+        later = uncovered[lacking > 1].sum(axis=0) * outside
+        gain = (near + 1e-3 * later) / cost
+        gain[block @ logs + logs > room] = 0.0
+        if gain.max() <= 0:
+            return block
+        block[int(gain.argmax())] = 1

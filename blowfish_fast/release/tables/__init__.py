@@ -1,0 +1,1 @@
+"""Releases of many contingency tables: answers, fits, synthetic records, files."""

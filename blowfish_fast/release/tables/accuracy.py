@@ -1,0 +1,147 @@
+"""How accurate the tables of a plan are, before anything is spent.
+
+    ways  tables    cells   rms error    mean count of a cell
+                                         by table     by cell
+       1      14      246        31.2      8,914.3     2,779.6
+       2      91   23,212        31.4      1,041.2       191.5
+
+The mean by table counts every table alike, which small tables dominate; the mean by
+cell counts every cell alike, which large ones do. A table whose error exceeds its
+counts is of use in larger groups only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_whole
+from blowfish_fast.data.frames import Table
+from blowfish_fast.workloads.tables import table_names
+
+
+@dataclass(frozen=True, repr=False)
+class TableErrors:
+    """The plan of a `Contingency` and the predicted error of every asked table.
+
+    Attributes
+    ----------
+    kind : str
+        "maximal", "weights", "blocks", or "exact" where nothing needs noise.
+    tables, measured : tuples of sets of attributes
+        What is asked, and what is measured for it.
+    variances : (tables,) float64
+        Variance of a cell of each asked table.
+    records : int or None
+        A public number of records, for mean counts.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.Domain((4, 2, 5), names=["age", "sex", "region"])
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> mech = bf.Contingency(bf.policies.AddRemove(survey), asked, epsilon=1)
+    >>> print(mech.plan(records=1000))
+    6 tables asked, 1 measured (blocks); epsilon = 1
+    rms error of a cell, mean over tables: 3.878
+    ways  tables  cells  rms error  mean count by table  by cell
+       1       3     11      4.829              316.667  272.727
+       2       3     38      2.598               91.667   78.947
+    """
+
+    kind: str
+    domain: Any
+    tables: tuple[tuple[int, ...], ...]
+    measured: tuple[tuple[int, ...], ...]
+    variances: FloatArray
+    budget: str
+    records: int | None = None
+
+    @property
+    def rms(self) -> float:
+        """Root of the mean variance of a cell, every table alike."""
+        return math.sqrt(float(self.variances.mean()))
+
+    @property
+    def cells(self) -> IntArray:
+        """Cells of each asked table."""
+        sizes = self.domain.shape
+        return np.array([math.prod(sizes[axis] for axis in one) for one in self.tables])
+
+    def by_ways(self) -> Table:
+        """Return a row per number of attributes: tables, cells, errors, mean counts."""
+        ways = np.array([len(one) for one in self.tables])
+        cells = self.cells
+        groups = [ways == one for one in np.unique(ways)]
+        columns: dict[str, Any] = {
+            "ways": np.unique(ways),
+            "tables": np.array([int(one.sum()) for one in groups]),
+            "cells": np.array([int(cells[one].sum()) for one in groups]),
+            "rms_error": np.array(
+                [math.sqrt(self.variances[one].mean()) for one in groups]
+            ),
+        }
+        if self.records is not None:
+            count = as_whole(self.records, "records", 0)
+            columns["mean_count_by_table"] = np.array(
+                [float((count / cells[one]).mean()) for one in groups]
+            )
+            columns["mean_count_by_cell"] = count * columns["tables"] / columns["cells"]
+        return Table(columns)
+
+    def to_table(self) -> Table:
+        """Return a row per asked table: attributes, cells, error, mean count."""
+        names = np.empty(len(self.tables), dtype=object)
+        names[:] = [
+            " x ".join(map(str, table_names(self.domain, one))) for one in self.tables
+        ]
+        columns: dict[str, Any] = {
+            "table": names,
+            "cells": self.cells,
+            "rms_error": np.sqrt(self.variances),
+        }
+        if self.records is not None:
+            columns["mean_count"] = self.records / self.cells
+        return Table(columns)
+
+    def __str__(self) -> str:
+        rows = self.by_ways()
+        heads = ["ways", "tables", "cells", "rms error"]
+        if self.records is not None:
+            heads += ["mean count by table", "by cell"]
+        texts = [
+            [
+                f"{value:,.4g}" if name == "rms_error" else _shown(value)
+                for name, value in zip(rows, values, strict=True)
+            ]
+            for values in zip(*(rows[name] for name in rows), strict=True)
+        ]
+        widths = [
+            max(len(head), *(len(row[at]) for row in texts))
+            for at, head in enumerate(heads)
+        ]
+        lines = [
+            f"{len(self.tables):,} tables asked, {len(self.measured):,} measured "
+            f"({self.kind}); {self.budget}",
+            f"rms error of a cell, mean over tables: {self.rms:,.4g}",
+            "  ".join(
+                one.rjust(width) for one, width in zip(heads, widths, strict=True)
+            ),
+        ]
+        lines += [
+            "  ".join(one.rjust(width) for one, width in zip(row, widths, strict=True))
+            for row in texts
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    return f"{float(value):,.3f}"

@@ -1,0 +1,446 @@
+"""What `Contingency` publishes: every table asked for, all of one mould.
+
+    noisy tables --least squares--> residuals --+--> table("age", "sex")   a Release
+                                                +--> fitted("age", "sex")  no negatives
+                                                +--> sample(n)             records
+
+Residuals are computed once; every table is put together from them, so any two tables
+agree on what they share.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.frames import Table
+from blowfish_fast.errors import (
+    DomainError,
+    NoEstimateError,
+    ReleaseFileError,
+)
+from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.noise import Scales, without_rounding
+from blowfish_fast.measure.strategies.tables.edge_kinds import AxisSet
+from blowfish_fast.measure.strategies.tables.residuals import ResidualFit, closure
+from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
+from blowfish_fast.release.file import (
+    keep_arrays,
+    pack_measurement,
+    read_archive,
+    read_measurement,
+    restore_arrays,
+    write_archive,
+)
+from blowfish_fast.release.grants import Scope
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Tables, Workload
+from blowfish_fast.workloads.tables import table_names
+
+from .raking import RakedTables
+
+if TYPE_CHECKING:
+    import os
+
+    from blowfish_fast.release.olap import Groups, Selection
+
+MEMBER = "tables.json"
+"""The part of the file that says what it holds."""
+
+
+class TablesParts(NamedTuple):
+    """What a release of tables is made of; all of it public."""
+
+    domain: Domain | WideDomain
+    asked: tuple[AxisSet, ...]
+    measurement: Measurement
+    guarantee: Guarantee
+    details: Mapping[str, Any]
+    version: str
+
+
+class TablesRelease(Release):
+    """Private contingency tables that agree with each other.
+
+    Attributes
+    ----------
+    domain : Domain or WideDomain
+        All attributes.
+    asked : tuple of tuples of names
+        The tables that were asked for; others are answered where a measured table
+        holds their attributes.
+    guarantee, private, details, interval_scope
+        As in `Release`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.WideDomain.product(
+    ...     bf.Domain.from_levels(["F", "M"], name="sex"),
+    ...     bf.Domain.from_edges(range(0, 101, 10), name="age"),
+    ...     bf.Domain.from_levels(["north", "south"], name="region"),
+    ... )
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> mech = bf.Contingency(bf.policies.AddRemove(survey), asked, epsilon=1)
+    >>> people = {"sex": ["F", "M"] * 400, "age": [30, 41] * 400}
+    >>> people["region"] = ["north"] * 500 + ["south"] * 300
+    >>> out = mech.release(bf.TableCounts.from_records(mech, people), rng=1)
+    >>> out.table("sex", "region")
+    Release(contingency, Domain(sex: 2 cells x region: 2 cells), eps = 1, seeded: an
+    experiment)
+    >>> sex = out.table("sex").estimate
+    >>> bool(np.allclose(out.table("sex", "age").estimate.sum(axis=1), sex))
+    True
+    >>> out.fitted("sex", "age").estimate.min() >= 0, len(out.sample(rng=1)) > 700
+    (np.True_, True)
+    """
+
+    asked: tuple[tuple[Any, ...], ...]
+
+    def __init__(self, parts: TablesParts) -> None:
+        parts.measurement.noisy.flags.writeable = False
+        domain: Any = parts.domain
+        for name, value in {
+            "domain": domain,
+            "mechanism": "contingency",
+            "guarantee": parts.guarantee,
+            "measurements": (parts.measurement,),
+            "details": MappingProxyType(dict(parts.details)),
+            "interval_scope": "noise",
+            "unfitted": None,
+            "version": parts.version,
+            "fresh": True,
+            "units": 1,
+            "asked": tuple(table_names(domain, one) for one in parts.asked),
+            "_asked": parts.asked,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    _asked: tuple[AxisSet, ...]
+
+    @property
+    def estimate(self) -> NoReturn:
+        """Refuse: there is one estimate per table."""
+        raise NoEstimateError(
+            "this release holds many tables and no single estimate; take one: "
+            f"release.table{self.asked[0]}"
+        )
+
+    @cached_property
+    def _fit(self) -> ResidualFit:
+        """Least squares over all that was measured, residuals of what was asked."""
+        (measurement,) = self.measurements
+        strategy = measurement.strategy
+        assert isinstance(strategy, TableStrategy)
+        fit = strategy.fit(measurement.noisy, measurement.scales)
+        fit.prepare(closure(self._asked))
+        return fit
+
+    @cached_property
+    def _gaussian_draws(self) -> int:
+        scales = self.measurements[0].scales
+        return int(np.count_nonzero(scales.measured)) if scales.power == 2 else 0
+
+    def _axes(self, names: tuple[Any, ...]) -> AxisSet:
+        several = len(names) == 1 and not isinstance(names[0], str)
+        return tuple(sorted(self.domain.axes(names[0] if several else names)))
+
+    def table(self, *names: Any) -> Release:
+        """Return one table as a release of its own: estimate, intervals, pictures.
+
+        Parameters
+        ----------
+        *names : str or int
+            Attributes of the table; its axes stand in the order of the domain.
+
+        Returns
+        -------
+        Release
+            Over that marginal. Free, as all of it is made from what was published.
+        """
+        return self._release_of(self._axes(names))
+
+    def _release_of(self, axes: AxisSet, fitted: FloatArray | None = None) -> Release:
+        linear = self._linear_table(axes)
+        noise = TableNoise.of(self._fit.measured, axes, self._gaussian_draws)
+        none = np.zeros(0, dtype=np.int64)
+        domain = Domain._of(self.domain.attributes[axis] for axis in axes)
+        measurement = Measurement(
+            noise,
+            Scales(none, 1, none.astype(np.bool_)),
+            none,
+            Buckets.single_cells(domain.size),
+        )
+        return Release(
+            domain=domain,
+            estimate=linear if fitted is None else fitted,
+            mechanism=self.mechanism,
+            guarantee=self.guarantee,
+            measurements=(measurement,),
+            details={"table": list(table_names(self.domain, axes))},
+            unfitted=None if fitted is None else linear,
+            version=self.version,
+            fresh=True,
+        )
+
+    def _linear_table(self, axes: AxisSet) -> FloatArray:
+        estimate = self._fit.table(axes)
+        if math.isinf(self._fit.information(axes)):
+            none = np.zeros(estimate.shape)
+            return without_rounding(estimate, none, estimate)
+        return estimate
+
+    def fitted(self, *names: Any, whole: bool = False) -> Release:
+        """Return one table without negative counts; biased, with the same intervals.
+
+        Fitted from the top down: tables of one attribute are made non-negative with
+        the total, those of two raked to them, and so on. Intervals stay those of the
+        linear estimate.
+
+        Parameters
+        ----------
+        *names : str or int
+            Attributes of the table.
+        whole : bool
+            Whole numbers: the tables of one set of synthetic records, drawn once for
+            this release, so that all of them agree exactly.
+        """
+        axes = self._axes(names)
+        if not whole:
+            return self._release_of(axes, self._raked.table(axes))
+        return self._release_of(axes, self._whole_table(axes))
+
+    @cached_property
+    def _raked(self) -> RakedTables:
+        total = max(float(self._fit.table(()).reshape(-1)[0]), 0.0)
+        return RakedTables(self._linear_table, total, self._fit.information)
+
+    def _deviation(self, axes: AxisSet) -> float:
+        """Return the standard deviation of a cell of a table."""
+        return math.sqrt(TableNoise.of(self._fit.measured, axes).cell_variance())
+
+    def sample(
+        self, n: int | None = None, rng: int | np.random.Generator | None = None
+    ) -> Table:
+        """Draw synthetic records whose tables follow the fitted ones.
+
+        One- and two-way tables are followed closely; what is asked nowhere is kept only
+        as far as it follows from them. `misplaced` measures both. Free.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; by default the estimated number of records.
+        rng : int or numpy Generator, optional
+            For the same records again.
+        """
+        from .synthetic_tables import record_table, sample_cells
+
+        generator = np.random.default_rng(rng)
+        cells = sample_cells(self._sources, n, generator)
+        return record_table(self.domain, cells, generator)
+
+    @cached_property
+    def _sources(self) -> Any:
+        from .synthetic_tables import TableSources
+
+        parts = tuple(one for one in closure(self._asked) if one)
+        return TableSources(self.domain.shape, parts, self._raked, self._deviation)
+
+    @cached_property
+    def _whole_cells(self) -> AnyArray:
+        from .synthetic_tables import sample_cells
+
+        return sample_cells(self._sources, None, np.random.default_rng())
+
+    def _whole_table(self, axes: AxisSet) -> FloatArray:
+        from .synthetic_tables import count_cells
+
+        return count_cells(self._whole_cells, self.domain.shape, axes)
+
+    def misplaced(self, records: Any) -> Table:
+        """Return, per asked table, the share of synthetic records in the wrong cell.
+
+        Against the fitted tables of this release, so it costs nothing: half the summed
+        absolute differences, as a share of all records.
+        """
+        from .synthetic_tables import misplaced_shares
+
+        shares = misplaced_shares(self._sources, self._asked, self.domain, records)
+        return Table({"table": _joined(self.asked), "misplaced": np.array(shares)})
+
+    def accuracy(self) -> Table:
+        """Return cells, typical error and mean count of each asked table.
+
+        The root mean squared error of a cell beside the mean count of a cell: a table
+        whose error exceeds its counts is of use in larger groups only.
+        """
+        total = max(float(self._fit.table(()).reshape(-1)[0]), 0.0)
+        sizes = self.domain.shape
+        cells = np.array(
+            [math.prod(sizes[axis] for axis in one) for one in self._asked]
+        )
+        return Table(
+            {
+                "table": _joined(self.asked),
+                "cells": cells,
+                "rms_error": np.array([self._deviation(one) for one in self._asked]),
+                "mean_count": total / cells,
+            }
+        )
+
+    def save_tables(
+        self, path: str | os.PathLike[str], *, fitted: bool = False
+    ) -> None:
+        """Write every asked table: a folder of CSV files, or one ``.xlsx``.
+
+        A contents page lists the tables and their errors, and the promise stands on
+        the first page.
+
+        Parameters
+        ----------
+        path : path
+            A folder, made if there is none, or a file that ends in ``.xlsx`` (the
+            extra "excel").
+        fitted : bool
+            Tables without negative counts (`fitted`) beside the linear estimates.
+        """
+        from .table_files import write_tables
+
+        write_tables(self, path, fitted=fitted)
+
+    def answer(self, workload: Workload) -> AnyArray:
+        """Return one estimated answer per query, of tables or of one marginal."""
+        if isinstance(workload, Tables):
+            parts = [self._linear_table(one).reshape(-1) for one in workload.tables]
+            return np.concatenate(parts)
+        return self._over(workload).answer(workload)
+
+    def intervals(
+        self,
+        workload: Workload,
+        confidence: float = 0.95,
+        *,
+        of: Scope | None = None,
+        together: bool = False,
+    ) -> FloatArray:
+        """Return intervals for queries over the attributes of one table."""
+        return self._over(workload).intervals(
+            workload, confidence, of=of, together=together
+        )
+
+    def standard_errors(self, workload: Workload) -> FloatArray:
+        """Return the exact standard deviation of the noise in each answer."""
+        return self._over(workload).standard_errors(workload)
+
+    def _over(self, workload: Workload) -> Release:
+        """Return the table that a workload is stated over."""
+        attributes = getattr(getattr(workload, "domain", None), "attributes", ())
+        own = self.domain.attributes
+        axes = [own.index(one) for one in attributes if one in own]
+        if not axes or len(axes) != len(attributes) or axes != sorted(axes):
+            raise DomainError(
+                "ask a workload over the attributes of one table, in their order",
+                received=repr(workload),
+                way_out='Build it over release.table("age", "sex").domain',
+            )
+        return self._release_of(tuple(axes))
+
+    def where(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Selection:
+        """Select records by conditions, in the table of the attributes named."""
+        names = (*(conditions or {}), *named)
+        return self.table(*names).where(conditions, **named)
+
+    def group_by(self, *names: Any, **bins: Any) -> Groups:
+        """Break all records down by attributes, in the table of these attributes."""
+        return self.table(*names, *bins).group_by(*names, **bins)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: domain, tables asked, guarantee, accuracy."""
+        return {
+            "mechanism": self.mechanism,
+            "version": self.version,
+            "domain": self.domain.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "promise": str(self.guarantee),
+            "interval_scope": self.interval_scope,
+            "tables": [list(one) for one in self._asked],
+            "details": dict(self.details),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the release as the bytes of its file."""
+        arrays: dict[str, AnyArray] = {}
+        (measurement,) = self.measurements
+        content = {
+            "format": 1,
+            "version": self.version,
+            "domain": self.domain.to_dict(),
+            "wide": isinstance(self.domain, WideDomain),
+            "guarantee": self.guarantee.to_dict(),
+            "asked": [list(one) for one in self._asked],
+            "details": keep_arrays(dict(self.details), "details", arrays),
+            "measurement": keep_arrays(
+                pack_measurement(measurement), "measurement", arrays
+            ),
+        }
+        return write_archive(MEMBER, content, arrays)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a release from `to_bytes`."""
+        return cls(TablesParts(**read_archive(content, MEMBER, _rebuild)))
+
+    @staticmethod
+    def is_file(content: bytes) -> bool:
+        """Return whether bytes begin like the file of a release of tables."""
+        return MEMBER.encode() in content[:64]
+
+    def __repr__(self) -> str:
+        kind = "" if self.private else ", seeded: an experiment"
+        return (
+            f"TablesRelease({len(self.asked):,} tables, {self.domain!r}, "
+            f"{self.guarantee.spent}{kind})"
+        )
+
+
+def _joined(tables: tuple[tuple[Any, ...], ...]) -> AnyArray:
+    names = np.empty(len(tables), dtype=object)
+    names[:] = [" x ".join(map(str, one)) for one in tables]
+    return names
+
+
+def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+    kind: Any = WideDomain if content["wide"] else Domain
+    domain = kind.from_dict(content["domain"])
+    data = restore_arrays(content["measurement"], archive)
+    if data["kind"] != TableStrategy.kind:
+        raise ReleaseFileError(f"tables are not measured by {data['kind']!r}")
+    size = TableStrategy.unpack(data["strategy"]).size
+    measurement = read_measurement(data, size)
+    strategy: Any = measurement.strategy
+    asked = tuple(tuple(int(axis) for axis in one) for one in content["asked"])
+    known = all(0 <= axis < domain.ndim for one in asked for axis in one)
+    if strategy.sizes != domain.shape or not known or not asked or () in asked:
+        raise ReleaseFileError("the tables do not fit the domain")
+    return {
+        "domain": domain,
+        "asked": asked,
+        "measurement": measurement,
+        "guarantee": Guarantee.from_dict(content["guarantee"]),
+        "details": restore_arrays(content["details"], archive),
+        "version": str(content["version"]),
+    }

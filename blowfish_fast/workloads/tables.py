@@ -1,0 +1,236 @@
+"""Contingency tables over sets of attributes, of a domain that nobody could list.
+
+age x sex x region x ...      asked: (age), (sex), (age, sex), ...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any
+
+from blowfish_fast._support.typing import AnyArray
+from blowfish_fast._support.validation import as_positive, as_whole, quoted
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain
+from blowfish_fast.errors import DomainError, WorkloadError
+
+from .base import Fractions, Pieces, Workload
+from .marginals import Marginals
+from .union import Union
+
+MOST_TABLES = 2**16
+"""Tables that are asked together, at most."""
+
+
+class Tables(Workload):
+    """Contingency tables (marginals) over several sets of attributes.
+
+    Parameters
+    ----------
+    domain : Domain or WideDomain
+        The attributes. Over a wide domain `Contingency` publishes them; over a
+        `Domain` every mechanism does.
+    tables : iterable of names, or of lists of names, optional
+        Sets of attributes, by name or number; each is one table.
+    ways : int, optional
+        Instead of `tables`: all tables of 1, 2, ... `ways` attributes.
+    weights : sequence or mapping, optional
+        How much the error of each table counts when the noise is planned: one positive
+        number per table, or a mapping from tables to numbers, the others 1.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages, sexes = bf.Domain(100, names=["age"]), bf.Domain(2, names=["sex"])
+    >>> survey = bf.WideDomain.product(ages, sexes, bf.Domain(50, names=["region"]))
+    >>> asked = Tables(survey, ways=2)
+    >>> len(asked.tables), asked.queries, asked.names(3)
+    (6, 5452, ('age', 'sex'))
+    >>> Tables(survey, ["age", ("age", "sex")], weights=[1, 4]).weights
+    (1.0, 4.0)
+    """
+
+    domain: Any
+
+    def __init__(
+        self,
+        domain: Domain | WideDomain,
+        tables: Iterable[Any] | None = None,
+        *,
+        ways: int | None = None,
+        weights: Any = None,
+    ) -> None:
+        if not isinstance(domain, Domain | WideDomain):
+            raise WorkloadError(
+                "tables are asked of a Domain or a WideDomain",
+                received=quoted(domain),
+                way_out="Write workloads.Tables(WideDomain.product(...), ways=2)",
+            )
+        self.domain = domain
+        if (tables is None) == (ways is None):
+            raise WorkloadError(
+                "say which tables: a list of sets of attributes, or ways=2 for all "
+                "tables of one and two attributes",
+                received=f"tables={quoted(tables)}, ways={quoted(ways)}",
+            )
+        self.tables = (
+            _named_tables(domain, tables) if ways is None else _all_tables(domain, ways)
+        )
+        self.weights = _weights(domain, self.tables, weights)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Cells along each attribute, table by table."""
+        sizes = self.domain.shape
+        return tuple(tuple(sizes[axis] for axis in one) for one in self.tables)
+
+    @property
+    def queries(self) -> int:
+        """One per cell of every table."""
+        return sum(math.prod(one) for one in self.shapes)
+
+    def names(self, table: int) -> tuple[Any, ...]:
+        """Return the attributes of a table, named; numbered where they have no name."""
+        return table_names(self.domain, self.tables[table])
+
+    def mean_cells(self) -> float:
+        """Return how many cells of the domain a cell of a table covers on average."""
+        return float(len(self.tables) * self.domain.size / self.queries)
+
+    def __or__(self, other: Any) -> Workload:
+        """Return the tables of both as one workload, weights of equal tables added."""
+        if not isinstance(other, Tables) or other.domain != self.domain:
+            return super().__or__(other)
+        joined: dict[tuple[int, ...], float] = {}
+        for asked in (self, other):
+            for one, weight in zip(asked.tables, asked.weights, strict=True):
+                joined[one] = joined.get(one, 0.0) + weight
+        return Tables(self.domain, list(joined), weights=list(joined.values()))
+
+    def _parts(self) -> Union:
+        """Return the tables as marginals of a domain that can be listed."""
+        if not isinstance(self.domain, Domain):
+            raise WorkloadError(
+                "tables of a wide domain are never listed cell by cell",
+                received=f"a domain of {self.domain.size:,} cells",
+                way_out="Publish them with Contingency, or ask a marginal",
+            )
+        return Union(*(Marginals(self.domain, one) for one in self.tables))
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        return self._parts()._answer(counts)
+
+    def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
+        """List the cells of each entry as runs of buckets, table by table."""
+        return self._parts().explicit_form(buckets)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON: the tables as lists of axes, and weights."""
+        return {
+            "kind": type(self).__name__,
+            "domain": self.domain.to_dict(),
+            "queries": self.queries,
+            "tables": [list(one) for one in self.tables],
+            "weights": list(self.weights),
+        }
+
+    def __repr__(self) -> str:
+        return f"Tables({self.domain!r}, {len(self.tables):,} tables)"
+
+
+def table_names(domain: Attributes, table: Iterable[int]) -> tuple[Any, ...]:
+    """Return the attributes of a table, named; numbered where they have no name.
+
+    Examples
+    --------
+    >>> table_names(Domain((2, 3), names=["sex", "age"]), (1,))
+    ('age',)
+    """
+    named = ((axis, domain.names[axis]) for axis in table)
+    return tuple(axis if name is None else name for axis, name in named)
+
+
+def _all_tables(domain: Attributes, ways: Any) -> tuple[tuple[int, ...], ...]:
+    most = as_whole(ways, "ways", 1)
+    if most > domain.ndim:
+        raise WorkloadError(
+            f"a table has at most the {domain.ndim} attributes of the domain",
+            received=f"ways={most}",
+        )
+    count = sum(math.comb(domain.ndim, size) for size in range(1, most + 1))
+    _refuse_many(count)
+    sizes = range(1, most + 1)
+    found = (one for k in sizes for one in combinations(range(domain.ndim), k))
+    return _checked(domain, found)
+
+
+def _named_tables(domain: Attributes, tables: Any) -> tuple[tuple[int, ...], ...]:
+    if isinstance(tables, str) or not isinstance(tables, Iterable):
+        raise WorkloadError(
+            "tables are a list of sets of attributes",
+            received=quoted(tables),
+            way_out='Write [("age", "sex"), "region"]',
+        )
+    named = list(tables)
+    _refuse_many(len(named))
+    if not named:
+        raise WorkloadError("ask for at least one table", received="none")
+    found = [tuple(sorted(domain.axes(one))) for one in named]
+    if len(set(found)) < len(found):
+        twice = next(one for one in found if found.count(one) > 1)
+        raise WorkloadError(
+            "name each table once",
+            received=f"{table_names(domain, twice)} twice",
+            way_out="Give it a larger weight instead",
+        )
+    return _checked(domain, found)
+
+
+def _refuse_many(count: int) -> None:
+    if count > MOST_TABLES:
+        raise WorkloadError(
+            f"at most 2^16 = {MOST_TABLES:,} tables are asked together",
+            received=f"{count:,}",
+            way_out="Ask for fewer ways, or name the tables that are needed",
+        )
+
+
+def _checked(
+    domain: Attributes, tables: Iterable[tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    sizes, kept = domain.shape, []
+    for one in tables:
+        cells = math.prod(sizes[axis] for axis in one)
+        if cells > LARGEST_DOMAIN:
+            raise DomainError(
+                f"a table holds at most 2^28 = {LARGEST_DOMAIN:,} cells",
+                received=f"{table_names(domain, one)} with {cells:,}",
+                way_out="Use coarser cells for one of its attributes",
+            )
+        kept.append(one)
+    return tuple(kept)
+
+
+def _weights(
+    domain: Attributes, tables: tuple[tuple[int, ...], ...], weights: Any
+) -> tuple[float, ...]:
+    if weights is None:
+        return (1.0,) * len(tables)
+    if isinstance(weights, Mapping):
+        stated = {tuple(sorted(domain.axes(one))): w for one, w in weights.items()}
+        unknown = [one for one in stated if one not in tables]
+        if unknown:
+            raise WorkloadError(
+                "weights are for tables that are asked",
+                received=f"one for {table_names(domain, unknown[0])}",
+            )
+        given = [stated.get(one, 1) for one in tables]
+    else:
+        given = list(weights)
+    if len(given) != len(tables):
+        raise WorkloadError(
+            f"give one weight per table: {len(tables)} tables, {len(given)} weights"
+        )
+    return tuple(float(as_positive(one, "each weight")) for one in given)

@@ -1,0 +1,139 @@
+"""The price of tables: every edge listed, and a planted bug that is caught."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.measure.strategies.tables import table_strategy
+from blowfish_fast.measure.strategies.tables.edge_kinds import (
+    edge_kinds,
+    heaviest_edge,
+    is_exact,
+)
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
+from tests.reference.table_algebra import table_matrix, worst_edge
+
+SIZES = (3, 2, 4, 2)
+NAMES = ["a", "b", "c", "d"]
+SMALL = bf.Domain(SIZES, names=NAMES)
+PARTS = [SMALL.marginal(name) for name in NAMES]
+TABLES = tuple(one for k in range(4) for one in combinations(range(4), k))
+
+P = bf.policies
+STILL = [P.Graph(one, np.zeros((0, 2), dtype=int)) for one in PARTS]
+LISTED = {
+    "add_remove": (P.AddRemove(SMALL), P.AddRemove(SMALL)),
+    "full": (P.Full(SMALL), P.TablePolicy(SMALL)),
+    "attribute": (P.Attribute(SMALL), P.TablePolicy(SMALL, {})),
+    "public": (
+        P.Product(P.Full(PARTS[0]), STILL[1], P.Line(PARTS[2]), STILL[3]),
+        P.TablePolicy(SMALL, {"b": STILL[1], "c": P.Line(PARTS[2]), "d": STILL[3]}),
+    ),
+    "lines": (
+        P.Product(*(P.Line(one) for one in PARTS)),
+        P.TablePolicy(SMALL, dict(zip(NAMES, map(P.Line, PARTS), strict=True))),
+    ),
+    "threshold": (P.Threshold(SMALL, theta=2), P.Threshold(SMALL, theta=2)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_the_worst_edge_is_the_heaviest_of_all_that_are_listed(name, generator):
+    listed, stated = LISTED[name]
+    for _ in range(5):
+        weights = generator.integers(0, 9, len(TABLES))
+        expected = worst_edge(listed, SIZES, TABLES, weights)
+        found = heaviest_edge(weights.tolist(), TABLES, edge_kinds(stated))
+        assert found == expected
+
+
+def test_absence_with_moves_takes_the_heavier_of_both(generator):
+    pairs = np.concatenate([np.concatenate(list(P.Attribute(SMALL).edges()))])
+    absent = np.column_stack([np.arange(SMALL.size), np.full(SMALL.size, -1)])
+    graph = P.Graph(SMALL, np.concatenate([pairs, absent]))
+    weights = generator.integers(0, 9, len(TABLES))
+    found = heaviest_edge(weights.tolist(), TABLES, edge_kinds(graph))
+    assert found >= worst_edge(graph, SIZES, TABLES, weights)
+
+
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_a_table_is_exact_iff_no_edge_moves_it(name):
+    listed, stated = LISTED[name]
+    kinds = edge_kinds(stated)
+    for table in TABLES:
+        still = worst_edge(listed, SIZES, [table], [1]) == 0
+        assert is_exact(table, kinds) == still
+
+
+@pytest.mark.parametrize("epsilon", ["1", "0.001", "7.3"])
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_rates_cost_at_most_epsilon_on_every_edge(name, epsilon):
+    listed, stated = LISTED[name]
+    asked = bf.workloads.Tables(SMALL, ways=2)
+    mechanism = bf.Contingency(stated, asked, epsilon=epsilon)
+    strategy = mechanism._strategy
+    scales = strategy.scales(stated, Fraction(epsilon))
+    rates = [int(scales.rates[start]) for start in strategy.starts[:-1]]
+    worst = worst_edge(listed, SIZES, strategy.tables, rates)
+    assert Fraction(worst) <= Fraction(epsilon) * scales.unit
+    assert strategy.cost(stated, scales) == Fraction(int(worst), scales.unit)
+
+
+@pytest.mark.parametrize("name", sorted(LISTED))
+def test_the_exact_privacy_loss_of_a_release_stays_within_epsilon(name):
+    # The loss of discrete Laplace rows on an edge is at most the sum of |move| / b.
+    listed, stated = LISTED[name]
+    asked = bf.workloads.Tables(SMALL, ways=2)
+    mechanism = bf.Contingency(stated, asked, epsilon=0.5)
+    measurement = mechanism._dry_run.measurements[0]
+    strategy, scales = measurement.strategy, measurement.scales
+    rows = np.concatenate([table_matrix(SIZES, one) for one in strategy.tables])
+    for chunk in listed.edges():
+        for one, two in chunk:
+            moved = np.abs(rows[:, one] - (rows[:, two] if two >= 0 else 0))
+            assert not moved[scales.exact].any()
+            noisy = scales.measured
+            assert (moved[noisy] / scales.widths[noisy]).sum() <= 0.5 * (1 + 1e-12)
+
+
+def test_a_planted_bug_that_forgets_one_cell_of_a_move_is_caught(monkeypatch):
+    def halved(weights, tables, kinds, power=1):
+        return -(-heaviest_edge(weights, tables, kinds, power) // 2)
+
+    asked = bf.workloads.Tables(SMALL, ways=2)
+    policy = P.Full(SMALL)
+    strategy = bf.Contingency(policy, asked, epsilon=1)._strategy
+    monkeypatch.setattr(table_strategy, "heaviest_edge", halved)
+    scales = strategy.scales(policy, Fraction(1))
+    rates = [int(scales.rates[start]) for start in strategy.starts[:-1]]
+    assert worst_edge(policy, SIZES, strategy.tables, rates) > 1.9 * scales.unit
+
+
+def test_scales_that_cost_too_much_are_refused_before_a_draw(monkeypatch):
+    asked = bf.workloads.Tables(SMALL, ways=2)
+    mechanism = bf.Contingency(P.Full(SMALL), asked, epsilon=1)
+    right = TableStrategy.scales
+
+    def too_little_noise(self, policy, budget):
+        scales = right(self, policy, budget)
+        return scales._replace(rates=2 * scales.rates)
+
+    monkeypatch.setattr(TableStrategy, "scales", too_little_noise)
+    counts = np.zeros(SIZES, dtype=int)
+    with pytest.raises(bf.BlowfishError, match="its scales are wrong"):
+        mechanism.release(bf.Histogram(SMALL, counts), rng=1)
+
+
+def test_a_policy_over_other_attributes_or_with_constraints_is_refused():
+    strategy = TableStrategy(SIZES, [(0, 1)], [1.0])
+    with pytest.raises(bf.BlowfishError, match="attributes of \\(3, 2, 4, 2\\) cells"):
+        strategy.exact_rows(P.Full(bf.Domain((3, 2))))
+    known = P.CountConstraints(SMALL, [np.ones(SMALL.size, dtype=bool)])
+    constrained = P.Full(SMALL).with_constraints(known)
+    with pytest.raises(bf.BlowfishError, match="move one at a time"):
+        bf.Contingency(constrained, bf.workloads.Tables(SMALL, ways=1), epsilon=1)

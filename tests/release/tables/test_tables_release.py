@@ -1,0 +1,145 @@
+"""What a release of tables gives: tables, fits, records, files."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.workloads import Identity, Prefixes, Tables
+
+SURVEY = bf.WideDomain.product(
+    bf.Domain.from_edges(range(0, 101, 10), name="age"),
+    bf.Domain.from_levels(["F", "M"], name="sex"),
+    bf.Domain.from_levels(["north", "south", "west"], name="region"),
+    bf.Domain.from_levels(["yes", "no"], name="works"),
+)
+
+
+@pytest.fixture(name="out", scope="module")
+def released():
+    source = np.random.default_rng(4)
+    ages = source.integers(0, 90, 6000)
+    people = {
+        "age": ages,
+        "sex": source.choice(["F", "M"], 6000),
+        "region": source.choice(["north", "south", "west"], 6000, p=[0.6, 0.3, 0.1]),
+        "works": np.where((ages > 20) & (ages < 65), "yes", "no"),
+    }
+    mechanism = bf.Contingency(
+        bf.policies.AddRemove(SURVEY), Tables(SURVEY, ways=2), epsilon=1
+    )
+    return mechanism.release(bf.TableCounts.from_records(mechanism, people), rng=1)
+
+
+def test_a_table_is_an_ordinary_release(out):
+    table = out.table("works", "age")
+    assert table.domain.names == ("age", "works")
+    frame = table.to_table()
+    assert list(frame) == ["age_from", "age_to", "works", "estimate", "low", "high"]
+    adults = table.where(age=slice(20, 60), works="yes").count()
+    assert adults == pytest.approx(table.estimate[2:6, 0].sum())
+    same = bf.Release.from_bytes(table.to_bytes())
+    cells = Identity(table.domain)
+    assert (same.intervals(cells) == table.intervals(cells)).all()
+    with pytest.raises(IntervalError, match="estimated from several"):
+        table.measurements[0].estimate()
+
+
+def test_questions_find_their_table(out):
+    assert out.where(age=slice(20, 60), works="yes").count() == pytest.approx(
+        out.table("age", "works").estimate[2:6, 0].sum()
+    )
+    by_region = out.group_by("region").count()
+    assert len(by_region.to_table()) == 3
+    ages = SURVEY.marginal(["age"])
+    asked = Prefixes(ages)
+    assert out.answer(asked).shape == out.standard_errors(asked).shape == (10,)
+    assert out.intervals(asked).shape == (10, 2)
+    assert out.answer(Tables(SURVEY, ways=1)).shape == (17,)
+    with pytest.raises(DomainError, match="attributes of one table"):
+        out.answer(Prefixes(bf.Domain(3)))
+
+
+def test_there_is_no_single_estimate(out):
+    assert not hasattr(out, "estimate")
+    with pytest.raises(AttributeError, match="take one"):
+        _ = out.estimate
+    with pytest.raises(IntervalError, match="before the release"):
+        out.table("age", "sex", "region")
+    assert "10 tables" in repr(out)
+    assert out._repr_html_()
+
+
+def test_fitted_tables_have_no_negatives_and_keep_their_margins(out):
+    pair = out.fitted("age", "works")
+    assert (pair.estimate >= 0).all()
+    margin = out.fitted("age").estimate
+    assert np.allclose(pair.estimate.sum(axis=1), margin, atol=0.5)
+    assert pair.unfitted is not None
+    cells = Identity(pair.domain)
+    linear = out.table("age", "works").intervals(cells)
+    assert np.allclose(pair.intervals(cells), linear)
+
+
+def test_whole_tables_are_whole_and_agree_exactly(out):
+    pair = out.fitted("age", "works", whole=True).estimate
+    assert (pair == np.rint(pair)).all()
+    assert (pair >= 0).all()
+    assert (pair.sum(axis=0) == out.fitted("works", whole=True).estimate).all()
+
+
+def test_synthetic_records_follow_the_fitted_tables(out):
+    records = out.sample(5000, rng=1)
+    assert len(records) == 5000
+    assert set(records["region"]) <= {"north", "south", "west"}
+    shares = out.misplaced(records)
+    assert shares["misplaced"].max() < 0.05
+    again = out.sample(5000, rng=1)
+    assert (again["age"] == records["age"]).all()
+    assert len(out.sample(0)) == 0
+    # What depends on age stays so: nobody below 20 works but for noise.
+    young = records["age"] < 20
+    assert (records["works"][young] == "yes").mean() < 0.1
+
+
+def test_files_bring_back_the_same_tables(out, tmp_path):
+    out.save(tmp_path / "tables.release")
+    same = bf.TablesRelease.load(tmp_path / "tables.release")
+    assert (same.table("age", "sex").estimate == out.table("age", "sex").estimate).all()
+    assert same.asked == out.asked
+    assert str(same.guarantee) == str(out.guarantee)
+    with pytest.raises(ReleaseFileError):
+        bf.Release.load(tmp_path / "tables.release")
+    with pytest.raises(ReleaseFileError):
+        bf.TablesRelease.from_bytes(out.to_bytes()[:-50])
+
+
+def test_all_tables_are_written_to_a_folder(out, tmp_path):
+    out.save_tables(tmp_path / "all", fitted=True)
+    with open(tmp_path / "all" / "contents.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    with open(tmp_path / "all" / rows[4]["file"], newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert len(cells) == int(rows[4]["cells"])
+    assert {"estimate", "low", "high", "fitted"} <= set(cells[0])
+    assert "eps = 1" in (tmp_path / "all" / "promise.txt").read_text()
+
+
+def test_all_tables_are_written_to_a_workbook(out, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    out.save_tables(tmp_path / "all.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "all.xlsx", read_only=True)
+    assert book.sheetnames[:2] == ["promise", "contents"]
+    assert len(book.sheetnames) == 12
+    assert "eps = 1" in next(book["promise"].values)[0]
+
+
+def test_accuracy_stands_beside_mean_counts(out):
+    table = out.accuracy()
+    assert list(table) == ["table", "cells", "rms_error", "mean_count"]
+    assert (table["rms_error"] > 0).all()
