@@ -1,0 +1,146 @@
+"""How many records of a person to count."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.contributions import ContributionChoice, candidates
+from blowfish_fast.errors import BudgetError, InputError
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.selections.first_below import FirstBelow
+
+EPSILON = Fraction(1)
+BAR = 1
+FAR = np.arange(-60, 61)
+
+
+def _law(tails, *, noisy_bar=True):
+    """Return the exact probabilities of the places, by sums over the bar's noise."""
+    decay = math.exp(-float(EPSILON) / 2)
+    mass = (1 - decay) / (1 + decay) * decay ** np.abs(FAR)
+    at_most = np.cumsum(mass)
+    bars = mass if noisy_bar else (FAR == 0).astype(float)
+    law, going = [], bars.copy()
+    for tail in tails[:-1]:
+        reach = np.clip(BAR + FAR - tail - FAR[0], -1, FAR.size - 1)
+        stops = np.where(reach < 0, 0.0, at_most[reach])
+        law.append((going * stops).sum())
+        going = going * (1 - stops)
+    return np.array([*law, going.sum()])
+
+
+PROFILES = [
+    tails
+    for tails in itertools.product(range(4), repeat=4)
+    if all(one >= two for one, two in itertools.pairwise(tails))
+]
+
+
+def _worst(**options):
+    worst = 0.0
+    for tails in PROFILES:
+        for first, second in itertools.combinations(range(5), 2):
+            # One person's records grow from `first` to `second`, or she appears.
+            more = [one + (first <= place < second) for place, one in enumerate(tails)]
+            ratio = np.log(_law(tails, **options) / _law(more, **options))
+            worst = max(worst, float(np.abs(ratio).max()))
+    return worst
+
+
+def test_one_person_changes_the_law_by_at_most_epsilon():
+    assert 0.5 < _worst() <= float(EPSILON) + 1e-9
+
+
+def test_a_bar_without_noise_is_caught():
+    assert _worst(noisy_bar=False) > float(EPSILON)
+
+
+@pytest.mark.parametrize("counts", [[5, 2, 1, 0, 1], [0, 3, 0, 0, 0], [0, 0, 0, 0, 4]])
+def test_choices_follow_the_exact_law(counts):
+    counts = np.array(counts)
+    selector, policy = FirstBelow(BAR), bf.policies.AddRemove(bf.Domain(5))
+    law = _law(selector.tails(counts))
+    rng = Randomness(5)
+    places = [
+        selector.select(counts, policy=policy, epsilon=EPSILON, rng=rng)
+        for _ in range(4000)
+    ]
+    found = np.bincount(places, minlength=4) / 4000
+    assert np.abs(found - law).max() < 5 * math.sqrt(0.25 / 4000)
+
+
+def test_the_bar_is_the_cells_over_the_epsilon_that_follows():
+    held = np.repeat([1, 2, 3, 4, 9], [9000, 400, 210, 30, 20])
+    line = bf.policies.Line(bf.Domain(9)).per_person()
+    for cells, then, wanted in ((100, "0.5", 3), (100, "0.3", 2), (10, "0.5", 4)):
+        free = bf.choose_at_most(held, cells=cells, epsilon=1, then=then, policy=line)
+        assert (free, free.epsilon) == (wanted, 0)
+        assert "no secret" in free.sentence
+
+
+def test_nobody_below_the_bar_takes_the_last_candidate():
+    many = np.full(5000, 10**6)
+    k = bf.choose_at_most(many, cells=10, epsilon=5, then=1, rng=1)
+    assert k == candidates()[-1]
+
+
+def test_the_choice_is_charged_and_replayed():
+    cells = bf.Domain(100)
+    policy = bf.policies.AddRemove(cells).per_person(person="patient")
+    ledger = bf.Ledger(None, epsilon="0.5", policy=policy)
+    held = np.repeat([1, 2, 3, 20], [5000, 2000, 900, 5])
+    options = {"cells": cells.size, "epsilon": "0.3", "then": "0.2", "ledger": ledger}
+    k = bf.choose_at_most(held, request="k", rng=1, **options)
+    assert 1 <= k <= 20
+    assert "chosen privately" in k.sentence
+    assert float(ledger.spent) == pytest.approx(0.3)
+    assert bf.choose_at_most(held, request="k", rng=1, **options) == k
+    with pytest.raises(BudgetError):
+        bf.choose_at_most(held, **options)
+    assert float(ledger.spent) == pytest.approx(0.3)
+
+
+def test_a_ledger_of_records_cannot_pay():
+    ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.AddRemove(bf.Domain(9)))
+    with pytest.raises(InputError, match="cannot pay for a choice about persons"):
+        bf.choose_at_most([1, 2], cells=9, epsilon="0.1", then="0.9", ledger=ledger)
+
+
+@pytest.mark.parametrize("shape", ["geometric", "two groups", "uniform", "log-normal"])
+def test_the_rule_comes_near_the_best_on_other_data(shape):
+    # Data unlike those on which the rule was found (Poisson and two Zipf laws).
+    rng = np.random.default_rng(4)
+    people, cells, epsilon = 20_000, 100, 1.0
+    held = {
+        "geometric": rng.geometric(0.2, people),
+        "two groups": np.where(rng.random(people) < 0.02, 60, 2),
+        "uniform": rng.integers(1, 31, people),
+        "log-normal": np.maximum(np.rint(rng.lognormal(1.0, 1.0, people)), 1),
+    }[shape].astype(np.int64)
+
+    def error(k):
+        """Mean absolute error per cell: lost records, and noise of scale k / eps."""
+        return (held - np.minimum(held, k)).sum() / cells + k / epsilon
+
+    best = min(error(k) for k in range(1, held.max() + 1))
+    chosen = [
+        error(bf.choose_at_most(held, cells=cells, epsilon="0.05", then=1, rng=seed))
+        for seed in range(10)
+    ]
+    assert np.mean(chosen) < 2.5 * best
+    assert np.mean(chosen) < error(1) / 2
+
+
+def test_prices_of_the_mechanism_are_those_of_its_handle():
+    choice, data = ContributionChoice.example(
+        bf.Domain(4), bf.policies.Full(bf.Domain(4)), 1
+    )
+    release = choice.release(data, rng=1)
+    assert release.guarantee.epsilon == 1
+    assert release.estimate.sum() == 1
