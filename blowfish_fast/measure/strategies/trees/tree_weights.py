@@ -25,7 +25,7 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import AddRemove, Full, Policy
-from blowfish_fast.workloads import Form, Fractions, Implicit
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 from .tree import TreeStrategy
 
@@ -40,6 +40,10 @@ SMALL = 2**15
 LARGE = 2**18
 # Implicit queries are listed, where exact nodes cut them, up to this many leaves.
 MOST_LISTED = 2**16
+# Sweeps see queries one by one: prefixes up to this many cells, of all ranges a sample.
+MOST_SWEPT_CELLS = 2**18
+SAMPLED_RANGES = 2**14
+FEW_PIECES = 2**12
 
 
 class TunedWeights(NamedTuple):
@@ -60,8 +64,10 @@ def tuned_tree(
 ) -> TreeStrategy:
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
-    Each fan-out is scaled greedily; `sweeps` then re-optimises every node given all
-    others (ranges only), with a safeguard for queries that were not declared.
+    Each fan-out is scaled greedily, or has equal levels if these serve the queries
+    better; `sweeps` then re-optimises every node given all others (ranges, prefixes and
+    a public sample of all ranges), with a safeguard for queries that were not declared.
+    The result is never worse than equal levels.
 
     Parameters
     ----------
@@ -209,17 +215,85 @@ def _best_tuned(
     sweeps: bool,
 ) -> TunedWeights:
     """Return the best of several fan-outs, each scaled to the queries."""
-    work = leaves + _listed(form)
-    sweep_all = sweeps and work <= SMALL
+    listed = _swept_queries(form) if sweeps else None
+    work = leaves + _listed(form if listed is None else listed)
+    sweep_all = listed is not None and work <= SMALL
+
+    # The error of many sparse rows costs more than their greedy weights: there equal
+    # levels are tried for the best fan-out alone.
+    try_levels = not isinstance(form, Pieces) or work <= FEW_PIECES
 
     def scaled(choice: tuple[int, bool]) -> TunedWeights:
-        greedy = _greedy(form, leaves, *choice, root_exact)
-        return _swept(form, leaves, greedy, root_exact) if sweep_all else greedy
+        start = _greedy(form, leaves, *choice, root_exact)
+        if try_levels:
+            start = _or_equal_levels(form, leaves, start, root_exact)
+        if not sweep_all or listed is None:
+            return start
+        return _swept(form, listed, leaves, start, root_exact)
 
     best = min(_in_threads(scaled, choices), key=lambda one: one.objective)
-    if sweeps and SMALL < work <= LARGE:
-        best = _swept(form, leaves, best, root_exact)
+    if not try_levels:
+        best = _or_equal_levels(form, leaves, best, root_exact)
+    if listed is not None and SMALL < work <= LARGE:
+        best = _swept(form, listed, leaves, best, root_exact)
     return best
+
+
+def _or_equal_levels(
+    form: Form, leaves: int, best: TunedWeights, root_exact: bool
+) -> TunedWeights:
+    """Return the weights given, or equal levels with or without the root, if better."""
+    fan_out = best.fan_out
+    for without_root in (True,) if root_exact else (True, False):
+        tree = level_tree(leaves, fan_out, root_exact=without_root, geometric=False)
+        weights = tree.node_weights
+        error = _error(form, weights, leaves, fan_out, root_exact)
+        if error < best.objective:
+            best = TunedWeights(fan_out, weights, error)
+    return best
+
+
+def _error(
+    form: Form, weights: FloatArray, leaves: int, fan_out: int, root_exact: bool
+) -> float:
+    """Return the error of all queries, in units of 2 / epsilon^2."""
+    with np.errstate(divide="ignore"):
+        variances = weights**-2.0
+    if root_exact:
+        variances[-1] = 0.0
+    tree = kernels.regular_tree(leaves, fan_out)
+    if isinstance(form, Implicit):
+        return kernels.tree_total_variance(variances, tree, form.kind, form.edges)
+    noise = kernels.tree_noise(variances, np.sqrt(variances), tree)
+    spread = (
+        kernels.spread_ranges(noise, tree, *form)
+        if isinstance(form, Fractions)
+        else kernels.spread_pieces(noise, tree, *form)
+    )
+    return float(spread[0].sum())
+
+
+def _swept_queries(form: Form) -> Fractions | None:
+    """Return the queries that sweeps are run for; None where there are none.
+
+    Of all ranges, a sample that everybody can draw again.
+    """
+    if isinstance(form, Fractions):
+        return form
+    cells = int(form.edges[-1]) if isinstance(form, Implicit) else 0
+    if not isinstance(form, Implicit) or cells > MOST_SWEPT_CELLS:
+        return None
+    if form.kind == "prefixes":
+        ends = np.arange(1, cells + 1)
+        starts = np.zeros_like(ends)
+    elif form.kind == "all_ranges":
+        sample = np.random.default_rng(0)
+        cuts = sample.integers(0, cells + 1, SAMPLED_RANGES)
+        others = (cuts + sample.integers(1, cells + 1, SAMPLED_RANGES)) % (cells + 1)
+        starts, ends = np.minimum(cuts, others), np.maximum(cuts, others)
+    else:
+        return None
+    return Fractions(*kernels.ranges_to_fractions(starts, ends, form.edges))
 
 
 def _in_threads(
@@ -232,20 +306,26 @@ def _in_threads(
 
 
 def _swept(
-    form: Form, leaves: int, start: TunedWeights, root_exact: bool
+    form: Form,
+    listed: Fractions,
+    leaves: int,
+    start: TunedWeights,
+    root_exact: bool,
 ) -> TunedWeights:
-    """Improve weights by sweeps; only ranges have them."""
-    if not isinstance(form, Fractions):
-        return start
+    """Improve weights by sweeps over `listed`, which stands for the queries."""
     swept = kernels.refine_scaling(
-        *form,
+        *listed,
         None,
         leaves,
         start.fan_out,
         start=start.node_weights,
         root_exact=root_exact,
     )
-    return TunedWeights(start.fan_out, swept.weights, swept.objective)
+    if listed is form:
+        return TunedWeights(start.fan_out, swept.weights, swept.objective)
+    error = _error(form, swept.weights, leaves, start.fan_out, root_exact)
+    after = TunedWeights(start.fan_out, swept.weights, error)
+    return after if error < start.objective else start
 
 
 def _greedy(

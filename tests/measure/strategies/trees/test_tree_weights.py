@@ -23,6 +23,7 @@ from blowfish_fast.workloads import (
     Prefixes,
     Ranges,
     Rectangles,
+    Total,
 )
 
 
@@ -47,7 +48,7 @@ def test_sweeps_lower_the_error_of_declared_ranges():
     over = AddRemove(line)
     greedy = tuned_tree(form, over, budget=Fraction(1), sweeps=False)
     swept = tuned_tree(form, over, budget=Fraction(1))
-    assert predicted(swept, over, form) < 0.9 * predicted(greedy, over, form)
+    assert predicted(swept, over, form) < 0.96 * predicted(greedy, over, form)
 
 
 def test_single_cells_need_no_tree():
@@ -150,3 +151,77 @@ def coverage(form):
         row[end] = end_part
         row[begin] = begin_part
     return rows
+
+
+PREFIX_ERRORS = {2: 138.6, 4: 137.3, 8: 136.2, 16: 139.3, 24: 136.1, 64: 158.5}
+
+
+@pytest.mark.parametrize("fan_out", PREFIX_ERRORS)
+def test_sweeps_lower_the_error_of_prefixes(fan_out):
+    """4,096 prefixes at epsilon .1; without sweeps the best tree was at 161.2."""
+    line = Domain(4096)
+    form = Prefixes(line).form(Buckets.single_cells(4096))
+    policy, epsilon = AddRemove(line), Fraction(1, 10)
+    tuned = tuned_tree(form, policy, budget=epsilon, fan_out=fan_out)
+    error = tuned.total_variance(form, tuned.scales(policy, epsilon)) / 4096
+    assert np.sqrt(error) == pytest.approx(PREFIX_ERRORS[fan_out], abs=0.1)
+
+
+def test_the_best_tree_for_prefixes_is_found_among_all_fan_outs():
+    line = Domain(4096)
+    form = Prefixes(line).form(Buckets.single_cells(4096))
+    policy, epsilon = AddRemove(line), Fraction(1, 10)
+    tuned = tuned_tree(form, policy, budget=epsilon)
+    error = tuned.total_variance(form, tuned.scales(policy, epsilon)) / 4096
+    assert np.sqrt(error) < 134.6
+
+
+def workloads_of(kind, cells):
+    line = Domain(cells)
+    if kind == "rectangles":
+        return Rectangles.random(Domain((8, cells // 8)), 40, rng=2)
+    return {
+        "prefixes": Prefixes(line),
+        "all ranges": AllRanges(line),
+        "cells": Identity(line),
+        "total": Total(line),
+        "few ranges": Ranges(line, [3, 9], [17, 10]),
+        "ranges": Ranges.random(line, 60, rng=1),
+    }[kind]
+
+
+@pytest.mark.parametrize("policy", [AddRemove, Full, Line])
+@pytest.mark.parametrize(
+    "kind",
+    ["prefixes", "all ranges", "cells", "total", "few ranges", "ranges", "rectangles"],
+)
+@pytest.mark.parametrize("cells", [88, 64])
+@pytest.mark.parametrize("sweeps", [True, False])
+def test_tuned_is_never_worse_than_equal_levels(policy, kind, cells, sweeps):
+    over = policy(Domain(cells))
+    form = workloads_of(kind, cells).form(Buckets.single_cells(cells))
+    for fan_out in (2, 3, 4, 8, 16, 64, None):
+        tuned = tuned_tree(
+            form, over, budget=Fraction(1), fan_out=fan_out, sweeps=sweeps
+        )
+        error = predicted(tuned, over, form)
+        for root_exact in (True, False):
+            equal = level_tree(
+                cells, fan_out or 16, root_exact=root_exact, geometric=False
+            )
+            # Integer weights round by less than this.
+            assert error <= predicted(equal, over, form) * (1 + 1e-6)
+
+
+def test_prefixes_and_all_ranges_are_tuned_through_buckets():
+    edges = np.array([0, 3, 4, 40, 64])
+    for workload in (Prefixes(Domain(64)), AllRanges(Domain(64))):
+        form = workload.form(Buckets(edges))
+        policy = AddRemove(Domain(4))
+        listed = workload.explicit_form(Buckets(edges))
+        tuned = tuned_tree(form, policy, budget=Fraction(1))
+        plain = tuned_tree(form, policy, budget=Fraction(1), sweeps=False)
+        assert predicted(tuned, policy, form) <= predicted(plain, policy, form)
+        assert predicted(tuned, policy, listed) == pytest.approx(
+            predicted(tuned, policy, form)
+        )
