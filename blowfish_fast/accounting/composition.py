@@ -7,8 +7,9 @@ one record that moves along one edge of the policy changes one part only:
     by regions   cells 0 .. 49 | cells 50 .. 99  different values; an edge across the
                                                  border changes both parts
 
-Money is counted in whole billionths of epsilon: charges are rounded up, budgets down,
-so rounding never favours the spender. Proofs: ``docs/proofs/composition.md``.
+Money is counted in whole billionths of epsilon, or trillionths of rho: charges are
+rounded up, budgets down, so rounding never favours the spender. Proofs:
+``docs/proofs/composition.md``; all of them hold with amounts of rho.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,36 +26,63 @@ from blowfish_fast.errors import PolicyError
 from blowfish_fast.policies import Policy
 from blowfish_fast.policies.constrained import Constrained
 
-UNITS = 10**9
-"""Units of a ledger in one epsilon: a unit is a nano-epsilon."""
-
 Cost = Fraction | float
 """An exact cost, or infinity where nothing bounds it."""
 
 
-def units_charged(epsilon: Fraction) -> int:
-    """Return a cost in whole units, rounded up.
+class Currency(NamedTuple):
+    """What a ledger counts: epsilon in billionths, or rho in trillionths.
+
+    Attributes
+    ----------
+    name, short : str
+        In full, and as messages write it.
+    units : int
+        Whole units in one epsilon, or in one rho.
+    power : int
+        That of `Budget`.
 
     Examples
     --------
-    >>> units_charged(Fraction(1, 3)), units_granted(Fraction(1, 3))
+    >>> EPSILON.charged(Fraction(1, 3)), EPSILON.granted(Fraction(1, 3))
     (333333334, 333333333)
+    >>> EPSILON.text(300_000_000), RHO.words(15_000_000_000)
+    ('0.3', 'rho = 0.015')
     """
-    return math.ceil(epsilon * UNITS)
+
+    name: str
+    short: str
+    units: int
+    power: int
+
+    def charged(self, amount: Fraction) -> int:
+        """Return a cost in whole units, rounded up."""
+        return math.ceil(amount * self.units)
+
+    def granted(self, amount: Fraction) -> int:
+        """Return a budget in whole units, rounded down."""
+        return math.floor(amount * self.units)
+
+    def amount(self, units: int) -> Fraction:
+        """Return what whole units stand for."""
+        return Fraction(units, self.units)
+
+    def text(self, units: int) -> str:
+        """Write units as a decimal number, exactly."""
+        return format((Decimal(units) / self.units).normalize(), "f")
+
+    def words(self, units: int) -> str:
+        """Write units as messages do: "eps = 0.3"."""
+        return f"{self.short} = {self.text(units)}"
 
 
-def units_granted(epsilon: Fraction) -> int:
-    """Return a budget in whole units, rounded down."""
-    return math.floor(epsilon * UNITS)
+EPSILON = Currency("epsilon", "eps", 10**9, 1)
+RHO = Currency("rho", "rho", 10**12, 2)
 
 
-def units_text(units: int) -> str:
-    """Write units as a decimal number of epsilon, exactly.
-
-    >>> units_text(300_000_000)
-    '0.3'
-    """
-    return format((Decimal(units) / UNITS).normalize(), "f")
+def currency_of(power: int) -> Currency:
+    """Return the currency of budgets of a power."""
+    return EPSILON if power == 1 else RHO
 
 
 def sequential(costs: Iterable[Fraction]) -> Fraction:

@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from blowfish_fast.errors import LedgerError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.policies import Policy
 
@@ -160,6 +161,15 @@ def _attributes(value: Any) -> dict[str, Any] | None:
         if not name.startswith("_")
         and not isinstance(getattr(type(value), name, None), cached_property)
     }
+    budget = public.get("budget")
+    if (
+        isinstance(value, Mechanism)
+        and isinstance(budget, Budget)
+        and budget.power == 1
+    ):
+        # Ledgers written before there was rho know a mechanism by its epsilon.
+        del public["budget"]
+        public["epsilon"] = value.budget.amount
     return public if public or hasattr(value, "__dict__") else None
 
 

@@ -22,9 +22,12 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.predicates import Cover
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.gaussian_tails import gaussian_draw_half_widths
+from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
-from blowfish_fast.release.group_answers import GroupedAnswers
+from blowfish_fast.release.group_answers import Claim, GroupedAnswers
 from blowfish_fast.release.query_grid import SparseRows, coverage_rows, product_rows
 from blowfish_fast.release.release import Release
 
@@ -82,7 +85,7 @@ class IntegerRows:
         ledger: Ledger,
         data: Histogram,
         *,
-        epsilon: Any,
+        budget: Budget,
         request: str | None,
         rng: RandomLike | None,
         groups: Sequence[tuple[int, list[Any]]] = (),
@@ -94,23 +97,33 @@ class IntegerRows:
             # The ledger's policy leaves open what each body of data states.
             policy = policy.with_at_most(data.at_most)
             refuse_units(policy, "the answer to one question")
-        laplace = Laplace(policy, workload, epsilon=epsilon, strategy="queries")
-        release = ledger.release(laplace, data, request, rng)
+        kind = Laplace if budget.power == 1 else Gaussian
+        recipe = kind(policy, workload, epsilon=budget, strategy="queries")
+        release = ledger.release(recipe, data, request, rng)
         (measurement,) = release.measurements
         return GroupedAnswers(
             [column_name(self.domain, axis) for axis, _ in groups],
             [names for _, names in groups],
             self.measure,
             measurement.noisy.astype(np.float64) * self.step,
-            lambda confidence: _noise_intervals(release, confidence) * self.step,
+            Claim(
+                lambda confidence, _: _noise_intervals(release, confidence) * self.step,
+                # Cells are whole, and values are those of cells by definition.
+                lambda: "truth",
+                release.interval_sentence,
+            ),
         )
 
 
 def _noise_intervals(release: Release, confidence: float) -> FloatArray:
     """Return intervals around the noisy rows, each of which carries one draw."""
     (measurement,) = release.measurements
-    widths = measurement.scales.widths
-    half = np.array([single_draw_half_width(one, 1.0 - confidence) for one in widths])
+    scales, miss = measurement.scales, 1.0 - confidence
+    widths = scales.widths
+    if scales.power == 1:
+        half = np.array([single_draw_half_width(one, miss) for one in widths])
+    else:
+        half = gaussian_draw_half_widths(widths, miss)
     return np.stack([measurement.noisy - half, measurement.noisy + half], axis=-1)
 
 

@@ -16,7 +16,7 @@ counts both. Proof: ``docs/proofs/session.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from blowfish_fast.data.predicates import (
     read_conditions,
 )
 from blowfish_fast.errors import DomainError, InputError, LedgerError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
 from blowfish_fast.release.release import Release
@@ -96,7 +97,7 @@ class Session:
         conditions: Mapping[Any, Any] | None = None,
         /,
         *,
-        epsilon: Any,
+        epsilon: Any = None,
         request: str | None = None,
         rng: RandomLike | None = None,
         **named: Any,
@@ -108,16 +109,18 @@ class Session:
         conditions, named
             As for ``release.where``, but along borders of cells: nothing finer is
             known of the data here.
-        epsilon : number
-            Charged to the ledger before anything is drawn.
+        epsilon, rho, delta : number
+            Charged to the ledger before anything is drawn: `epsilon`, or `rho`, or
+            `epsilon` with `delta`, as for every mechanism.
         request : str, optional
             Name of the question; asked again under it, the stored answer comes back.
         rng : int or numpy Generator, optional
             A seed, for experiments with a ledger in memory.
         """
+        budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
         answers = question.ask(
-            self.ledger, self._data, epsilon=epsilon, request=request, rng=rng
+            self.ledger, self._data, budget=budget, request=request, rng=rng
         )
         return answers[()]
 
@@ -127,7 +130,7 @@ class Session:
         conditions: Mapping[Any, Any] | None = None,
         /,
         *,
-        epsilon: Any,
+        epsilon: Any = None,
         low: float | None = None,
         high: float | None = None,
         step: Any = None,
@@ -142,7 +145,7 @@ class Session:
         name : str or int
             A numeric attribute; every record counts with the public value of its
             cell, its middle.
-        conditions, named, epsilon, request, rng
+        conditions, named, epsilon, rho, delta, request, rng
             As for `noisy_count`.
         low, high : float, optional
             Public bounds: values are clamped to them. Noise grows with the largest
@@ -161,10 +164,11 @@ class Session:
         >>> float(ledger.spent)
         0.5
         """
+        budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
         question.weigh(self.domain.axis(name), low, high, step)
         answers = question.ask(
-            self.ledger, self._data, epsilon=epsilon, request=request, rng=rng
+            self.ledger, self._data, budget=budget, request=request, rng=rng
         )
         return answers[()]
 
@@ -262,40 +266,40 @@ class Parts:
     def noisy_count(
         self,
         *,
-        epsilon: Any,
         request: str | None = None,
         rng: RandomLike | None = None,
+        **budget: Unpack[BudgetTerms],
     ) -> GroupedAnswers:
-        """Count the records of every part, for one charge of `epsilon`."""
-        return self._ask(self._question(), epsilon, request, rng)
+        """Count the records of every part, for one charge of `epsilon` or `rho`."""
+        return self._ask(self._question(), Budget.stated(**budget), request, rng)
 
     def noisy_sum(
         self,
         name: str | int,
         *,
-        epsilon: Any,
         low: float | None = None,
         high: float | None = None,
         step: Any = None,
         request: str | None = None,
         rng: RandomLike | None = None,
+        **budget: Unpack[BudgetTerms],
     ) -> GroupedAnswers:
         """Sum an attribute over every part, for one charge; see `Session.noisy_sum`."""
         question = self._question()
         question.weigh(self._session.domain.axis(name), low, high, step)
-        return self._ask(question, epsilon, request, rng)
+        return self._ask(question, Budget.stated(**budget), request, rng)
 
     def _ask(
         self,
         question: IntegerRows,
-        epsilon: Any,
+        budget: Budget,
         request: str | None,
         rng: RandomLike | None,
     ) -> GroupedAnswers:
         return question.ask(
             self._session.ledger,
             self._session._data,
-            epsilon=epsilon,
+            budget=budget,
             request=request,
             rng=rng,
             groups=[(self._axis, self.names)],
@@ -362,3 +366,9 @@ def _with_cells(attribute: Axis, cells: IntArray) -> Axis:
         return Axis(cells.size, attribute.name)
     cuts = attribute.cuts[int(cells[0]) : int(cells[-1]) + 2]
     return Axis(cells.size, attribute.name, cuts=cuts, unit=attribute.unit)
+
+
+def _pop_budget(epsilon: Any, named: dict[str, Any]) -> Budget:
+    """Read the budget of a question, whose other names are conditions."""
+    rho, delta = named.pop("rho", None), named.pop("delta", None)
+    return Budget.stated(epsilon=epsilon, rho=rho, delta=delta)

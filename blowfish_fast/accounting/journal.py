@@ -8,7 +8,7 @@ so no past entry can change unnoticed. A charge is checked, written and counted 
 anything is drawn; the answer follows in a second one. Entries are ordered by number,
 never by the clock. ``journal_file`` holds the tables.
 
-Costs are whole units (``composition.UNITS``), never floats. Nothing here knows
+Costs are whole units (``composition.Currency``), never floats. Nothing here knows
 policies, mechanisms or data: it keeps texts and bytes.
 """
 
@@ -26,13 +26,14 @@ from typing import Any, Literal, NamedTuple
 
 from blowfish_fast.errors import BudgetError, LedgerError
 
-from .composition import units_text
+from .composition import EPSILON, RHO, Currency
 from .file_watch import FileWatch
 from .group_commit import GroupCommit
 from .journal_check import verify_log
 from .journal_file import (
     append_entry,
     connect,
+    counts_rho,
     create_file,
     create_tables,
     open_file,
@@ -113,6 +114,7 @@ class Journal:
                 self._watch = FileWatch(path)
                 self._watch.attach(self._connection)
                 self._commits.guard = self._watch
+            self.currency = RHO if counts_rho(self._connection) else EPSILON
         weakref.finalize(self, _close_in, os.getpid(), self._connection)
         _JOURNALS.add(self)
 
@@ -166,8 +168,9 @@ class Journal:
             known = _allotment(connection, analyst)
             if known is not None and total < known.spent:
                 raise BudgetError(
-                    f"{analyst} has spent eps = {units_text(known.spent)} already; an "
-                    f"allotment of {units_text(total)} would take some of it back"
+                    f"{analyst} has spent {self.currency.words(known.spent)} already; "
+                    f"an allotment of {self.currency.text(total)} would take some of "
+                    "it back"
                 )
             connection.execute(
                 "INSERT INTO allotment VALUES (?, ?, 0) "
@@ -206,14 +209,15 @@ class Journal:
             left = standing.total - standing.spent
             if cost > left:
                 raise BudgetError(
-                    f"the release costs eps = {units_text(cost)}, and "
-                    f"{units_text(left)} of {units_text(standing.total)} remains; "
-                    "nothing was charged. Ask for a smaller epsilon"
+                    f"the release costs {self.currency.words(cost)}, and "
+                    f"{self.currency.text(left)} of "
+                    f"{self.currency.text(standing.total)} remains; nothing was "
+                    f"charged. Ask for a smaller {self.currency.name}"
                 )
             noted = content
             if analyst is not None:
                 noted = {**content, "analyst": analyst}
-                _charge_allotment(connection, analyst, cost)
+                _charge_allotment(connection, analyst, cost, self.currency)
             connection.execute("UPDATE budget SET spent = spent + ?", (cost,))
             number = append_entry(connection, "charge", request, cost, noted)
             return Charge(number, request, cost, noted, "reserved")
@@ -268,8 +272,7 @@ class Journal:
             if _has_charges(connection):
                 raise LedgerError(
                     f"{self.name} has been charged, so its policy and budget are "
-                    "frozen: charges under different policies do not add up. Open a "
-                    "new ledger for other data"
+                    "frozen: charges under different policies do not add up"
                 )
             number = append_entry(
                 connection, "amend", None, 0, {"total": total, "terms": terms}
@@ -390,19 +393,21 @@ def _allotment(connection: sqlite3.Connection, analyst: str) -> Allotment | None
     return None if row is None else Allotment(*row)
 
 
-def _charge_allotment(connection: sqlite3.Connection, analyst: str, cost: int) -> None:
+def _charge_allotment(
+    connection: sqlite3.Connection, analyst: str, cost: int, currency: Currency
+) -> None:
     known = _allotment(connection, analyst)
     if known is None:
         raise BudgetError(
             f"{analyst!r} has no allotment; nothing was charged. The curator grants "
-            "one with ledger.allot(analyst, epsilon)"
+            f"one with ledger.allot(analyst, {currency.name})"
         )
     left = known.total - known.spent
     if cost > left:
         raise BudgetError(
-            f"the release costs eps = {units_text(cost)}, and {units_text(left)} of "
-            f"{analyst}'s {units_text(known.total)} remains; nothing was charged. Ask "
-            "for a smaller epsilon"
+            f"the release costs {currency.words(cost)}, and {currency.text(left)} of "
+            f"{analyst}'s {currency.text(known.total)} remains; nothing was charged. "
+            f"Ask for a smaller {currency.name}"
         )
     connection.execute(
         "UPDATE allotment SET spent = spent + ? WHERE analyst = ?", (cost, analyst)

@@ -27,7 +27,11 @@ APPLICATION = 0x626C6F77
 """Marks our files among SQLite files: "blow"."""
 
 FORMAT = 2
-"""Raised whenever the tables change."""
+"""Raised whenever the tables change; a ledger in epsilon."""
+
+FORMAT_IN_RHO = 3
+"""The same tables in trillionths of rho, which older versions must not take for
+billionths of epsilon."""
 
 BUSY_SECONDS = 60.0
 """How long to wait while another process writes."""
@@ -127,16 +131,23 @@ def open_file(path: Path) -> sqlite3.Connection:
             raise LedgerError(
                 f"{path} is an SQLite file and no ledger; choose another path"
             )
-        if version != FORMAT:
+        if version not in (FORMAT, FORMAT_IN_RHO):
             raise LedgerError(
                 f"{path} is a ledger of format {version}, and this version reads "
-                f"format {FORMAT}. Use the version of blowfish_fast that wrote it"
+                f"formats {FORMAT} and {FORMAT_IN_RHO}. Use the version of "
+                "blowfish_fast that wrote it"
             )
         _make_durable(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def counts_rho(connection: sqlite3.Connection) -> bool:
+    """Return whether a journal counts rho, by its format."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return bool(version == FORMAT_IN_RHO)
 
 
 def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
@@ -169,7 +180,8 @@ def create_tables(
 ) -> None:
     """Make the tables and the first entry."""
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    version = FORMAT_IN_RHO if terms.get("currency") == "rho" else FORMAT
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.executescript(f"BEGIN;{_TABLES}")
     number = append_entry(connection, "open", None, 0, {"total": total, "terms": terms})
     connection.execute("INSERT INTO budget VALUES (1, ?, 0, ?)", (total, number))

@@ -1,4 +1,4 @@
-"""A budget of epsilon for one body of data, and everything it was spent on.
+"""A budget of epsilon or of rho for one body of data, and what it was spent on.
 
     reserve     check and charge, committed          a crash from here on never refunds
     draw        measure with noise                   nothing has left yet
@@ -10,8 +10,8 @@ replayed; a reserved one is drawn under the charge that was made, which is safe 
 nothing left before the answer was stored. What can fail on public grounds, or because
 data is malformed, fails before the reserve.
 
-Pieces: entries and transactions in ``journal``, prices in ``composition``,
-checks and the draw in ``request``, disjoint regions in ``regions``.
+Pieces: entries and transactions in ``journal``, composition in ``composition``, prices
+in ``prices``, checks and the draw in ``request``, disjoint regions in ``regions``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 
@@ -30,19 +30,16 @@ from blowfish_fast._support.html import panel, spent_bar, table
 from blowfish_fast._support.validation import as_epsilon, quoted
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms, as_rho, stated_budget
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.plugins import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.release import Release
 
-from .composition import (
-    UNITS,
-    parallel_by_ids,
-    units_charged,
-    units_granted,
-    units_text,
-)
+from .composition import currency_of, parallel_by_ids
 from .journal import Charge, Journal
+from .prices import price_in, refuse_currency
 from .regions import Region, check_regions
 from .request import (
     RandomLike,
@@ -81,11 +78,13 @@ class Ledger:
     path : path or None
         An SQLite file, made if there is none and never overwritten; None keeps the
         ledger in memory, for experiments.
-    epsilon : number
-        The whole budget. When an existing file is opened it may be left out, and must
-        be the same if given.
+    epsilon, rho, delta : number
+        The whole budget: `epsilon`, or `rho`, or `epsilon` with `delta` for the largest
+        rho that certainly implies it. When an existing file is opened it may be left
+        out, and must be the same if given. A ledger in rho charges mechanisms in
+        epsilon too, at their price in rho; one in epsilon refuses those in rho.
     policy : Policy
-        What must stay indistinguishable, over the whole domain; as for `epsilon`.
+        What must stay indistinguishable, over the whole domain; as for the budget.
     about : mapping, optional
         Plain data (for JSON) that is kept with a new ledger and frozen with its
         policy: which table it is about, for instance.
@@ -93,8 +92,8 @@ class Ledger:
     Notes
     -----
     The guarantee: everything ever released through one ledger is, together,
-    epsilon-Blowfish for its policy, if the ledger's data is about one set of people
-    and all releases about them go through it.
+    epsilon-Blowfish for its policy (rho-zCDP, for a ledger in rho), if the ledger's
+    data is about one set of people and all releases about them go through it.
 
     Threads, processes and several `Ledger` objects may share a file. Putting back an
     old copy of the file would forget charges; `verify` shows it if the `head` was
@@ -132,29 +131,36 @@ class Ledger:
         self,
         path: str | os.PathLike[str] | None,
         *,
-        epsilon: Any = None,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        total = None if epsilon is None else units_granted(as_epsilon(epsilon))
+        granted = stated_budget(budget)
         if policy is not None and not isinstance(policy, Policy):
             raise PolicyError(
                 f"state the policy of the ledger, such as policies.Full(domain); "
                 f"received {quoted(policy)}"
             )
         where = as_place(path)
-        if (where is None or not where.exists()) and (total is None or policy is None):
+        new = where is None or not where.exists()
+        if new and (granted is None or policy is None):
             raise InputError(
                 "a new ledger needs a budget and a policy: Ledger(path, epsilon=1.0, "
-                f"policy=...); received {epsilon!r} and {policy!r}"
+                f"policy=...); received {granted and granted.words()} and {policy!r}"
                 + ("" if where is None else f". There is no ledger at {where} yet")
             )
-        terms = None if policy is None else plain_terms(policy, about)
+        total, terms = None, None
+        if granted is not None and policy is not None:
+            currency = currency_of(granted.power)
+            total = currency.granted(granted.amount)
+            terms = plain_terms(policy, about, currency)
         self._journal = Journal(where, total, terms)
+        self.currency = self._journal.currency
+        """What is counted: epsilon or rho, and in which units."""
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
         self._agreed = read_terms(self._journal)
-        refuse_other_terms(self._journal, self._agreed.policy, total, policy)
+        refuse_other_terms(self._journal, self._agreed.policy, granted, policy)
 
     def _terms(self) -> Terms:
         """Return the terms in force; another process may have amended them."""
@@ -184,27 +190,43 @@ class Ledger:
         return self._journal.has_charges()
 
     @property
+    def budget(self) -> Budget:
+        """The whole budget, in its currency."""
+        total = self._journal.standing().total
+        return Budget(self.currency.amount(total), self.currency.power)
+
+    @property
     def epsilon(self) -> Fraction:
-        """The whole budget."""
-        return Fraction(self._journal.standing().total, UNITS)
+        """The whole budget of a ledger in epsilon; refused for one in rho."""
+        return self.budget.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """The whole budget in rho: as stated, or epsilon^2 / 2."""
+        return self.budget.rho
 
     @property
     def spent(self) -> Fraction:
-        """What has been charged so far, exactly."""
-        return Fraction(self._journal.standing().spent, UNITS)
+        """What has been charged so far, exactly, in the ledger's currency."""
+        return self.currency.amount(self._journal.standing().spent)
 
     @property
     def remaining(self) -> Fraction:
-        """What is left, exactly."""
+        """What is left, exactly, in the ledger's currency."""
         standing = self._journal.standing()
-        return Fraction(standing.total - standing.spent, UNITS)
+        return self.currency.amount(standing.total - standing.spent)
 
     def preview(self, mechanism: Mechanism) -> Preview:
         """Say what a release would cost and what would remain. Free; no data."""
         check_mechanism(mechanism)
         reason = refusal(mechanism, self.policy)
-        cost = units_charged(mechanism.epsilon)
-        return Preview.of(mechanism.name, cost, self._journal.standing(), reason)
+        reason = reason or refuse_currency(mechanism, self.currency)
+        cost = 0 if reason else self.currency.charged(self._price(mechanism))
+        standing = self._journal.standing()
+        return Preview.of(mechanism.name, cost, standing, reason, self.currency)
+
+    def _price(self, mechanism: Mechanism) -> Fraction:
+        return price_in(mechanism, self.currency)
 
     def release(
         self,
@@ -216,6 +238,7 @@ class Ledger:
         analyst: str | None = None,
         note: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
+        vouched: bool = False,
     ) -> Release:
         """Charge, measure, keep the answer, return it.
 
@@ -242,6 +265,10 @@ class Ledger:
             asked, for instance.
         progress : callable, optional
             Called with a short text before each long step.
+        vouched : bool
+            Your word that a mechanism, partition or strategy defined outside
+            ``blowfish_fast`` keeps what it promises, without which it is refused. The
+            log keeps its name.
 
         Raises
         ------
@@ -250,6 +277,7 @@ class Ledger:
             with the request that finishes it.
         """
         check_mechanism(mechanism)
+        check_vouched([mechanism], vouched=vouched)
         terms = self._terms()
         check_policy(mechanism, terms.policy)
         parts = [RequestPart(mechanism, data)]
@@ -267,6 +295,7 @@ class Ledger:
         request: str | None = None,
         rng: RandomLike | None = None,
         progress: Progress | None = None,
+        vouched: bool = False,
     ) -> list[Release]:
         """Release several parts for the price of the largest.
 
@@ -285,7 +314,7 @@ class Ledger:
         scoped : bool
             Under a policy with count constraints: your promise that each constraint
             counts people of one part only. Only with ``by="ids"``.
-        request, rng, progress
+        request, rng, progress, vouched
             See `release`; the parts are charged, kept and replayed together.
         """
         if by not in ("ids", "regions"):
@@ -300,24 +329,29 @@ class Ledger:
         checked = [RequestPart(*one) for one in parts]
         for one in checked:
             check_mechanism(one.mechanism)
+        check_vouched([one.mechanism for one in checked], vouched=vouched)
         terms = self._terms()
         if by == "ids":
             for one in checked:
                 check_policy(one.mechanism, terms.policy)
-            costs = [one.mechanism.epsilon for one in checked]
+            costs = [self._price(one.mechanism) for one in checked]
             parallel_by_ids(costs, terms.policy, scoped=scoped)
         else:
             check_regions(
                 [
-                    Region(one.cells, one.mechanism.policy, one.mechanism.epsilon)
+                    Region(
+                        one.cells,
+                        one.mechanism.policy,
+                        Budget(self._price(one.mechanism), self.currency.power),
+                    )
                     for one in checked
                 ],
                 terms.policy,
             )
         return self._settle(checked, terms, request, rng, progress, by)
 
-    def allot(self, analyst: str, epsilon: Any) -> None:
-        """Set what an analyst may spend of the budget in all.
+    def allot(self, analyst: str, amount: Any) -> None:
+        """Set what an analyst may spend of the budget in all, in its currency.
 
         Allotments may add up to more than the budget: whoever asks first gets it. They
         may change at any time, down to what was spent.
@@ -327,19 +361,22 @@ class Ledger:
                 f"an analyst is named by a text of 1 to {LONGEST_NAME} printable "
                 f"characters; received {analyst!r}"
             )
-        self._journal.allot(analyst, units_granted(as_epsilon(epsilon)))
+        read = as_epsilon if self.currency.power == 1 else as_rho
+        self._journal.allot(analyst, self.currency.granted(read(amount)))
 
     def allotments(self) -> dict[str, Share]:
         """Return what each analyst was granted and has spent."""
         return {
-            analyst: Share(Fraction(one.total, UNITS), Fraction(one.spent, UNITS))
+            analyst: Share(
+                self.currency.amount(one.total), self.currency.amount(one.spent)
+            )
             for analyst, one in self._journal.allotments().items()
         }
 
     def entry(self, request: str) -> Entry | None:
         """Return the charge of a request; None if there is none. O(log n)."""
         charge = self._journal.find(as_request(request))
-        return None if charge is None else Entry.of(charge)
+        return None if charge is None else Entry.of(charge, self.currency)
 
     def replay(self, request: str) -> Release | None:
         """Return the stored answer of a request; None if there is none yet. Free."""
@@ -351,26 +388,35 @@ class Ledger:
 
     def history(self) -> list[Entry]:
         """Return every charge, oldest first. O(n)."""
-        return [Entry.of(charge) for charge in self._journal.history()]
+        return [Entry.of(charge, self.currency) for charge in self._journal.history()]
 
     def amend(
         self,
         *,
-        epsilon: Any = None,
         policy: Policy | None = None,
         about: Mapping[str, Any] | None = None,
+        **budget: Unpack[BudgetTerms],
     ) -> None:
-        """Change budget, policy or what is noted; refused after the first charge."""
+        """Change budget, policy or what is noted; refused after the first charge.
+
+        The currency stays: a ledger in the other one is another ledger.
+        """
         total = self._journal.standing().total
-        if epsilon is not None:
-            total = units_granted(as_epsilon(epsilon))
+        granted = stated_budget(budget)
+        if granted is not None:
+            if granted.power != self.currency.power:
+                raise LedgerError(
+                    f"this ledger counts {self.currency.name}; received "
+                    f"{granted.words()}. Make a new ledger for another currency"
+                )
+            total = self.currency.granted(granted.amount)
         chosen = self.policy if policy is None else policy
         if not isinstance(chosen, Policy):
             raise PolicyError(
                 f"state a policy, such as policies.Full(domain); received {policy!r}"
             )
         noted = self.about if about is None else about
-        self._journal.amend(total, plain_terms(chosen, noted))
+        self._journal.amend(total, plain_terms(chosen, noted, self.currency))
         self._agreed = read_terms(self._journal)
 
     def verify(self, head: str | None = None) -> str:
@@ -408,14 +454,14 @@ class Ledger:
         ('1/2', [])
         """
         return {
-            "epsilon": str(self.epsilon),
+            **self.budget.to_dict(),
             "spent": str(self.spent),
             "remaining": str(self.remaining),
             "frozen": self.frozen,
             "policy": self.policy.to_dict(),
             "about": self.about,
             "allotments": {
-                analyst: {"epsilon": str(one.epsilon), "spent": str(one.spent)}
+                analyst: {self.currency.name: str(one.granted), "spent": str(one.spent)}
                 for analyst, one in self.allotments().items()
             },
             "charges": [one.to_dict() for one in self.history()],
@@ -428,7 +474,7 @@ class Ledger:
         columns: dict[str, Any] = {
             "number": np.array([one.number for one in entries], dtype=np.int64),
             "time": np.array(moments, dtype="M8[us]"),
-            "epsilon": np.array([float(one.epsilon) for one in entries]),
+            self.currency.name: np.array([float(one.budget) for one in entries]),
         }
         for name in ("request", "mechanism", "analyst", "state"):
             column = np.empty(len(entries), dtype=object)
@@ -439,13 +485,13 @@ class Ledger:
     def _repr_html_(self) -> str:
         """Show what is spent, what remains, the policy and the last charges."""
         entries = self.history()
-        total, spent = float(self.epsilon), float(self.spent)
+        total, spent = float(self.budget), float(self.spent)
         words = self.policy.describe()
         rows = [
             (
                 one.request,
                 one.mechanism,
-                f"{float(one.epsilon):g}",
+                f"{float(one.budget):g}",
                 one.analyst or "",
                 one.time.isoformat(sep=" ", timespec="seconds"),
             )
@@ -453,16 +499,16 @@ class Ledger:
         ]
         drawing = spent_bar(spent, total)
         if rows:
-            heads = ("request", "mechanism", "epsilon", "analyst", "time")
+            heads = ("request", "mechanism", self.currency.name, "analyst", "time")
             drawing += table(heads, rows)
         shares = [
-            (analyst, f"spent {float(one.spent):g} of {float(one.epsilon):g}")
+            (analyst, f"spent {float(one.spent):g} of {float(one.granted):g}")
             for analyst, one in self.allotments().items()
         ]
         count = len(entries)
         listed = f", the last {MOST_SHOWN} listed" if count > MOST_SHOWN else ""
         return panel(
-            f"Ledger: eps = {spent:g} of {total:g} spent, "
+            f"Ledger: {self.currency.short} = {spent:g} of {total:g} spent, "
             f"{float(self.remaining):g} left; "
             f"{count:,} {'charge' if count == 1 else 'charges'}{listed}",
             shares,
@@ -500,8 +546,8 @@ class Ledger:
         except LedgerError:
             return f"Ledger({name}, closed or out of reach)"
         return (
-            f"Ledger({name}, eps = {units_text(standing.total)}, "
-            f"spent {units_text(standing.spent)})"
+            f"Ledger({name}, {self.currency.words(standing.total)}, "
+            f"spent {self.currency.text(standing.spent)})"
         )
 
     def _settle(
@@ -524,7 +570,7 @@ class Ledger:
             content["note"] = dict(note)
         charge = self._journal.find(name)
         if charge is not None:
-            check_same(charge, content)
+            check_same(charge, content, self.currency)
             if charge.state != "reserved":
                 return self._replay(charge)
         else:
@@ -535,10 +581,10 @@ class Ledger:
         if people is not None:
             content["person"] = people
             check_people(people, terms.policy, self._journal)
-        prices = [one.mechanism.epsilon for one in parts if not is_public(one)]
-        cost = units_charged(max(prices)) if prices else 0
+        prices = [self._price(one.mechanism) for one in parts if not is_public(one)]
+        cost = self.currency.charged(max(prices)) if prices else 0
         charge = self._journal.reserve(name, cost, terms.entry, content, analyst)
-        check_same(charge, content)
+        check_same(charge, content, self.currency)
         if charge.state != "reserved":
             return self._replay(charge)
         try:
@@ -549,8 +595,9 @@ class Ledger:
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:
             problem.add_note(
-                f"eps = {units_text(charge.cost)} is charged and no answer has left; "
-                f"the same question with request={name!r} finishes under this charge"
+                f"{self.currency.words(charge.cost)} is charged and no answer has "
+                f"left; the same question with request={name!r} finishes under this "
+                "charge"
             )
             raise
 

@@ -21,26 +21,27 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import ABSENT, Full, Policy
 
-from .composition import Cost, constraints_bind, parallel_by_regions
+from .composition import Cost, constraints_bind, currency_of, parallel_by_regions
 
 MOST_WALKED = 2**24
 """Most edges that are compared one by one, for a region."""
 
 
 class Region(NamedTuple):
-    """Cells of a whole domain, and the policy and epsilon of what measures them."""
+    """Cells of a whole domain, and the policy and budget of what measures them."""
 
     cells: Any
     policy: Policy
-    epsilon: Fraction
+    budget: Budget
 
 
 def check_regions(regions: Sequence[Region], whole: Policy) -> None:
     """Refuse regions that some edge of `whole` joins, and policies that lack an edge.
 
-    Afterwards the regions together cost the largest of their epsilons under `whole`.
+    Afterwards the regions together cost the largest of their budgets under `whole`.
     """
     if constraints_bind(whole):
         raise PolicyError(
@@ -193,15 +194,15 @@ def _has_edges_inside(policy: Policy, whole: Policy, cells: IntArray) -> bool:
     return True
 
 
-def presence_cost(policy: Policy, epsilon: Fraction) -> Cost:
-    """Return what it costs that a record enters or leaves, at `epsilon` per edge."""
+def presence_cost(policy: Policy, budget: Budget) -> Cost:
+    """Return what it costs that a record enters or leaves, at `budget` per edge."""
     if not policy.has_bottom:
         return math.inf
     try:
         steps = policy.distance(np.arange(policy.domain.size), ABSENT).max()
     except SizeError:
         return math.inf
-    return epsilon * int(steps) if math.isfinite(steps) else math.inf
+    return budget.at_distance(int(steps)).amount if math.isfinite(steps) else math.inf
 
 
 def _price(
@@ -212,14 +213,16 @@ def _price(
     whole: Policy,
 ) -> str:
     """Say what regions that edges cross would cost together."""
-    presence = [presence_cost(one.policy, one.epsilon) for one in regions]
+    presence = [presence_cost(one.policy, one.budget) for one in regions]
+    power = regions[0].budget.power
+    # A move that no edge inside protects is one record leaving and one entering.
     inside: list[Cost] = [
-        one.epsilon if ok else 2 * entering
+        one.budget.amount if ok else 2**power * entering
         for one, ok, entering in zip(regions, protected, presence, strict=True)
     ]
     hidden = np.unique(labels[whole.bottom_cells()]).tolist()
     entering = [*presence, Fraction(0)]
     price = parallel_by_regions(inside, entering, crossings, bottom=hidden)
     if price == math.inf:
-        return "more than any epsilon (some part gives the number of its records away)"
-    return f"up to eps = {float(price):g}"
+        return "more than any budget (some part gives the number of its records away)"
+    return f"up to {currency_of(power).short} = {float(price):g}"

@@ -27,11 +27,12 @@ from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.memory import check_memory
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease
+from blowfish_fast.mechanisms.plugins import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
-from .composition import units_text
+from .composition import Currency
 from .fingerprint import question_digest
 from .journal import Charge, Journal
 from .statements import Entry
@@ -125,18 +126,18 @@ def draw_parts(
     parts: list[RequestPart], rng: RandomLike | None, progress: Progress | None
 ) -> list[Release]:
     """Draw every part, each with noise of its own."""
-    granted = [one.mechanism.epsilon for one in parts]
+    granted = [one.mechanism.budget for one in parts]
     source = rng
     if len(parts) > 1 and rng is not None:
         source = np.random.default_rng(rng)
     answers = [
         one.mechanism.release(one.data, source, progress=progress) for one in parts
     ]
-    for one, epsilon in zip(answers, granted, strict=True):
-        if one.guarantee.epsilon > epsilon or one.private != (rng is None):
+    for one, budget in zip(answers, granted, strict=True):
+        if one.guarantee.budget > budget or one.private != (rng is None):
             raise PrivacyError(
-                f"{one.mechanism} spent eps = {float(one.guarantee.epsilon):g} where "
-                f"{float(epsilon):g} was granted, or drew other noise than asked; its "
+                f"{one.mechanism} spent {one.guarantee.spent} where "
+                f"{float(budget):g} was granted, or drew other noise than asked; its "
                 "answer was dropped"
             )
     return answers
@@ -166,12 +167,19 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
         "parts": [
             {
                 "mechanism": one.mechanism.name,
-                "epsilon": str(one.mechanism.epsilon),
+                **one.mechanism.budget.to_dict(),
                 "policy": one.mechanism.policy.describe(),
+                **_vouched_parts(one.mechanism),
             }
             for one in parts
         ],
     }
+
+
+def _vouched_parts(mechanism: Mechanism) -> dict[str, Any]:
+    """Name what was defined outside the package, which a curator vouched for."""
+    outside = outside_parts(mechanism)
+    return {"vouched": outside} if outside else {}
 
 
 def people_of(parts: list[RequestPart], together: str | None) -> str | None:
@@ -213,12 +221,12 @@ def check_people(name: str, policy: Policy, journal: Journal) -> None:
             )
 
 
-def check_same(charge: Charge, content: dict[str, Any]) -> None:
+def check_same(charge: Charge, content: dict[str, Any], currency: Currency) -> None:
     """Refuse a request that was charged for another question."""
     if charge.content.get("fingerprint") != content["fingerprint"]:
         raise LedgerError(
             f"the request {charge.request!r} was made for another question "
-            f"({Entry.of(charge).mechanism}, eps = {units_text(charge.cost)}); a "
+            f"({Entry.of(charge).mechanism}, {currency.words(charge.cost)}); a "
             "request stands for one mechanism with its parameters. Choose another name"
         )
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import LedgerError
+from blowfish_fast.measure.budgets import Budget
 
-from .composition import UNITS, units_text
+from .composition import EPSILON, Currency
 from .journal import Charge, Standing, State
 
 
@@ -21,7 +22,7 @@ class Preview:
     Attributes
     ----------
     cost : Fraction
-        Epsilon that would be charged.
+        What would be charged, in the ledger's currency.
     before, after : Fraction
         What remains now, and what would remain.
     accepted : bool
@@ -46,46 +47,58 @@ class Preview:
     after: Fraction
     accepted: bool
     reason: str
+    currency: Currency = EPSILON
 
     @classmethod
-    def of(cls, mechanism: str, cost: int, standing: Standing, refusal: str) -> Preview:
+    def of(
+        cls,
+        mechanism: str,
+        cost: int,
+        standing: Standing,
+        refusal: str,
+        currency: Currency = EPSILON,
+    ) -> Preview:
         """Weigh a cost against the budget, unless the ledger refuses anyway."""
         left = standing.total - standing.spent
         if not refusal and cost > left:
             refusal = (
-                f"it costs eps = {units_text(cost)}, and {units_text(left)} of "
-                f"{units_text(standing.total)} remains"
+                f"it costs {currency.words(cost)}, and {currency.text(left)} of "
+                f"{currency.text(standing.total)} remains"
             )
         after = left if refusal else left - cost
-        price, before, later = (Fraction(one, UNITS) for one in (cost, left, after))
-        return cls(mechanism, price, before, later, not refusal, refusal)
+        price, before, later = (currency.amount(one) for one in (cost, left, after))
+        return cls(mechanism, price, before, later, not refusal, refusal, currency)
 
     def __str__(self) -> str:
         if not self.accepted:
             return f"{self.mechanism} would be refused: {self.reason}"
         return (
-            f"{self.mechanism} would cost eps = {_text(self.cost)} of the "
-            f"{_text(self.before)} that remains; {_text(self.after)} would be left"
+            f"{self.mechanism} would cost {self.currency.short} = "
+            f"{self._text(self.cost)} of the {self._text(self.before)} that remains; "
+            f"{self._text(self.after)} would be left"
         )
+
+    def _text(self, amount: Fraction) -> str:
+        return self.currency.text(int(amount * self.currency.units))
 
 
 @dataclass(frozen=True)
 class Share:
-    """An analyst's part of the budget.
+    """An analyst's part of the budget, in the ledger's currency.
 
     Attributes
     ----------
-    epsilon, spent, remaining : Fraction
+    granted, spent, remaining : Fraction
         Granted, charged so far, and left.
     """
 
-    epsilon: Fraction
+    granted: Fraction
     spent: Fraction
 
     @property
     def remaining(self) -> Fraction:
         """What is left of the allotment; the whole budget may run out earlier."""
-        return self.epsilon - self.spent
+        return self.granted - self.spent
 
 
 @dataclass(frozen=True)
@@ -102,8 +115,8 @@ class Entry:
         When it was charged, by this machine's clock; nothing depends on it.
     mechanism : str
         Name, or names of parts that were charged together.
-    epsilon : Fraction
-        Charged in all.
+    budget : Budget
+        Charged in all; `epsilon` is its amount where it is epsilon.
     policy : str
         What the mechanism keeps indistinguishable, in words.
     state : {"reserved", "stored", "returned"}
@@ -132,7 +145,7 @@ class Entry:
     request: str
     time: datetime
     mechanism: str
-    epsilon: Fraction
+    budget: Budget
     policy: str
     state: State
     together: str | None = None
@@ -141,8 +154,8 @@ class Entry:
 
     @classmethod
     @malformed_as(LedgerError, "an entry of the ledger is damaged: it must name parts")
-    def of(cls, charge: Charge) -> Entry:
-        """Read a charge of the journal."""
+    def of(cls, charge: Charge, currency: Currency = EPSILON) -> Entry:
+        """Read a charge of a journal in some currency."""
         parts = charge.content.get("parts", [])
         policies = dict.fromkeys(str(one["policy"]) for one in parts)
         return cls(
@@ -150,7 +163,7 @@ class Entry:
             request=charge.request,
             time=datetime.fromisoformat(charge.content["time"]),
             mechanism=", ".join(str(one["mechanism"]) for one in parts),
-            epsilon=Fraction(charge.cost, UNITS),
+            budget=Budget(currency.amount(charge.cost), currency.power),
             policy="; ".join(policies),
             state=charge.state,
             together=charge.content.get("together"),
@@ -158,11 +171,12 @@ class Entry:
             note=charge.content.get("note"),
         )
 
+    @property
+    def epsilon(self) -> Fraction:
+        """Charged in all, of a ledger in epsilon."""
+        return self.budget.epsilon
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the charge as plain data; epsilon as an exact fraction in text."""
-        plain = {"time": self.time.isoformat(), "epsilon": str(self.epsilon)}
-        return {**vars(self), **plain}
-
-
-def _text(epsilon: Fraction) -> str:
-    return units_text(int(epsilon * UNITS))
+        """Return the charge as plain data; its budget as an exact fraction in text."""
+        plain = {name: one for name, one in vars(self).items() if name != "budget"}
+        return {**plain, "time": self.time.isoformat(), **self.budget.to_dict()}

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from blowfish_fast.errors import BlowfishError, LedgerError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import Policy, from_dict
 
-from .composition import units_text
+from .composition import EPSILON, Currency
 from .journal import Journal
 
 
@@ -24,14 +25,22 @@ class Terms(NamedTuple):
     about: dict[str, Any]
 
 
-def plain_terms(policy: Policy, about: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return terms as plain data, for JSON."""
-    return {"policy": policy.to_dict(), "about": dict(about or {})}
+def plain_terms(
+    policy: Policy, about: Mapping[str, Any] | None, currency: Currency = EPSILON
+) -> dict[str, Any]:
+    """Return terms as plain data, for JSON; no currency stands for epsilon."""
+    plain = {"policy": policy.to_dict(), "about": dict(about or {})}
+    return plain if currency == EPSILON else {**plain, "currency": currency.name}
 
 
 def read_terms(journal: Journal) -> Terms:
     """Read the terms in force."""
     entry, terms = journal.terms()
+    if terms.get("currency", EPSILON.name) != journal.currency.name:
+        raise LedgerError(
+            f"{journal.name} is damaged: its format counts {journal.currency.name} and "
+            f"its terms {terms.get('currency', EPSILON.name)!r}"
+        )
     try:
         about = dict(terms.get("about") or {})
         return Terms(entry, from_dict(terms["policy"]), about)
@@ -43,14 +52,16 @@ def read_terms(journal: Journal) -> Terms:
 
 
 def refuse_other_terms(
-    journal: Journal, agreed: Policy, total: int | None, policy: Policy | None
+    journal: Journal, agreed: Policy, budget: Budget | None, policy: Policy | None
 ) -> None:
     """Refuse to reopen a ledger under another budget or policy."""
-    known = journal.standing().total
-    if total is not None and total != known:
+    known, currency = journal.standing().total, journal.currency
+    if budget is not None and (
+        budget.power != currency.power or currency.granted(budget.amount) != known
+    ):
         raise LedgerError(
-            f"{journal.name} has a budget of {units_text(known)}; received "
-            f"epsilon={units_text(total)}. Leave epsilon out, or give the same"
+            f"{journal.name} has a budget of {currency.words(known)}; received "
+            f"{budget.words()}. Leave the budget out, or give the same"
         )
     if policy is not None and policy != agreed:
         raise LedgerError(

@@ -216,6 +216,13 @@ class Budget:
         return self.amount >= self._same(other)
 
 
+def stated_budget(terms: BudgetTerms) -> Budget | None:
+    """Read a budget that may be left out."""
+    if all(value is None for value in terms.values()):
+        return None
+    return Budget.stated(**terms)
+
+
 def as_rho(value: Any, name: str = "rho") -> Fraction:
     """Read an amount of rho: a positive number from 1e-12 to 1e9."""
     rho = as_fraction(value, name)

@@ -61,6 +61,23 @@ def gaussian_half_widths(spread: Spread, miss: float) -> FloatArray:
     return half * _ROUNDING
 
 
+def gaussian_draw_half_widths(sigmas: FloatArray, miss: float) -> FloatArray:
+    """Return h with P(|Z| > h) <= miss for single draws, one for each sigma.
+
+    Examples
+    --------
+    >>> gaussian_draw_half_widths(np.array([0.0, 10.0, 1e6]), 0.05).round(-1)
+    array([      0.,      20., 1959970.])
+    """
+    found: dict[float, float] = {0.0: 0.0}
+    for sigma in np.unique(sigmas[sigmas > 0.0]).tolist():
+        one = np.ones(1)
+        alone = Spread(one, one * sigma**2, one * sigma, one, one * sigma, sigma, 1)
+        law = gaussian_sum_half_width(sigma, np.ones(1, dtype=np.int64), miss)
+        found[sigma] = float(min(law[0], gaussian_half_widths(alone, miss)[0]))
+    return np.array([found[float(sigma)] for sigma in sigmas])
+
+
 def _excess_density(variance: float, smoothing: float) -> float:
     """Return d: by how much smoothed noise may exceed the normal density."""
     kappa = variance * smoothing / (variance + smoothing)

@@ -81,7 +81,7 @@ def budget_over_time(
     drawn = axes_for(axes, (8.0, 4.0), "Drawing a budget")
     places = _dates(entries) if dated else np.arange(1.0, len(entries) + 1)
     end = _end(places, dated=dated)
-    total = float(ledger.epsilon)
+    total = float(ledger.budget)
     spent = _stairs(entries)
     xs = np.concatenate([[_begin(places, dated=dated)], places, [end]])
     ys = np.concatenate([[0.0], spent, spent[-1:] if spent.size else [0.0]])
@@ -97,7 +97,7 @@ def budget_over_time(
     drawn.axhline(total, color=palette.LIMIT, linestyle="--", label="budget")
     drawn.set_ylim(0.0, total * 1.08)
     drawn.set_xlim(xs[0], end)
-    drawn.set_ylabel("epsilon spent")
+    drawn.set_ylabel(f"{ledger.currency.name} spent")
     _label_time(drawn, entries, dated=dated)
     if len(entries) <= MOST_NAMED:
         _name_charges(drawn, entries, places, spent)
@@ -116,7 +116,7 @@ def _stairs(entries: list[Entry]) -> FloatArray:
     total = Fraction(0)
     found = []
     for one in entries:
-        total += one.epsilon
+        total += one.budget.amount
         found.append(float(total))
     return np.array(found)
 
@@ -171,7 +171,7 @@ def _analysts(
             linewidth=1.4,
             label=analyst,
         )
-        text = f"{shorten(analyst, 18)} {last:g} of {float(share.epsilon):g}"
+        text = f"{shorten(analyst, 18)} {last:g} of {float(share.granted):g}"
         named.append((text, float(last), colour))
     return named
 
@@ -200,7 +200,7 @@ def _name_charges(
     corners = axes.transData.transform(np.column_stack([places, spent])) * points
     left, right = axes.bbox.x0 * points, axes.bbox.x1 * points
     taken: list[tuple[float, float, float]] = []
-    order = sorted(range(len(entries)), key=lambda one: -entries[one].epsilon)
+    order = sorted(range(len(entries)), key=lambda one: -entries[one].budget.amount)
     for number in order:
         entry = entries[number]
         named = entry.mechanism if _made_up(entry.request) else entry.request

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import blowfish_fast as bf
-from blowfish_fast.errors import LedgerError
+from blowfish_fast.errors import LedgerError, ReleaseFileError
 
 LINE = bf.Domain(4096)
 FULL = bf.policies.Full(LINE)
@@ -88,7 +88,7 @@ def no_room_for_a_ledger(folder):
         try:
             action()
             said.append("done")
-        except (LedgerError, OSError) as problem:
+        except (LedgerError, ReleaseFileError) as problem:
             said.append(f"{type(problem).__name__}: {problem}")
     limited(None)
     left = sorted(one.name for one in folder.iterdir())

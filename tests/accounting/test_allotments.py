@@ -32,7 +32,7 @@ def test_a_charge_counts_against_budget_and_allotment(ledger):
     ledger.allot("ann", 0.3)
     ledger.release(laplace(0.2), COUNTS, analyst="ann")
     share = ledger.allotments()["ann"]
-    assert (share.epsilon, share.spent) == (Fraction(3, 10), Fraction(1, 5))
+    assert (share.granted, share.spent) == (Fraction(3, 10), Fraction(1, 5))
     assert share.remaining == Fraction(1, 10)
     assert ledger.spent == Fraction(1, 5)
     assert ledger.history()[0].analyst == "ann"

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 import blowfish_fast as bf
 from blowfish_fast.accounting.composition import (
+    EPSILON,
     constraints_bind,
     parallel_by_ids,
     parallel_by_regions,
     sequential,
-    units_charged,
-    units_granted,
-    units_text,
 )
 from blowfish_fast.errors import PolicyError
 
@@ -120,11 +118,11 @@ def test_exact_totals_have_no_price_across_a_border():
 
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
 def test_rounding_never_favours_the_spender(epsilon):
-    assert units_granted(epsilon) <= epsilon * 10**9 <= units_charged(epsilon)
-    assert units_charged(epsilon) - units_granted(epsilon) <= 1
+    assert EPSILON.granted(epsilon) <= epsilon * 10**9 <= EPSILON.charged(epsilon)
+    assert EPSILON.charged(epsilon) - EPSILON.granted(epsilon) <= 1
 
 
 @given(st.integers(0, 10**18))
 def test_units_are_written_exactly(units):
-    assert Fraction(units_text(units)) == Fraction(units, 10**9)
-    assert "E" not in units_text(units)
+    assert Fraction(EPSILON.text(units)) == Fraction(units, 10**9)
+    assert "E" not in EPSILON.text(units)

@@ -12,7 +12,7 @@ import pytest
 from blowfish_fast.accounting.journal_file import (
     APPLICATION,
     FIRST_LINK,
-    FORMAT,
+    FORMAT_IN_RHO,
     append_entry,
     connect,
     create_file,
@@ -77,7 +77,7 @@ def test_other_databases_and_formats_are_refused(path):
     with pytest.raises(LedgerError, match="no ledger"):
         open_file(path)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    connection.execute(f"PRAGMA user_version = {FORMAT_IN_RHO + 1}")
     connection.close()
     with pytest.raises(LedgerError, match="Use the version"):
         open_file(path)

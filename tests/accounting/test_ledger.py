@@ -80,10 +80,10 @@ def test_the_charge_is_made_before_counts_are_seen(ledger, monkeypatch):
     seen = []
     measure = Handle.measure
 
-    def watched(self, strategy, *, epsilon):
+    def watched(self, strategy, *, budget):
         if not self.dry_run:
             seen.append((ledger.spent, ledger.history()[0].state))
-        return measure(self, strategy, epsilon=epsilon)
+        return measure(self, strategy, budget=budget)
 
     monkeypatch.setattr(Handle, "measure", watched)
     ledger.release(laplace(), COUNTS)
@@ -345,7 +345,7 @@ def test_reopening_takes_the_same_values_or_none(path):
     bf.Ledger(path, epsilon=1, policy=FULL).close()
     bf.Ledger(path, epsilon="1.0", policy=bf.policies.Full(bf.Domain(6))).close()
     bf.Ledger(str(path)).close()
-    with pytest.raises(LedgerError, match="has a budget of 1; received epsilon=2"):
+    with pytest.raises(LedgerError, match="has a budget of eps = 1; received epsilon = 2"):
         bf.Ledger(path, epsilon=2, policy=FULL)
     with pytest.raises(LedgerError, match="is kept under Full"):
         bf.Ledger(path, epsilon=1, policy=bf.policies.Line(LINE))

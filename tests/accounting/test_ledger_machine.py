@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.composition import units_charged
+from blowfish_fast.accounting.composition import EPSILON
 from blowfish_fast.errors import BudgetError, CountsError, LedgerError, PolicyError
 
 LINE = bf.Domain(4)
@@ -75,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
     )
     def ask(self, name, epsilon, breaks):
         global failing
-        cost = units_charged(epsilon)
+        cost = EPSILON.charged(epsilon)
         expected = None
         fresh = name not in self.known
         if fresh:
@@ -106,7 +106,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def ask_twice_at_once(self, name, epsilon):
         """Ask, and before the draw is stored let another attempt be faster."""
         global meanwhile
-        cost = units_charged(epsilon)
+        cost = EPSILON.charged(epsilon)
         if name in self.known or self.spent + cost > self.total:
             return
         faster = []
@@ -129,7 +129,7 @@ class LedgerMachine(RuleBasedStateMachine):
     )
     def ask_for_disjoint_people(self, name, epsilons, breaks):
         global failing
-        cost = max(units_charged(one) for one in epsilons)
+        cost = max(EPSILON.charged(one) for one in epsilons)
         parts = [(mechanism(one, self.policy), COUNTS) for one in epsilons]
         expected = None
         if name not in self.known:
@@ -161,7 +161,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(epsilon=st.sampled_from(EPSILONS))
     def preview(self, epsilon):
         shown = self.ledger.preview(mechanism(epsilon, self.policy))
-        cost = units_charged(epsilon)
+        cost = EPSILON.charged(epsilon)
         assert shown.accepted == (self.spent + cost <= self.total)
         assert shown.cost == Fraction(cost, 10**9)
 

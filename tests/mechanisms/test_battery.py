@@ -91,7 +91,7 @@ def check_errors(mechanism, counts, *, predicted):
         release = mechanism.release(counts, rng=seed)
         if stated is None or not predicted:
             stated = np.square(release.standard_errors(asked))
-            half = np.diff(release.intervals(asked, confidence)).ravel() / 2
+            half = np.diff(release.intervals(asked, confidence, of="noise")).ravel() / 2
         truth = noiseless(release, counts).reshape(mechanism.domain.shape)
         errors = asked.answer(unfitted(release)) - asked.answer(truth)
         excess[seed] = np.square(errors) - stated
@@ -128,9 +128,11 @@ def test_a_release_promises_and_publishes_what_was_asked(name, domain, family):
     assert release.estimate.shape == mechanism.domain.shape
     assert np.isfinite(release.estimate).all()
     if release.interval_scope == "noise":
-        intervals = release.intervals(mechanism.workload)
+        intervals = release.intervals(mechanism.workload, of="noise")
         assert (intervals[:, 0] <= intervals[:, 1]).all()
-        np.testing.assert_array_equal(loaded.intervals(mechanism.workload), intervals)
+        np.testing.assert_array_equal(
+            loaded.intervals(mechanism.workload, of="noise"), intervals
+        )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_one_cell_works(name, family):
     if family == "full":
         assert release.estimate.tolist() == [7]
     if release.interval_scope == "noise":
-        assert release.intervals(mechanism.workload).shape[1] == 2
+        assert release.intervals(mechanism.workload, of="noise").shape[1] == 2
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -206,7 +208,7 @@ def test_the_noise_vanishes_for_a_large_epsilon(name, domain, family):
     release = mechanism.release(data, rng=1)
     exact = noiseless(release, data.counts).reshape(release.estimate.shape)
     np.testing.assert_allclose(unfitted(release), exact, atol=1e-3)
-    low, high = release.intervals(bf.workloads.Identity(mechanism.domain)).T
+    low, high = release.intervals(bf.workloads.Identity(mechanism.domain), of="noise").T
     assert (high - low).max() < 1e-3
 
 

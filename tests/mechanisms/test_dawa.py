@@ -40,7 +40,7 @@ def test_every_variant_finds_the_steps(policy, partition, strategy):
     assert np.abs(release.estimate - STEPS).mean() < 3
     assert release.guarantee.epsilon == 20
     assert release.details["edges"][-1] == 64
-    low, high = release.intervals(RANGES).T
+    low, high = release.intervals(RANGES, of="noise").T
     assert (low <= high).all()
 
 
@@ -53,7 +53,7 @@ def test_grids_of_any_shape_work(policy, shape):
     release = bf.Dawa(policy(grid), rectangles, epsilon=50).release(counts, rng=1)
     assert release.estimate.shape == shape
     assert np.abs(release.answer(rectangles) - rectangles.answer(counts)).mean() < 12
-    assert release.intervals(rectangles).shape == (50, 2)
+    assert release.intervals(rectangles, of="noise").shape == (50, 2)
 
 
 def test_grids_are_cut_into_rectangles_and_lines_into_intervals():
@@ -99,7 +99,7 @@ def test_rectangles_serve_every_workload_and_strategy_on_a_grid(policy):
             release = dawa.release(counts, rng=1)
             wrong = release.answer(workload) - workload.answer(counts)
             assert np.abs(wrong).mean() < 2
-            low, high = release.intervals(workload).T
+            low, high = release.intervals(workload, of="noise").T
             assert (low <= high).all()
 
 
@@ -133,7 +133,8 @@ def test_public_totals_stay_exact_and_fits_are_free():
     assert fitted.estimate.sum() == pytest.approx(STEPS.sum())
     assert (fitted.unfitted == dawa.release(STEPS, rng=1).estimate).all()
     assert (
-        fitted.intervals(RANGES) == dawa.release(STEPS, rng=1).intervals(RANGES)
+        fitted.intervals(RANGES, of="noise")
+        == dawa.release(STEPS, rng=1).intervals(RANGES, of="noise")
     ).all()
 
 

@@ -58,7 +58,7 @@ def test_large_domains_work():
         counts, rng=1
     )
     assert np.abs(release.estimate - counts).mean() < 5
-    assert release.intervals(ranges).shape == (100, 2)
+    assert release.intervals(ranges, of="noise").shape == (100, 2)
 
 
 @pytest.mark.parametrize("shape", [1, 2, 7, (3, 4)])
@@ -115,7 +115,7 @@ def test_every_workload_is_answered(workload, policy):
     )
     errors = np.abs(release.answer(queries) - queries.answer(HEIGHTS))
     assert errors.mean() < 20
-    low, high = release.intervals(queries).T
+    low, high = release.intervals(queries, of="noise").T
     assert (low <= high).all()
 
 

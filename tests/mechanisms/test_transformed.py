@@ -82,7 +82,7 @@ def test_every_partition_works_under_every_graph(name, partition):
         release = mechanism.release(STEPS, rng=3)
         assert release.estimate.shape == (24,)
         assert float(release.guarantee.epsilon) == 1
-        assert release.intervals(workload).shape == (workload.queries, 2)
+        assert release.intervals(workload, of="noise").shape == (workload.queries, 2)
         if not policy.has_bottom:
             labels = part_labels(policy)
             sums = np.bincount(labels, release.estimate)

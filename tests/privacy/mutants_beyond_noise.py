@@ -105,10 +105,11 @@ def greedy_matching():
 
 @planted("dawa", "add_remove", "invariants", shape=7)
 def swapped_budgets():
-    def swapped(self, selector, *, epsilon):
-        self._account.charge(Call("select", selector.name, epsilon, None))
+    def swapped(self, selector, *, budget):
+        self._account.charge(Call("select", selector.name, budget, None))
+        left = self.remaining.amount
         return selector.select(
-            self._counts, policy=self.policy, epsilon=self.remaining, rng=self._rng
+            self._counts, policy=self.policy, epsilon=left, rng=self._rng
         )
 
     with patch.object(Handle, "select", swapped):
@@ -126,13 +127,13 @@ def reused_stream():
 
 @planted("laplace", "full", "invariants")
 def charged_after_drawing():
-    def late(self, strategy, *, epsilon):
-        scales = strategy.scales(self.policy, epsilon / self._group_size)
+    def late(self, strategy, *, budget):
+        scales = strategy.scales(self.policy, budget.over(self._group_size))
         counts, noise = np.zeros(self.policy.domain.size, np.int64), 0 * scales.rates
         if self._counts is not None:
             counts, noise = self._counts, handle._draw(scales, self._rng)
         noisy = strategy.published(strategy.rows(counts), noise, scales)
-        self._account.charge(Call("measure", strategy.kind, epsilon, scales))
+        self._account.charge(Call("measure", strategy.kind, budget, scales))
         return Measurement(strategy, scales, noisy, self.buckets)
 
     with patch.object(Handle, "measure", late):

@@ -126,15 +126,15 @@ def clusters_with_the_epsilon_of_both_steps():
     # The whole epsilon twice: once for the clusters, once for their counts.
     right = Handle.select
 
-    def generous(self, selector, *, epsilon):
+    def generous(self, selector, *, budget):
         class Whole:
             name = selector.name
 
             def select(_, counts, **given):
-                whole = {**given, "epsilon": self._account.granted}
+                whole = {**given, "epsilon": self._account.granted.amount}
                 return selector.select(counts, **whole)
 
-        return right(self, Whole(), epsilon=epsilon)
+        return right(self, Whole(), budget=budget)
 
     with patch.object(Handle, "select", generous):
         yield

@@ -131,9 +131,9 @@ def test_nothing_of_the_data_is_disclosed():
 
 
 def test_a_choice_that_is_not_charged_is_caught():
-    def free(self, selector, *, epsilon):
+    def free(self, selector, *, budget):
         return selector.select(
-            self._counts, policy=self.policy, epsilon=epsilon, rng=self._rng
+            self._counts, policy=self.policy, epsilon=budget.amount, rng=self._rng
         )
 
     line = bf.Domain(7)

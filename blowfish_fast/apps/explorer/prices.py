@@ -8,13 +8,9 @@ Serves the explorer, before and after a question is planned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
-from blowfish_fast.accounting.composition import (
-    units_charged,
-    units_granted,
-    units_text,
-)
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.errors import BlowfishError, BudgetError, QuestionError
@@ -46,27 +42,37 @@ def check_affordable(ledger: Ledger, cost: Fraction, analyst: str | None) -> Non
             f"{analyst!r} has no allotment here; nothing was charged. The curator "
             "grants one"
         )
-    left = units_granted(remaining_for(ledger, analyst))
-    if units_charged(cost) > left:
+    currency = ledger.currency
+    left = currency.granted(remaining_for(ledger, analyst))
+    if currency.charged(cost) > left:
         raise BudgetError(
-            f"the answer costs eps = {units_text(units_charged(cost))}, and "
-            f"{units_text(left)} remains; nothing was charged. Ask for less accuracy, "
-            "or for a smaller epsilon"
+            f"the answer costs {currency.words(currency.charged(cost))}, and "
+            f"{currency.text(left)} remains; nothing was charged. Ask for less "
+            f"accuracy, or for a smaller {currency.name}"
         )
 
 
-def bought(policy: Policy, workload: Workload, cost: Spending) -> Mechanism:
-    """Return the mechanism that spends a stated epsilon best, or the one named."""
+def bought(
+    policy: Policy,
+    workload: Workload,
+    cost: Spending,
+    vouched: Mapping[str, type[Mechanism]],
+) -> Mechanism:
+    """Return the mechanism that spends a stated epsilon best, or the one named.
+
+    Those from outside the package are named by analysts only where the curator did.
+    """
     epsilon = Fraction(repr(cost.epsilon))
     if cost.mechanism is None:
         best = compare(policy, workload, epsilon=epsilon, hurried=True).best
         if best.mechanism is None:
             raise QuestionError(f"no mechanism fits this question: {best.reason}")
         return best.mechanism
-    kind = MECHANISMS.get(cost.mechanism)
+    known = {**vouched, **MECHANISMS}
+    kind = known.get(cost.mechanism)
     if kind is None:
         raise QuestionError(
-            f"there is no mechanism {cost.mechanism!r}; there are {sorted(MECHANISMS)}"
+            f"there is no mechanism {cost.mechanism!r}; there are {sorted(known)}"
         )
     try:
         return kind(policy, workload, epsilon=epsilon)

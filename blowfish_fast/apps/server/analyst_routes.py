@@ -36,7 +36,7 @@ def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
     ledger = explorer.ledger
     total = ledger.epsilon
     share = ledger.allotments().get(who.name) if who.role == "analyst" else None
-    granted = total if who.role == "curator" else share.epsilon if share else 0
+    granted = total if who.role == "curator" else share.granted if share else 0
     return {
         "name": table.name,
         "description": table.description,

@@ -98,7 +98,7 @@ def analysts(work: Work) -> list[dict[str, Any]]:
             "name": one,
             "allotments": {
                 table: {
-                    "epsilon": float(by[one].epsilon),
+                    "epsilon": float(by[one].granted),
                     "spent": float(by[one].spent),
                 }
                 for table, by in shares.items()
@@ -132,7 +132,7 @@ def allot(table: str, name: str, budget: NewBudget, work: Work) -> dict[str, flo
     ledger = work.explorer(table).ledger
     ledger.allot(name, budget.epsilon)
     share = ledger.allotments()[name]
-    return {"epsilon": float(share.epsilon), "spent": float(share.spent)}
+    return {"epsilon": float(share.granted), "spent": float(share.spent)}
 
 
 @router.get("/data-sets")

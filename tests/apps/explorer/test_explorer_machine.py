@@ -190,7 +190,7 @@ class ExplorerMachine(RuleBasedStateMachine):
         assert ledger.spent == sum(self.paid.values()) <= self.total
         assert ledger.frozen == bool(self.answers)
         assert len(ledger.history()) == len(self.answers)
-        shares = {name: one.epsilon for name, one in ledger.allotments().items()}
+        shares = {name: one.granted for name, one in ledger.allotments().items()}
         assert shares == self.granted
         for who in self.granted:
             assert ledger.allotments()[who].spent == self.paid[who]

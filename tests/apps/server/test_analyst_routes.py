@@ -129,7 +129,7 @@ def test_32_analysts_at_once_never_overspend(tmp_path):
         assert {code for row in found for code in row} == {200, 402}
         assert ledger.spent == Fraction(2)
         shares = ledger.allotments()
-        assert all(one.spent <= one.epsilon for one in shares.values())
+        assert all(one.spent <= one.granted for one in shares.values())
         assert sum(one.spent for one in shares.values()) == Fraction(2)
         # A repeated name has the same fate, and costs nothing the second time.
         assert all(row[1] == 200 for row in found if row[0] == 200)

@@ -82,7 +82,7 @@ def test_a_second_level_that_reads_exact_counts_is_caught(monkeypatch):
 def test_an_exact_number_of_records_is_caught(monkeypatch):
     """Planted, as in public code."""
 
-    def exact(private, records, *, epsilon):
+    def exact(private, records, *, budget):
         return RoughTotal(float(private._counts.sum()), None)
 
     monkeypatch.setattr(adaptive_grid, "rough_total", exact)

@@ -72,7 +72,7 @@ def test_without_levels_there_is_one_count():
 def test_public_totals_are_exact_and_intervals_are_those_of_the_leaves():
     release = tree(bf.policies.Full, levels=4).release(COUNTS, rng=1)
     assert release.estimate.sum() == pytest.approx(COUNTS.sum())
-    assert release.intervals(ASKED).shape == (40, 2)
+    assert release.intervals(ASKED, of="noise").shape == (40, 2)
     assert len(release.measurements) == 1
 
 

@@ -27,7 +27,7 @@ def test_every_rule_releases_what_was_asked(rule, fit):
     assert release.estimate.shape == (24, 32)
     assert release.guarantee.epsilon * 2 == 1
     assert release.details["lows"].shape == (release.details["buckets"], 2)
-    intervals = release.intervals(ASKED)
+    intervals = release.intervals(ASKED, of="noise")
     assert (intervals[:, 0] <= intervals[:, 1]).all()
 
 
@@ -86,7 +86,7 @@ def coverage(fit, truth_of):
     for seed in range(40):
         release = mechanism.release(COUNTS, rng=seed)
         truth = ASKED.answer(truth_of(release))
-        low, high = release.intervals(ASKED, confidence=0.9).T
+        low, high = release.intervals(ASKED, confidence=0.9, of="noise").T
         hit.append(((low <= truth) & (truth <= high)).mean())
     return float(np.mean(hit))
 
@@ -143,7 +143,7 @@ def test_any_number_of_attributes(shape):
     policy = bf.policies.AddRemove(domain)
     counts = np.arange(domain.size).reshape(shape)
     release = bf.KdTree(policy, asked, epsilon=1).release(counts, rng=1)
-    assert release.intervals(asked).shape == (10, 2)
+    assert release.intervals(asked, of="noise").shape == (10, 2)
 
 
 def test_no_records_and_no_noise():

@@ -62,7 +62,7 @@ def test_a_public_number_is_free_and_the_total_exact():
 def test_an_exact_number_of_records_is_caught(monkeypatch):
     """Planted, as in public code: the size of the grid follows the exact number."""
 
-    def exact(private, records, *, epsilon):
+    def exact(private, records, *, budget):
         return RoughTotal(float(private._counts.sum()), None)
 
     mechanism = bf.mechanisms.UniformGrid(bf.policies.AddRemove(GRID), BOXES, epsilon=1)

@@ -19,6 +19,7 @@ from blowfish_fast.apps.cli.printing import (
     show_table,
 )
 from blowfish_fast.errors import LedgerError
+from blowfish_fast.measure.budgets import Budget
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.statements import Entry
@@ -34,16 +35,30 @@ LedgerFile = Annotated[
     ),
 ]
 
+Epsilon = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="The whole budget, in epsilon."),
+]
+Rho = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Or in rho, for Gaussian noise."),
+]
+Delta = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER", help="With --epsilon: the largest rho that implies both."
+    ),
+]
+
 
 @ledger.command()
 def create(
     path: LedgerFile,
-    epsilon: Annotated[
-        str,
-        typer.Option(metavar="NUMBER", help="The whole budget.", show_default=False),
-    ],
     cells: Cells,
     policy: PolicyWords,
+    epsilon: Epsilon = None,
+    rho: Rho = None,
+    delta: Delta = None,
     missing: Annotated[
         str | None,
         typer.Option(metavar="RULE", help="cell: missing values have a cell."),
@@ -72,7 +87,7 @@ def create(
         parse_table(cells), parse_treatments(outside), parse_treatments(missing)
     )
     stated = parse_table_policy(policy, table)
-    bf.Ledger(path, epsilon=epsilon, policy=stated).close()
+    bf.Ledger(path, epsilon=epsilon, rho=rho, delta=delta, policy=stated).close()
     _show_status(path, as_json=as_json)
 
 
@@ -82,17 +97,19 @@ def allot(
     analyst: Annotated[
         str, typer.Argument(metavar="ANALYST", help="Their name.", show_default=False)
     ],
-    epsilon: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER", help="What they may spend in all.", show_default=False
-        ),
-    ],
+    epsilon: Epsilon = None,
+    rho: Rho = None,
     as_json: Json = False,
 ) -> None:
-    """Set what an analyst may spend of the budget in all."""
+    """Set what an analyst may spend of the budget in all, in its currency."""
     with open_ledger(path) as book:
-        book.allot(analyst, epsilon)
+        stated = Budget.stated(epsilon=epsilon, rho=rho)
+        if stated.power != book.currency.power:
+            raise LedgerError(
+                f"{path} counts {book.currency.name}; received {stated.words()}. State "
+                f"--{book.currency.name}"
+            )
+        book.allot(analyst, stated.amount)
     _show_status(path, as_json=as_json)
 
 
@@ -146,10 +163,11 @@ def verify(
             found: dict[str, Any] = {
                 "intact": True,
                 "head": book.verify(head),
-                "epsilon": float(book.epsilon),
+                book.currency.name: float(book.budget),
                 "spent": float(book.spent),
                 "charges": len(book.history()),
             }
+            currency = book.currency
     except LedgerError as problem:
         show({"intact": False, "problem": str(problem)} if as_json else str(problem))
         raise typer.Exit(FOUND) from None
@@ -157,8 +175,8 @@ def verify(
         show(found)
         return
     show(
-        f"intact: {plural(found['charges'], 'charge')}, eps = {found['spent']:g} of "
-        f"{found['epsilon']:g} spent"
+        f"intact: {plural(found['charges'], 'charge')}, {currency.short} = "
+        f"{found['spent']:g} of {found[currency.name]:g} spent"
     )
     show(f"head {found['head']}")
 
@@ -174,17 +192,17 @@ def open_ledger(path: Path) -> bf.Ledger:
 
 def _show_status(path: Path, *, as_json: bool) -> None:
     with open_ledger(path) as book:
-        shares = book.allotments()
+        shares, currency = book.allotments(), book.currency
         found: dict[str, Any] = {
             "ledger": str(path),
-            "epsilon": float(book.epsilon),
+            currency.name: float(book.budget),
             "spent": float(book.spent),
             "remaining": float(book.remaining),
             "charges": len(book.history()),
             "frozen": book.frozen,
             "allotments": {
                 analyst: {
-                    "epsilon": float(one.epsilon),
+                    currency.name: float(one.granted),
                     "spent": float(one.spent),
                     "remaining": float(one.remaining),
                 }
@@ -202,7 +220,7 @@ def _show_status(path: Path, *, as_json: bool) -> None:
     show_pairs(
         str(path),
         [
-            ("budget", f"eps = {found['epsilon']:g}"),
+            ("budget", f"{currency.short} = {found[currency.name]:g}"),
             ("spent", f"{found['spent']:g}, in {plural(found['charges'], 'charge')}"),
             ("remaining", f"{found['remaining']:g}"),
             ("domain", found["domain"]),
@@ -212,20 +230,21 @@ def _show_status(path: Path, *, as_json: bool) -> None:
     )
     if shares:
         rows = [
-            [name, *(f"{float(x):g}" for x in (one.epsilon, one.spent, one.remaining))]
+            [name, *(f"{float(x):g}" for x in (one.granted, one.spent, one.remaining))]
             for name, one in shares.items()
         ]
         show_table(["analyst", "may spend", "spent", "remaining"], rows)
 
 
 def _show_charges(entries: list[Entry]) -> None:
-    names = ["number", "time (UTC)", "mechanism", "epsilon", "state", "request"]
+    currency = entries[0].budget.currency if entries else "epsilon"
+    names = ["number", "time (UTC)", "mechanism", currency, "state", "request"]
     rows = [
         [
             str(one.number),
             f"{one.time.astimezone(UTC):%Y-%m-%d %H:%M}",
             one.mechanism,
-            f"{float(one.epsilon):g}",
+            f"{float(one.budget):g}",
             one.state,
             one.request,
         ]
@@ -244,7 +263,7 @@ def _plain(entry: Entry) -> dict[str, Any]:
         "time": entry.time.isoformat(timespec="seconds"),
         "analyst": entry.analyst,
         "mechanism": entry.mechanism,
-        "epsilon": float(entry.epsilon),
+        entry.budget.currency: float(entry.budget),
         "state": entry.state,
         "request": entry.request,
         "note": entry.note,

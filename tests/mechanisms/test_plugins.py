@@ -1,0 +1,192 @@
+"""Mechanisms from outside: found by name, compared, audited, and vouched for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.main import application
+from blowfish_fast.audit import plan
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError
+from blowfish_fast.mechanisms import plugins
+from blowfish_fast.mechanisms.baselines.ahp import Ahp
+from examples.outside_mechanism.equal_widths import EqualWidths
+
+FOLDER = Path(__file__).parents[2] / "examples" / "outside_mechanism"
+PATH = "examples.outside_mechanism.equal_widths:EqualWidths"
+LINE = bf.Domain(16)
+POLICY = bf.policies.AddRemove(LINE)
+CELLS = bf.workloads.Identity(LINE)
+COUNTS = np.arange(16) % 5
+
+
+class ShadowsLaplace(EqualWidths):
+    name = "laplace"
+
+
+class LeaksWithEpsilon(EqualWidths):
+    """Planted: spends its budget and measures the same cells again, beside it."""
+
+    name = "leaks"
+
+    def _run(self, private):
+        outcome = super()._run(private)
+        true = private._counts
+        estimate = outcome.estimate if true is None else true.astype(float)
+        return type(outcome)(estimate, outcome.measurements)
+
+
+def test_a_mechanism_is_found_by_every_kind_of_name(monkeypatch):
+    entry = EntryPoint("equal_widths", PATH, plugins.GROUP)
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    for named in (EqualWidths, PATH, "equal_widths"):
+        assert plugins.find_mechanism(named) is EqualWidths
+    assert plugins.find_mechanism("dawa") is bf.Dawa
+    assert plugins.mechanism_path(EqualWidths) == PATH
+    assert plugins.mechanism_path(bf.Dawa) == "dawa"
+
+
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        ("daw", "Did you mean dawa"),
+        ("no_such_package:Mine", "cannot be imported"),
+        ("examples.outside_mechanism.equal_widths:Mine", "has no class 'Mine'"),
+        (":Mine", "cannot be imported"),
+        ("blowfish_fast:Domain", "is a subclass of Mechanism"),
+        (3, "is a subclass of Mechanism"),
+        (ShadowsLaplace, "needs a name of its own"),
+        (bf.mechanisms.Mechanism, "needs a name of its own"),
+    ],
+    ids=str,
+)
+def test_what_is_no_mechanism_is_refused_with_the_reason(named, reason):
+    with pytest.raises(InputError, match=reason):
+        plugins.find_mechanism(named)
+
+
+def test_it_is_compared_and_recommended_beside_those_of_the_package():
+    chosen = [EqualWidths, "dawa", "vertex", "queries"]
+    table = bf.compare(POLICY, CELLS, epsilon=1, mechanisms=chosen)
+    assert {one.name for one in table} == {"equal_widths", "dawa", "vertex", "queries"}
+    assert table["equal_widths"].data_dependent
+    everything = bf.compare(POLICY, CELLS, epsilon=1)
+    assert table["vertex"].total == everything["vertex"].total
+    advice = bf.recommend(
+        POLICY,
+        CELLS,
+        epsilon=1,
+        records=100,
+        mechanisms=[PATH, "dawa", "ordered"],
+        trials=1,
+        rng=1,
+    )
+    assert {one.name for one in advice} == {"equal_widths", "dawa", "ordered"}
+    assert advice["equal_widths"].kind == "typical"
+    for wrong, reason in (([], "nothing to compare"), ("dawa", "a list of names")):
+        with pytest.raises(InputError, match=reason):
+            bf.compare(POLICY, CELLS, epsilon=1, mechanisms=wrong)
+
+
+def test_a_ledger_takes_it_only_from_a_curator_who_vouches_for_it(tmp_path):
+    own = EqualWidths(POLICY, CELLS, epsilon=0.5)
+
+    class OwnPartition(type(bf.Dawa(POLICY, CELLS, epsilon=1).partition)):
+        name = "own"
+
+    wrapped = bf.Dawa(POLICY, CELLS, epsilon=0.25, partition=OwnPartition())
+    with bf.Ledger(tmp_path / "book", epsilon=2, policy=POLICY) as ledger:
+        for one in (own, wrapped):
+            with pytest.raises(InputError, match="defined outside blowfish_fast"):
+                ledger.release(one, COUNTS)
+            with pytest.raises(InputError, match="vouched=True"):
+                ledger.release_disjoint([(one, COUNTS)])
+        assert ledger.spent == 0
+        ledger.release(own, COUNTS, vouched=True)
+        ledger.release_disjoint([(wrapped, COUNTS)], vouched=True)
+        assert float(ledger.spent) == 0.75
+        kept = [one.content["parts"][0] for one in ledger._journal.history()]
+        assert kept[0]["vouched"] == [f"{EqualWidths.__module__}:EqualWidths"]
+        assert "OwnPartition" in kept[1]["vouched"][0]
+        ledger.release(Ahp(POLICY, CELLS, epsilon=0.25), COUNTS)
+
+
+def test_the_audit_passes_it_and_catches_one_that_leaks():
+    from blowfish_fast.audit.walk import audit_everything
+
+    short = plan.QUICK._replace(sampled=(), priced=(4,), families=("add_remove",))
+    found = audit_everything(short, mechanisms=[PATH], open_ledger=bf.Ledger)
+    assert found
+    assert all(one.passed for one in found), [one for one in found if not one.passed]
+    leak = f"{LeaksWithEpsilon.__module__}:LeaksWithEpsilon"
+    caught = audit_everything(short, mechanisms=[leak], open_ledger=bf.Ledger)
+    assert not all(one.passed for one in caught)
+
+
+def test_the_command_line_compares_and_audits_a_class_of_the_folder(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(FOLDER)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    asked = ["--cells", "16", "--policy", "line", "--workload", "identity"]
+    named = ["--mechanism", "equal_widths:EqualWidths", "--mechanism", "dawa"]
+    done = CliRunner().invoke(
+        application,
+        ["recommend", *asked, "--epsilon", "1", "--records", "99", *named, "--json"],
+    )
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "equal_widths" in json.dumps(json.loads(done.stdout))
+    few = ["--quick", "--samples", "1000", *named[:2]]
+    monkeypatch.setattr(plan, "QUICK", plan.QUICK._replace(sampled=(), priced=(2,)))
+    done = CliRunner().invoke(application, ["audit", *few, "--workers", "1", "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "equal_widths:EqualWidths" in done.stdout
+
+
+def test_an_experiment_sets_it_beside_the_baselines(tmp_path):
+    from blowfish_fast.advice.experiments.experiment import Settings
+    from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
+
+    grid = MechanismGrid(
+        [PATH, "laplace"],
+        ["1d/adult"],
+        ["1"],
+        bf.policies.AddRemove,
+        bf.workloads.Prefixes,
+        max_cells=32,
+    )
+    settings = Settings(trials=1, seed=1)
+    rows = grid.run(grid.tasks(settings)[0], settings)
+    summary = grid.summary(rows, settings)
+    assert summary.columns == ("set", "epsilon", PATH, "laplace", "lowest")
+    assert all(isinstance(one, float) for one in summary.lines[0][2:4])
+
+
+def test_one_file_of_forty_lines_defines_it_and_compares_it_with_dawa():
+    path = FOLDER / "equal_widths.py"
+    assert len(path.read_text().splitlines()) <= 40
+    done = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "equal_widths" in done.stdout
+    assert "dawa" in done.stdout
+
+
+def test_its_buckets_are_equal_and_its_noise_is_priced():
+    mechanism = EqualWidths(POLICY, CELLS, epsilon=1, buckets=4)
+    release = mechanism.release(np.full(16, 1000), rng=1)
+    estimate = release.estimate.reshape(4, 4)
+    assert (estimate == estimate[:, :1]).all()
+    assert float(release.guarantee.epsilon) == 1
+    assert release.measurements[0].buckets.edges.tolist() == [0, 4, 8, 12, 16]
+    assert isinstance(release.measurements[0].buckets, Buckets)
