@@ -175,6 +175,10 @@ class NoiseOnlyWarning(UserWarning):
     """
 
 
+class SeededWarning(UserWarning):
+    """A file is written from a release whose noise was seeded: an experiment."""
+
+
 class NoEstimateError(BlowfishError, AttributeError):
     """A release of something else than one histogram holds no estimate of it."""
 

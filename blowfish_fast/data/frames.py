@@ -30,12 +30,20 @@ LARGEST_WHOLE = 1e15
 """Below it, whole numbers are printed in all their digits."""
 
 
+MARK = "experiment"
+SEEDED = "seeded noise: protects nobody"
+
+
 class Table:
     """Named columns of one length; public values only.
 
     Parameters
     ----------
     columns : mapping from names to one-dimensional arrays
+    experiment : bool
+        Whether they come from a release whose noise was seeded. Frames and files keep
+        that mark: pandas in `attrs`, arrow and Parquet in their metadata, all others
+        in a column of that name.
 
     Examples
     --------
@@ -48,11 +56,14 @@ class Table:
      70  Chur
     """
 
-    __slots__ = ("columns",)
+    __slots__ = ("columns", "experiment")
 
     columns: dict[str, AnyArray]
 
-    def __init__(self, columns: Mapping[str, AnyArray]) -> None:
+    def __init__(
+        self, columns: Mapping[str, AnyArray], *, experiment: bool = False
+    ) -> None:
+        self.experiment = experiment
         self.columns = {name: np.asarray(one) for name, one in columns.items()}
         if len({one.shape for one in self.columns.values()}) > 1:
             raise DomainError("columns of a table must have one length")
@@ -125,12 +136,21 @@ class Table:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return plain lists by column."""
-        return {name: one.tolist() for name, one in self.columns.items()}
+        return {name: one.tolist() for name, one in self._marked_columns().items()}
+
+    def _marked_columns(self) -> dict[str, AnyArray]:
+        """Return the columns, and one more that says so where noise was seeded."""
+        if not self.experiment:
+            return self.columns
+        return {**self.columns, MARK: np.full(len(self), SEEDED)}
 
     def to_pandas(self) -> Any:
         """Return a pandas data frame."""
         pandas = require("pandas", extra="frames", purpose="a pandas data frame")
-        return pandas.DataFrame(_for_frames(self.columns))
+        frame = pandas.DataFrame(_for_frames(self.columns))
+        if self.experiment:
+            frame.attrs[MARK] = SEEDED
+        return frame
 
     def to_polars(self) -> Any:
         """Return a polars data frame."""
@@ -138,7 +158,7 @@ class Table:
         return polars.DataFrame(
             {
                 name: one.tolist() if one.dtype.kind in "OU" else one
-                for name, one in _for_frames(self.columns).items()
+                for name, one in _for_frames(self._marked_columns()).items()
             },
             strict=False,
         )
@@ -146,7 +166,7 @@ class Table:
     def to_arrow(self) -> Any:
         """Return an arrow table."""
         arrow = require("pyarrow", extra="frames", purpose="an arrow table")
-        return arrow.table(
+        found = arrow.table(
             {
                 name: arrow.array(
                     one.tolist() if one.dtype.kind in "OU" else one, from_pandas=True
@@ -154,15 +174,17 @@ class Table:
                 for name, one in _for_frames(self.columns).items()
             }
         )
+        return found.replace_schema_metadata({MARK: SEEDED} if self.experiment else {})
 
     def to_csv(self, path: str | os.PathLike[str], *, encoding: str = "utf-8") -> None:
         """Write a CSV file with a line of names first; missing values stay empty."""
         with open(path, "w", newline="", encoding=encoding) as file:
             writer = csv.writer(file)
-            writer.writerow(self.columns)
+            columns = self._marked_columns()
+            writer.writerow(columns)
             for start in range(0, len(self), ROWS_AT_ONCE):
                 block = slice(start, start + ROWS_AT_ONCE)
-                texts = [_texts(one[block]) for one in self.columns.values()]
+                texts = [_texts(one[block]) for one in columns.values()]
                 writer.writerows(zip(*texts, strict=True))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:

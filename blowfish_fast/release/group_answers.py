@@ -311,7 +311,7 @@ class GroupedAnswers(Mapping[Any, Estimate]):
             kind = self.interval_kind()
             low, high = BOUND_NAMES[kind]
             columns[low], columns[high] = self._kept(as_confidence(confidence), kind).T
-        return Table(columns)
+        return Table(columns, experiment=self.seeded)
 
     def to_pandas(self, confidence: float | None = 0.95) -> Any:
         """Return `to_table` as a pandas data frame."""

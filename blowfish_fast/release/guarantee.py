@@ -13,6 +13,10 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, as_delta, epsilon_of, odds_exponent
 from blowfish_fast.policies import Policy
 
+SEEDED_BEGINNING = (
+    "An experiment that protects nobody: its noise was seeded. With secure noise and"
+)
+
 
 @dataclass(frozen=True, repr=False)
 class Guarantee:
@@ -130,19 +134,15 @@ class Guarantee:
         return f"{short} = {float(self.budget):g}"
 
     def __str__(self) -> str:
+        begin = "With" if self.secure else SEEDED_BEGINNING
         sentence = (
-            f"With {self.spent}: {self.meaning}. Two databases count "
+            f"{begin} {self.spent}: {self.meaning}. Two databases count "
             f"as neighbours when {self.neighbours}."
         )
         if self.budget.power == 2 and self.budget.amount > 0:
             sentence += f" {odds_sentence(self.budget)}"
         if self.notes:
             sentence += " " + " ".join(self.notes)
-        if not self.secure:
-            sentence += (
-                " The noise was seeded, so this release protects nobody: "
-                "it is an experiment."
-            )
         return sentence
 
 

@@ -24,6 +24,7 @@ from blowfish_fast.errors import (
     IntervalError,
     NoiseOnlyWarning,
     ReleaseFileError,
+    SeededWarning,
 )
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Spread, without_rounding
@@ -98,13 +99,14 @@ class Release:
     1000
     >>> list(release.to_table().columns), release.to_arrow().num_rows
     (['age_from', 'age_to', 'estimate', 'low', 'high'], 10)
-    >>> release.to_polars(confidence=None).shape
-    (10, 3)
+    >>> release.to_polars(confidence=None).columns
+    ['age_from', 'age_to', 'estimate', 'experiment']
     >>> same = bf.Release.from_bytes(release.to_bytes())
     >>> same.estimate.tolist() == release.estimate.tolist(), same.version
     (True, '0...')
     >>> print(release.guarantee)
-    With eps = 1: two people whose age values lie in neighbouring cells cannot be told
+    An experiment that protects nobody: its noise was seeded. With secure noise and
+    eps = 1: two people whose age values lie in neighbouring cells cannot be told
     apart beyond e^eps; d cells apart, e^(eps*d); the number of people is public...
     """
 
@@ -396,7 +398,9 @@ class Release:
         """
         from .synthetic import sampled_records
 
-        return sampled_records(self.domain, self.estimate, n, rng)
+        drawn = sampled_records(self.domain, self.estimate, n, rng)
+        drawn.experiment = not self.private
+        return drawn
 
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return one row per cell: what it stands for, its estimate, its interval.
@@ -417,7 +421,7 @@ class Release:
             bounds = self.intervals(cells, confidence, of=kind)
             low, high = BOUND_NAMES[kind]
             columns[low], columns[high] = bounds.T
-        return Table(columns)
+        return Table(columns, experiment=not self.private)
 
     def to_pandas(self, confidence: float | None = 0.95) -> Any:
         """Return `to_table` as a pandas data frame."""
@@ -496,9 +500,19 @@ class Release:
         return cls(**release_parts(content))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the release to one file: a zip of JSON and arrays, never pickle."""
+        """Write the release to one file: a zip of JSON and arrays, never pickle.
+
+        Warns (`errors.SeededWarning`) if the noise was seeded; the file says so too.
+        """
         from .file import write_bytes
 
+        if not self.private:
+            warnings.warn(
+                f"the noise was seeded: {path} holds an experiment that protects "
+                "nobody. Release without rng what people get to see",
+                SeededWarning,
+                stacklevel=2,
+            )
         write_bytes(self.to_bytes(), path)
 
     @classmethod

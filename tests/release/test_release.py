@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import pickle
+import stat
+import warnings
 import zipfile
 
 import numpy as np
@@ -14,7 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from blowfish_fast.errors import DomainError, IntervalError, ReleaseFileError
+from blowfish_fast.errors import (
+    DomainError,
+    IntervalError,
+    ReleaseFileError,
+    SeededWarning,
+)
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 
@@ -147,8 +155,61 @@ def test_a_failed_save_leaves_the_old_file(release, saved, tmp_path, monkeypatch
     monkeypatch.setattr(np, "save", _fail)
     with pytest.raises(OSError, match="disk full"):
         release.save(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "fsync", _fail)
+    with pytest.raises(ReleaseFileError, match="cannot be written: disk full"):
+        release.save(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["kept.release"]
+
+
+def test_only_regular_files_are_replaced(release, tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link, tmp_path, "/dev/null"):
+        with pytest.raises(ReleaseFileError, match="in place of a regular one"):
+            release.save(path)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    for bad in (7.5, "a\0b", tmp_path / "no" / "folder"):
+        with pytest.raises(ReleaseFileError, match="cannot be written"):
+            release.save(bad)
+    kept = tmp_path / "kept"
+    link.unlink()
+    link.symlink_to(kept)
+    release.save(link)
+    assert link.is_symlink()
+    assert (bf.Release.load(kept).estimate == release.estimate).all()
+
+
+def test_a_seeded_release_stays_marked_wherever_it_goes(release, tmp_path):
+    assert str(release.guarantee).startswith("An experiment that protects nobody")
+    with pytest.warns(SeededWarning, match="an experiment that protects nobody"):
+        release.save(tmp_path / "seeded")
+    assert not bf.Release.load(tmp_path / "seeded").private
+    assert release.to_pandas().attrs == {"experiment": "seeded noise: protects nobody"}
+    assert b"experiment" in release.to_arrow().schema.metadata
+    assert "experiment" in release.to_polars().columns
+    assert release.sample(3, rng=1).experiment
+    release.to_table().to_csv(tmp_path / "cells.csv")
+    header, first, *_ = (tmp_path / "cells.csv").read_text().splitlines()
+    assert header.endswith(",experiment")
+    assert first.endswith(",seeded noise: protects nobody")
+
+
+def test_a_secure_release_carries_no_mark(tmp_path):
+    line = bf.Domain(4)
+    asked = bf.workloads.Identity(line)
+    mechanism = bf.Laplace(bf.policies.Full(line), asked, epsilon=1)
+    release = mechanism.release([1, 2, 3, 4])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeededWarning)
+        release.save(tmp_path / "secure")
+    assert str(release.guarantee).startswith("With eps = 1")
+    assert release.to_pandas().attrs == {}
+    assert "experiment" not in release.to_polars().columns
+    assert "experiment" not in release.to_table().to_dict()
 
 
 def _fail(*arguments, **settings):
@@ -182,7 +243,7 @@ def test_the_table_of_cells_holds_estimates_and_intervals(release):
     assert release.to_pandas().shape == (42, 5)
     assert release.to_arrow(None).num_columns == 3
     pytest.importorskip("polars")
-    assert release.to_polars(None).width == 3
+    assert release.to_polars(None).width == 4
 
 
 def test_a_release_that_covers_nothing_has_a_table_without_intervals():

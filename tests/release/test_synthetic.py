@@ -88,7 +88,11 @@ def test_a_release_draws_as_many_records_as_it_has(tmp_path):
     assert len(release.sample(n=5)) == 5
     assert len(release.sample(n=0)) == 0
     table.to_csv(tmp_path / "records.csv")
-    assert (tmp_path / "records.csv").read_text().startswith("age,sex,day,number\n")
+    assert (
+        (tmp_path / "records.csv")
+        .read_text()
+        .startswith("age,sex,day,number,experiment\n")
+    )
     with pytest.raises(InputError, match="not be negative"):
         release.sample(n=-1)
     with pytest.raises(SizeError, match=r"sample\(n="):

@@ -190,7 +190,11 @@ def test_releases_that_cover_nothing_say_so(ask, tmp_path):
     assert "no interval is known" in found["interval"]
     done = ask("mwem", "--by", "age", "--out", tmp_path / "t.csv")
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "t.csv").read_text().startswith("age_from,age_to,count\n")
+    assert (
+        (tmp_path / "t.csv")
+        .read_text()
+        .startswith("age_from,age_to,count,experiment\n")
+    )
 
 
 def test_tables_are_written_as_parquet_too(ask, tmp_path):

@@ -329,15 +329,15 @@ def test_a_picture_that_fails_loses_nothing(empty_folder, monkeypatch):
 
 
 def test_a_release_whose_place_is_gone_is_saved_elsewhere(empty_folder, monkeypatch):
-    save = bf.Release.save
+    replace = os.replace
 
-    def full(self, path):
+    def full(temporary, path):
         if "elsewhere" not in str(path):
             raise OSError(28, "No space left on device")
-        save(self, path)
+        replace(temporary, path)
 
     (empty_folder / "elsewhere").mkdir()
-    monkeypatch.setattr(bf.Release, "save", full)
+    monkeypatch.setattr(os, "replace", full)
     monkeypatch.setattr("tempfile.tempdir", str(empty_folder / "elsewhere"))
     problem = refused(*FACTS)
     assert "nothing is lost" in str(problem)

@@ -59,7 +59,7 @@ def run_answer(
         step("answering")
         found = answer_question(release, asked)
         columns, about = add_intervals(release, found, checked)
-    table = Table(columns)
+    table = Table(columns, experiment=not release.private)
     if out is not None:
         if out.suffix.lower() == ".parquet":
             table.to_parquet(out)

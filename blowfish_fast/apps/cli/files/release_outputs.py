@@ -24,7 +24,8 @@ from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.printing import plain
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
+from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
 
 from .picture_files import check_picture, write_picture
@@ -118,16 +119,16 @@ class Outputs:
 
     def _save(self, release: Release) -> str:
         """Save the release; where its place has gone, save it in another."""
+        content = release.to_bytes()
         try:
-            release.save(self.release)
+            write_bytes(content, self.release)
             return str(self.release)
-        except OSError as problem:
+        except ReleaseFileError as problem:
             handle, name = tempfile.mkstemp(prefix="release-", suffix=".blowfish")
             os.close(handle)
-            release.save(name)
+            write_bytes(content, name)
             raise InputError(
-                f"{self.release} could not be written ({problem.strerror}); nothing is "
-                f"lost: the release was saved as {name}"
+                f"{problem}; nothing is lost: the release was saved as {name}"
             ) from None
 
     def _check_place(self, kind: str, path: Path) -> None:
