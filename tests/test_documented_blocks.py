@@ -36,7 +36,11 @@ PAGES = sorted(
 SECONDS = 120
 KINDS = ("python", "console", "toml", "json", "sh", "text")
 # Directives of the site hold prose, and code only in blocks of their own.
-DIRECTIVES = ("toctree", "include", "note", "tip", "warning", "important", "figure")
+# What is included literally is a file that other tests run.
+DIRECTIVES = (
+    *("toctree", "include", "literalinclude", "note", "tip", "warning", "important"),
+    "figure",
+)
 
 INSTALLS = "installs; the parts tests and wheels of .ci/run do it in empty environments"
 SERVES = "installs, and serves until it is stopped; tests/server starts the server"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -24,10 +24,16 @@ from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.order import cell_order
-from blowfish_fast.errors import BlowfishError, DataDependentError, SizeError
+from blowfish_fast.errors import (
+    BlowfishError,
+    DataDependentError,
+    InputError,
+    SizeError,
+)
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, Name, all_choices
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy, refuse_units
@@ -36,6 +42,8 @@ from blowfish_fast.workloads import Workload
 # Their strategies are compared by name.
 COVERED = ("laplace", "ordered", "ordered_hierarchical", "transformed")
 ALONG_A_LINE: tuple[Name, ...] = ("tuned_tree",)
+QUERIES = "queries"
+"""Noise on the stated queries themselves."""
 LONGEST_REASON = 100
 FEW_COEFFICIENTS = 2**20
 """Cells in all queries up to which noise on the queries is weighed in a hurry."""
@@ -163,7 +171,12 @@ class Comparison:
 
 
 def compare(
-    policy: Policy, workload: Workload, *, epsilon: Any, hurried: bool = False
+    policy: Policy,
+    workload: Workload,
+    *,
+    epsilon: Any,
+    hurried: bool = False,
+    mechanisms: Sequence[MechanismName] | None = None,
 ) -> Comparison:
     """Predict the error of every mechanism that a policy admits, best first.
 
@@ -180,6 +193,9 @@ def compare(
         What one release may spend.
     hurried : bool
         Leave out what takes long to predict and is unlikely to win.
+    mechanisms : sequence of str or class, optional
+        What to compare, instead of everything in the package: names of mechanisms or
+        strategies, ``"package:Class"``, or classes (`find_mechanism`).
 
     Examples
     --------
@@ -197,30 +213,62 @@ def compare(
     # The constructor checks that policy and workload fit each other.
     Transformed(policy, workload, epsilon=granted, partition=None)
     refuse_units(policy, "which mechanism errs least")
-    found = _strategies(policy, workload, granted, hurried)
-    found.append(_queries(policy, workload, granted, hurried))
-    for name, kind in MECHANISMS.items():
-        if name not in COVERED and "workload" in inspect.signature(kind).parameters:
+    if mechanisms is None:
+        found = _strategies(policy, workload, granted, hurried, NAMES)
+        found.append(_queries(policy, workload, granted, hurried))
+        chosen = {
+            name: kind for name, kind in MECHANISMS.items() if name not in COVERED
+        }
+    else:
+        strategies = tuple(one for one in NAMES if one in mechanisms)
+        found = _strategies(policy, workload, granted, hurried, strategies)
+        if QUERIES in mechanisms:
+            found.append(_queries(policy, workload, granted, hurried))
+        chosen = _chosen(mechanisms)
+    for name, kind in chosen.items():
+        if "workload" in inspect.signature(kind).parameters:
             found.append(_predict_mechanism(name, kind, policy, workload, granted))
+    if not found:
+        raise InputError(f"there is nothing to compare; received {mechanisms!r}")
     heading = f"{workload!r} under {policy!r}, eps = {float(granted):g}"
     return Comparison(found, heading)
 
 
+def _chosen(mechanisms: Sequence[MechanismName]) -> dict[str, type[Mechanism]]:
+    """Return the mechanisms among what was asked for, by the names they go by."""
+    if isinstance(mechanisms, str):
+        raise InputError(
+            f"mechanisms is a list of names or classes; received {mechanisms!r}"
+        )
+    chosen: dict[str, type[Mechanism]] = {}
+    for one in mechanisms:
+        if one not in (*NAMES, QUERIES):
+            kind = find_mechanism(one)
+            if chosen.setdefault(kind.name, kind) is not kind:
+                raise InputError(f"two mechanisms are called {kind.name!r}; rename one")
+    return chosen
+
+
 def _strategies(
-    policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
+    policy: Policy,
+    workload: Workload,
+    epsilon: Fraction,
+    hurried: bool,
+    asked: tuple[Name, ...],
 ) -> list[Prediction]:
     drawn_at = epsilon / policy.group_size
     free = policy.unconstrained
     cells = Buckets.single_cells(policy.domain.size)
     lined = policy.domain.ndim == 1
-    names = tuple(one for one in NAMES if lined or one not in ALONG_A_LINE)
+    names = tuple(one for one in asked if lined or one not in ALONG_A_LINE)
     choices = all_choices(
         free, workload.form(cells), drawn_at, names=names, hurried=hurried
     )
-    if not lined:
+    along_a_line = tuple(one for one in ALONG_A_LINE if one in asked)
+    if not lined and along_a_line:
         along = cell_order(policy.domain)
         choices += all_choices(
-            free.project(along), workload.form(along), drawn_at, names=ALONG_A_LINE
+            free.project(along), workload.form(along), drawn_at, names=along_a_line
         )
     return [
         Prediction(
@@ -247,7 +295,7 @@ def _queries(
             raise SizeError("its queries hold too many cells to be weighed in a hurry")
         return Laplace(policy, workload, epsilon=epsilon, strategy="queries")
 
-    return _predict("queries", build, workload)
+    return _predict(QUERIES, build, workload)
 
 
 def _predict_mechanism(

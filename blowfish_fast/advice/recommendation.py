@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -27,6 +27,7 @@ from blowfish_fast._support.validation import as_epsilon, as_whole
 from blowfish_fast.errors import BlowfishError, InputError
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.plugins import MechanismName
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity, Workload
@@ -210,6 +211,7 @@ def recommend(
     *,
     epsilon: Any,
     records: int,
+    mechanisms: Sequence[MechanismName] | None = None,
     trials: int | None = None,
     rng: int | None = None,
     progress: Progress | None = None,
@@ -228,6 +230,9 @@ def recommend(
         What one release may spend.
     records : int
         Roughly how many records there are; a public guess.
+    mechanisms : sequence of str or class, optional
+        What to rank, instead of everything in the package; see `compare`. A mechanism
+        defined outside the package is ranked like any other.
     trials : int, optional
         Releases per generated histogram; 3, or 1 on more than 2^14 cells.
     rng : int, optional
@@ -254,8 +259,11 @@ def recommend(
         trials = TRIALS if policy.domain.size <= MANY_CELLS else 1
     repeats = as_whole(trials, "trials", 1)
     shapes = reference_shapes(policy.domain, guessed)
-    predictions = compare(policy, workload, epsilon=granted)
-    simulated = _data_dependent(predictions, policy, workload, granted)
+    predictions = compare(policy, workload, epsilon=granted, mechanisms=mechanisms)
+    fitted = FITTED
+    if mechanisms is not None:
+        fitted = {one.name: one.name for one in predictions if one.name in FITTED}
+    simulated = _data_dependent(predictions, policy, workload, granted, fitted)
     found = [_predicted_advice(one) for one in predictions if one.name not in simulated]
     for number, (name, mechanism) in enumerate(simulated.items()):
         if progress is not None:
@@ -271,7 +279,11 @@ def recommend(
 
 
 def _data_dependent(
-    predictions: Comparison, policy: Policy, workload: Workload, epsilon: Fraction
+    predictions: Comparison,
+    policy: Policy,
+    workload: Workload,
+    epsilon: Fraction,
+    fitted: dict[str, str],
 ) -> dict[str, Mechanism]:
     """Return the mechanisms whose error only a release shows, by name."""
     found = {
@@ -279,7 +291,7 @@ def _data_dependent(
         for one in predictions
         if one.data_dependent and one.mechanism is not None
     }
-    for name, shown in FITTED.items():
+    for name, shown in fitted.items():
         # A mechanism that refuses this policy or domain is left out: its strategies
         # are among the predictions, with the reason.
         with contextlib.suppress(BlowfishError):
@@ -308,7 +320,15 @@ def _typical_advice(
     # Every name stands for one mechanism with its defaults, so this tells questions
     # apart.
     records = int(next(iter(shapes.values())).sum())
-    key = (name, mechanism.policy, mechanism.epsilon, records, trials, rng)
+    key = (
+        name,
+        type(mechanism),
+        mechanism.policy,
+        mechanism.epsilon,
+        records,
+        trials,
+        rng,
+    )
     known = _KNOWN.setdefault(mechanism.workload, {})
     if key not in known:
         try:

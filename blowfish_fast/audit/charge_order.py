@@ -11,6 +11,7 @@ from typing import Any
 
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.plugins import outside_parts
 
 from .invariants import Breach
 
@@ -31,11 +32,13 @@ def audit_charges(
         ``blowfish_fast.Ledger``.
     """
     breaches = []
+    # An audit vouches for what it examines: nothing of it is published.
+    word = {"vouched": True} if outside_parts(mechanism) else {}
     epsilon = mechanism.epsilon
     ledger = open_ledger(None, epsilon=2 * epsilon, policy=mechanism.policy)
     at_steps: list[Fraction] = []
     ledger.release(
-        mechanism, data, progress=lambda _step: at_steps.append(ledger.spent)
+        mechanism, data, progress=lambda _step: at_steps.append(ledger.spent), **word
     )
     if not at_steps or min(at_steps) < epsilon:
         breaches.append(
@@ -47,13 +50,13 @@ def audit_charges(
 
     ledger = open_ledger(None, epsilon=2 * epsilon, policy=mechanism.policy)
     try:
-        ledger.release(mechanism, data, progress=break_off)
+        ledger.release(mechanism, data, progress=break_off, **word)
     except _BrokenOffError:
         if ledger.spent < epsilon:
             breaches.append(Breach("no refund", f"a failed draw left {ledger.spent}"))
     ledger = open_ledger(None, epsilon=epsilon / 2, policy=mechanism.policy)
     try:
-        ledger.release(mechanism, data)
+        ledger.release(mechanism, data, **word)
     except BlowfishError:
         if ledger.spent:
             breaches.append(

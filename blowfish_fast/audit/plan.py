@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError
 from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 Shape = int | tuple[int, ...]
@@ -110,11 +110,8 @@ class AuditTask(NamedTuple):
 def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[AuditTask]:
     """List every stop; `mechanisms` names those to visit, None for everything."""
     chosen = sorted(MECHANISMS) if mechanisms is None else list(mechanisms)
-    unknown = [name for name in chosen if name not in MECHANISMS]
-    if unknown:
-        raise InputError(
-            f"there is no mechanism {unknown[0]!r}; registered are {sorted(MECHANISMS)}"
-        )
+    for name in chosen:
+        find_mechanism(name)
     listed: list[AuditTask] = []
     if mechanisms is None:
         # First, since they take longest.

@@ -42,7 +42,7 @@ from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.base import Mechanism, made_up
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.release import Release
 
@@ -192,7 +192,7 @@ def _is_sampled(
 def _runs(task: AuditTask) -> bool:
     policy = policy_families(Domain(task.shape))[task.family]
     try:
-        watch_example(MECHANISMS[task.name], policy, ORDINARY)
+        watch_example(find_mechanism(task.name), policy, ORDINARY)
     except BlowfishError:
         return False
     return True

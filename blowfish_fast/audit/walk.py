@@ -14,7 +14,7 @@ from blowfish_fast._support.workers import worker_processes
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.plugins import find_mechanism
 
 from .plan import AuditPlan, AuditTask, tasks
 from .progress_file import ProgressFile
@@ -56,7 +56,7 @@ def _examine_whole(
     try:
         policy = policy_families(Domain(task.shape))[task.family]
         testimonies = [
-            watch_example(MECHANISMS[task.name], policy, epsilon, seed)
+            watch_example(find_mechanism(task.name), policy, epsilon, seed)
             for epsilon in (ORDINARY, GENEROUS)
             for seed in range(plan.seeds)
         ]

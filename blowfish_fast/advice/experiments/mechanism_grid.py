@@ -10,13 +10,12 @@ answers, which nobody may do with data that are to stay private.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -38,7 +37,7 @@ class MechanismGrid(Experiment):
     Parameters
     ----------
     mechanisms : sequence of str
-        Names of the registry (``bf.mechanisms.MECHANISMS``).
+        Names of mechanisms, or ``"package:Class"`` for one from outside.
     sets : sequence of str
         Names such as ``"1d/adult"``; ``datasets.sets_in`` lists those of a folder.
     epsilons : sequence of str
@@ -186,14 +185,8 @@ class MechanismGrid(Experiment):
 
 
 def _check_names(mechanisms: Sequence[str]) -> None:
-    unknown = [name for name in mechanisms if name not in MECHANISMS]
-    if unknown:
-        close = difflib.get_close_matches(unknown[0], MECHANISMS, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(
-            f"there is no mechanism {unknown[0]!r}.{hint} Mechanisms: "
-            f"{', '.join(MECHANISMS)}"
-        )
+    for name in mechanisms:
+        find_mechanism(name)
     if not mechanisms or len(set(mechanisms)) < len(mechanisms):
         raise InputError(
             "mechanisms must be at least one, each named once; received "

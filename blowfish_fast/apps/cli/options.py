@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -48,6 +49,15 @@ PolicyWords = Annotated[
         "threshold:5, blocks:10, graph:FILE, product:line,full.",
         autocompletion=completions.policies,
         show_default=False,
+    ),
+]
+Mechanisms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="Only this one; package:Class for one of your own; may be repeated.",
+        autocompletion=completions.mechanisms,
     ),
 ]
 WorkloadWords = Annotated[
@@ -188,6 +198,13 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     spread_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread_command.__annotations__ = {one.name: one.annotation for one in parameters}
     return spread_command
+
+
+def look_here_for(mechanisms: list[str] | None) -> None:
+    """Let ``package:Class`` name a module of the folder in which a command runs."""
+    here = str(Path.cwd())
+    if any(":" in one for one in mechanisms or ()) and here not in sys.path:
+        sys.path.insert(0, here)
 
 
 def _parameters(kind: Any) -> list[inspect.Parameter]:

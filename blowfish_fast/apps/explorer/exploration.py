@@ -32,6 +32,7 @@ from blowfish_fast.errors import BudgetError, CatalogError, LedgerError, Questio
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -113,6 +114,9 @@ class Explorer:
         Where the budget is kept; None for experiments in memory.
     samples : int
         Draws that sharpen the translation of an accuracy; 0 for bounds alone.
+    vouched : sequence of str or class
+        Mechanisms defined outside the package that analysts may ask for by name: your
+        word that their privacy is proved.
 
     Examples
     --------
@@ -144,7 +148,9 @@ class Explorer:
         epsilon: Any = None,
         ledger: str | Path | None = None,
         samples: int = SAMPLES,
+        vouched: Sequence[MechanismName] = (),
     ) -> None:
+        self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
         spec = None if table is None else as_table(table)
         self.engine = Database.connect(engine)
         if spec is not None:
@@ -258,6 +264,7 @@ class Explorer:
                 request=name,
                 analyst=analyst,
                 note=note,
+                vouched=plan.mechanism.name in self.vouched,
             )
         return answer_from(
             release,
@@ -406,7 +413,7 @@ class Explorer:
             exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
             return Plan(layout, policy, workload, exact, Fraction(0), True, [])
         if isinstance(cost, Spending):
-            chosen = bought(policy, workload, cost)
+            chosen = bought(policy, workload, cost, self.vouched)
             rows = [{"name": chosen.name, "epsilon": float(chosen.epsilon)}]
             return Plan(layout, policy, workload, chosen, chosen.epsilon, False, rows)
         few = workload.queries <= MOST_SIMULATED_QUERIES

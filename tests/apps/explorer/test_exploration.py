@@ -266,3 +266,18 @@ def test_a_column_that_may_hold_null_is_refused_by_its_schema(engine):
     )
     with pytest.raises(CatalogError, match="may hold NULL by its schema"):
         Explorer(strict, engine, epsilon=1)
+
+
+def test_a_mechanism_from_outside_is_asked_for_where_the_curator_vouches(engine):
+    from examples.outside_mechanism.equal_widths import EqualWidths
+
+    cost = {"epsilon": 1, "mechanism": "equal_widths"}
+    asked = {"kind": "histogram", "table": "people", "attribute": "age", "cost": cost}
+    plain = Explorer(TABLE, engine, epsilon=5, samples=0)
+    with pytest.raises(QuestionError, match="there is no mechanism 'equal_widths'"):
+        plain.ask(asked)
+    vouching = Explorer(TABLE, engine, epsilon=5, samples=0, vouched=[EqualWidths])
+    vouching.ask(asked)
+    (charged,) = vouching.ledger.history()
+    assert charged.mechanism == "equal_widths"
+    assert plain.ledger.spent == 0

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.options import Json
+from blowfish_fast.apps.cli.options import Json, Mechanisms, look_here_for
 from blowfish_fast.apps.cli.printing import (
     bar_counter,
     console,
@@ -37,14 +36,7 @@ def run_audit(
     quick: Annotated[
         bool, typer.Option("--quick", help="The short form: about a minute.")
     ] = False,
-    mechanism: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Audit this mechanism only; may be repeated.",
-            autocompletion=completions.mechanisms,
-        ),
-    ] = None,
+    mechanism: Mechanisms = None,
     samples: Annotated[
         int | None,
         typer.Option(help="Choices per side; other numbers follow in proportion."),
@@ -73,6 +65,7 @@ def run_audit(
     """
     from blowfish_fast.audit.report import note_figures
 
+    look_here_for(mechanism)
     plan = choose_plan(quick, samples)
     report, written = _run(plan, mechanism, out, workers, quick=quick)
     if record is not None:

@@ -18,7 +18,14 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli import completions
-from blowfish_fast.apps.cli.options import Cells, Json, Top, WorkloadWords
+from blowfish_fast.apps.cli.options import (
+    Cells,
+    Json,
+    Mechanisms,
+    Top,
+    WorkloadWords,
+    look_here_for,
+)
 from blowfish_fast.apps.cli.printing import (
     four_digits,
     remark,
@@ -58,6 +65,7 @@ def run_compare(
             show_default=False,
         ),
     ],
+    mechanism: Mechanisms = None,
     top: Top = 12,
     picture: Annotated[
         Path | None,
@@ -83,6 +91,7 @@ def run_compare(
         )
     if picture is not None:
         check_picture(picture)
+    look_here_for(mechanism)
     domain = parse_domain(cells)
     stated = [parse_policy(words, domain) for words in policy]
     asked = parse_workload(workload, domain)
@@ -91,7 +100,9 @@ def run_compare(
         for one in stated:
             for amount in epsilon:
                 step(f"eps = {amount} under {type(one).__name__}")
-                tables.append(bf.compare(one, asked, epsilon=amount))
+                tables.append(
+                    bf.compare(one, asked, epsilon=amount, mechanisms=mechanism or None)
+                )
         if picture is not None:
             step("drawing")
             write_picture(lambda: _draw(stated, asked, epsilon), picture)

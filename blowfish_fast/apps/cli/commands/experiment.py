@@ -14,6 +14,7 @@ from blowfish_fast.apps.cli.options import (
     Json,
     PolicyWords,
     WorkloadWords,
+    look_here_for,
     with_options,
 )
 
@@ -32,7 +33,8 @@ class ExperimentOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="May be repeated; every mechanism if left out.",
+            help="May be repeated; package:Class for one of your own; every mechanism "
+            "if left out.",
             autocompletion=completions.mechanisms,
         ),
     ] = None
@@ -83,6 +85,7 @@ def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
     from blowfish_fast.mechanisms.registry import MECHANISMS
 
+    look_here_for(asked.mechanism)
     check_data(asked.data, asked.sets or ())
     comparison = MechanismGrid(
         asked.mechanism or list(MECHANISMS),

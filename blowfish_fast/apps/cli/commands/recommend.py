@@ -16,9 +16,11 @@ from blowfish_fast.apps.cli.options import (
     Cells,
     Epsilon,
     Json,
+    Mechanisms,
     PolicyWords,
     Top,
     WorkloadWords,
+    look_here_for,
     with_options,
 )
 from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
@@ -45,6 +47,7 @@ class RecommendOptions:
         int,
         typer.Option(help="Roughly how many records there are.", show_default=False),
     ]
+    mechanism: Mechanisms = None
     trials: Annotated[
         int | None, typer.Option(help="Releases per generated histogram.")
     ] = None
@@ -75,6 +78,7 @@ def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
 
+    look_here_for(asked.mechanism)
     domain = parse_domain(asked.cells)
     # What cannot be read or written is refused before anything is charged.
     data = _read_counts(asked, domain)
@@ -86,6 +90,7 @@ def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
             workload,
             epsilon=asked.epsilon,
             records=asked.records,
+            mechanisms=asked.mechanism or None,
             trials=asked.trials,
             progress=bar_counter(bar, "trying"),
         )
