@@ -158,6 +158,23 @@ def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction
     return share
 
 
+def as_floor(value: Any) -> float:
+    """Read the least weight of a leaf, from 0 to 1.
+
+    Examples
+    --------
+    >>> as_floor("0.05")
+    0.05
+    """
+    floor = as_fraction(value, "floor")
+    if not 0 <= floor <= 1:
+        raise InputError(
+            "floor must lie between 0, which switches it off, and 1; received "
+            f"{value!r}"
+        )
+    return float(floor)
+
+
 def as_choice(value: Any, name: str, offered: Sequence[str | None]) -> Any:
     """Read one of a few words, or None where it is offered.
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, Unpack
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast._support.validation import as_choice, as_share
+from blowfish_fast._support.validation import as_choice, as_floor, as_share
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -30,7 +30,11 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
 from blowfish_fast.measure.strategies.counted_buckets import mean_noise
-from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
+from blowfish_fast.measure.strategies.trees.tree_weights import (
+    FLOOR,
+    level_tree,
+    tuned_tree,
+)
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
@@ -68,6 +72,9 @@ class Dawa(Mechanism):
         tree; queries that were not declared are safeguarded.
     share : number in (0, 1), optional
         Part of epsilon spent on the partition; None for the partition's own default.
+    floor : number in [0, 1]
+        Least weight of a leaf of a greedy tree: no cell has more than (1 + floor) /
+        floor times the noise of `Laplace`, whatever was declared; 0 switches it off.
     fit : {"best", None, "non_negative", "shrink"}
         What is done to the estimate afterwards, at no cost. "non_negative": no cell is
         below 0, and totals are shared from the root down, so that sums stay. "shrink",
@@ -117,6 +124,7 @@ class Dawa(Mechanism):
         strategy: StrategyName = "greedy",
         share: Any = None,
         sweeps: bool = True,
+        floor: Any = FLOOR,
         fit: Fit | None = "best",
         **budget: Unpack[BudgetTerms],
     ) -> None:
@@ -150,6 +158,7 @@ class Dawa(Mechanism):
         self.partition = partition
         self.strategy = strategy
         self.sweeps = sweeps
+        self.floor = as_floor(floor)
         self.share: Fraction | None = None
         if partition is not None:
             self.share = as_share(share, "share", partition.default_share)
@@ -203,7 +212,11 @@ class Dawa(Mechanism):
             return level_tree(leaves, 2, root_exact=root_exact, geometric=geometric)
         form = self.workload.form(bucketed.buckets)
         return tuned_tree(
-            form, bucketed.policy, budget=bucketed.remaining, sweeps=self.sweeps
+            form,
+            bucketed.policy,
+            budget=bucketed.remaining,
+            sweeps=self.sweeps,
+            floor=self.floor,
         )
 
     def _fit(self, measured: Measurement) -> Callable[[FloatArray], FloatArray] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal, Self, Unpack
 
-from blowfish_fast._support.validation import as_choice, as_whole
+from blowfish_fast._support.validation import as_choice, as_floor, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
@@ -18,7 +18,11 @@ from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
-from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
+from blowfish_fast.measure.strategies.trees.tree_weights import (
+    FLOOR,
+    level_tree,
+    tuned_tree,
+)
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload, random_boxes
 
@@ -46,6 +50,9 @@ class Hierarchy(Mechanism):
         Children of a node. None: the number that makes the variance of random ranges
         least under equal shares (`best_fan_out`), or for "greedy" the one of least
         predicted error on the workload.
+    floor : number in [0, 1]
+        Least weight of a leaf of a "greedy" tree: no cell has more than (1 + floor) /
+        floor times the noise of `Laplace`, whatever was declared; 0 switches it off.
     fit : {"best", None, "non_negative"}
         What is done to the estimate afterwards, at no cost. "non_negative": no cell is
         below 0, and totals are shared from the root down, so that sums stay; "best"
@@ -99,6 +106,7 @@ class Hierarchy(Mechanism):
         *,
         weights: Weights = "uniform",
         fan_out: int | None = None,
+        floor: Any = FLOOR,
         fit: Fit | None = "best",
         **budget: Unpack[BudgetTerms],
     ) -> None:
@@ -109,6 +117,7 @@ class Hierarchy(Mechanism):
                 f"{weights!r}"
             )
         self.weights = weights
+        self.floor = as_floor(floor)
         self.fit = as_choice(fit, "fit", ("best", None, "non_negative"))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
@@ -133,7 +142,11 @@ class Hierarchy(Mechanism):
         if self.weights == "greedy":
             form = self.workload.form(along.buckets)
             return tuned_tree(
-                form, along.policy, budget=along.remaining, fan_out=self.fan_out
+                form,
+                along.policy,
+                budget=along.remaining,
+                fan_out=self.fan_out,
+                floor=self.floor,
             )
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"

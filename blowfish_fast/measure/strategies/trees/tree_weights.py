@@ -44,6 +44,8 @@ MOST_LISTED = 2**16
 MOST_SWEPT_CELLS = 2**18
 SAMPLED_RANGES = 2**14
 FEW_PIECES = 2**12
+FLOOR = 0.05
+"""Default weight that every leaf of a tuned tree has at least."""
 
 
 class TunedWeights(NamedTuple):
@@ -61,6 +63,7 @@ def tuned_tree(
     budget: Budget | Fraction,
     sweeps: bool = True,
     fan_out: int | None = None,
+    floor: float = 0.0,
 ) -> TreeStrategy:
     """Return the tree of least predicted error for `form`, or that of one `fan_out`.
 
@@ -80,6 +83,10 @@ def tuned_tree(
     sweeps : bool
     fan_out : int, optional
         None tries several.
+    floor : float in [0, 1]
+        Weight of every leaf at least, of the 1 that its path adds up to; whatever was
+        declared, no query then has more than (1 + floor) / floor times the standard
+        error of noise on the cells alone (``docs/proofs/hierarchy.md``).
     """
     leaves = policy.domain.size
     if leaves == 1:
@@ -90,30 +97,39 @@ def tuned_tree(
     if isinstance(policy, AddRemove | Full):
         root_exact = not policy.has_bottom
         best = _best_tuned(form, leaves, choices, root_exact, sweeps)
-        return _strategy(leaves, best.fan_out, best.node_weights)
+        return _strategy(leaves, best.fan_out, best.node_weights, floor)
 
     def error(strategy: TreeStrategy) -> float:
         return strategy.total_variance(form, strategy.scales(policy, budget))
 
-    return min(_candidates(form, policy, choices, sweeps), key=error)
+    return min(_candidates(form, policy, choices, sweeps, floor), key=error)
 
 
 def _offered(work: int) -> list[tuple[int, bool]]:
     return [*CANDIDATES, *MORE_CANDIDATES] if work <= SMALL else [*CANDIDATES]
 
 
-def _strategy(leaves: int, fan_out: int, weights: FloatArray) -> TreeStrategy:
-    return TreeStrategy(kernels.regular_tree(leaves, fan_out), weights)
+def _strategy(
+    leaves: int, fan_out: int, weights: FloatArray, floor: float = 0.0
+) -> TreeStrategy:
+    # Of the same weight under every policy, so that what is implied stays cheaper.
+    raised = weights.copy()
+    np.maximum(raised[:leaves], floor, out=raised[:leaves])
+    return TreeStrategy(kernels.regular_tree(leaves, fan_out), raised)
 
 
 def _candidates(
-    form: Form, policy: Policy, choices: list[tuple[int, bool]], sweeps: bool
+    form: Form,
+    policy: Policy,
+    choices: list[tuple[int, bool]],
+    sweeps: bool,
+    floor: float,
 ) -> Iterator[TreeStrategy]:
     """Yield the trees tuned for `Full` and `AddRemove`, and those with exact nodes."""
     leaves = policy.domain.size
     for root_exact in (True, False):
         best = _best_tuned(form, leaves, choices, root_exact, sweeps)
-        yield _strategy(leaves, best.fan_out, best.node_weights)
+        yield _strategy(leaves, best.fan_out, best.node_weights, floor)
     parts = policy.components()
     for choice in choices:
         tree = kernels.regular_tree(leaves, choice[0])
@@ -126,7 +142,7 @@ def _candidates(
             inside = cut_at(form, leaves, choice[0] ** level)
             if inside is not None:
                 best = _best_tuned(inside, leaves, [choice], True, sweeps)
-                yield TreeStrategy(tree, best.node_weights)
+                yield _strategy(leaves, choice[0], best.node_weights, floor)
 
 
 def _exact_levels(exact: BoolArray, offsets: IntArray) -> range:

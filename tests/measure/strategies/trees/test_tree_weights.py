@@ -7,9 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.shape import tree_levels
+from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.trees.tree_weights import (
     cut_at,
     level_tree,
@@ -225,3 +228,58 @@ def test_prefixes_and_all_ranges_are_tuned_through_buckets():
         assert predicted(tuned, policy, listed) == pytest.approx(
             predicted(tuned, policy, form)
         )
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1)])
+@pytest.mark.parametrize("policy", [AddRemove, Full, Line])
+def test_the_floor_bounds_every_cell_and_costs_the_declared_queries_little(
+    policy, epsilon
+):
+    line = Domain(256)
+    over = policy(line)
+    cells = Identity(line).explicit_form(Buckets.single_cells(256))
+    wide = Ranges(line, [0, 64], [128, 192])
+    form = wide.form(Buckets.single_cells(256))
+    plain = tuned_tree(form, over, budget=epsilon)
+    raised = tuned_tree(form, over, budget=epsilon, floor=0.05)
+
+    def errors(strategy, asked):
+        scales = strategy.scales(over, epsilon)
+        return np.sqrt(strategy.spread(asked, scales).variance)
+
+    only_leaves = TreeStrategy(
+        plain.tree, np.repeat([1.0, 0.0], [256, plain.tree.nodes - 256])
+    )
+    laplace = errors(only_leaves, cells).max()
+    if policy is not Line:
+        assert errors(plain, cells).max() > 30 * laplace
+    assert errors(raised, cells).max() <= 22 * laplace
+    price = [
+        one.worst_edge(np.where(one.exact_rows(over), 0, one.weights()), over)
+        for one in (raised, plain)
+    ]
+    grows = np.sqrt((errors(raised, form) ** 2).mean())
+    grows /= np.sqrt((errors(plain, form) ** 2).mean())
+    # The lemma for the discrete law: at most the error at epsilon over this.
+    assert grows <= price[0] / price[1] * 1.01
+    if policy is not Line:
+        assert price[0] / price[1] <= 1.05 + 1e-6
+
+
+def test_the_floor_is_on_in_mechanisms_and_can_be_switched_off():
+    line = Domain(256)
+    asked = Ranges(line, [0, 64], [128, 192])
+    low = {}
+    for floor in (0, 0.05):
+        for mechanism in (
+            bf.Dawa(AddRemove(line), asked, epsilon=1, partition=None, floor=floor),
+            bf.Hierarchy(
+                AddRemove(line), asked, epsilon=1, weights="greedy", floor=floor
+            ),
+        ):
+            worst = mechanism.expected_error(Identity(line)).max()
+            low.setdefault(floor, []).append(np.sqrt(worst / 1.84))
+    assert max(low[0.05]) < 22
+    assert min(low[0]) > 30
+    with pytest.raises(InputError, match="floor must lie between 0"):
+        bf.Dawa(AddRemove(line), asked, epsilon=1, floor=2)
