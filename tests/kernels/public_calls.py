@@ -64,7 +64,7 @@ def calls() -> dict[str, Call]:
     ints, reals = "int64", "float64"
     rows = "int64 int64"
     pieces = "int64 int64 int64 float64"
-    spread = "float64 float64 float64"
+    spread = "float64 float64 float64 float64 float64"
     return {
         "box_order": _call(LOWS, HIGHS, (2, 4), returns=rows),
         "boxes_to_pieces": _call(
@@ -140,6 +140,7 @@ def calls() -> dict[str, Call]:
             returns=pieces,
         ),
         "isotonic_fit": _call(_real(-1, 3, 1, 9), low=0, high=8, returns=reals),
+        "gaussian": _call(words, 0, _whole(30, 500), _whole(1, 2), returns=ints),
         "laplace": _call(words, 0, _whole(3, 5), _whole(1, 2), returns=ints),
         "leaf_first_numbers": _call(_whole(-1, 0, 0, 1, 1), returns=ints),
         "least_cost_partition": _call(

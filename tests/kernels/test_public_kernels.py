@@ -39,7 +39,7 @@ FOLLOWS_ITS_INPUT = {
 LOGARITHMS_OF_FLOATS = {"shrink_towards_zero"}
 """Iterations on floats: rounding the input to 32 bits shows in the result."""
 
-INTEGERS_ONLY = {"geometric", "laplace"}
+INTEGERS_ONLY = {"gaussian", "geometric", "laplace"}
 """Whole numbers stored as floats are refused: scales are exact ratios."""
 
 
