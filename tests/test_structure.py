@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.registry import MECHANISMS, TABLE_MECHANISMS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "blowfish_fast"
@@ -165,9 +165,9 @@ def _classes_in(path, words):
     return bool(public) and all(re.search(rf"\b{name}\b", words) for name in public)
 
 
-@pytest.mark.parametrize("name", sorted(MECHANISMS))
+@pytest.mark.parametrize("name", sorted({*MECHANISMS, *TABLE_MECHANISMS}))
 def test_mechanisms_state_the_six_labels_and_have_a_proof(name):
-    mechanism = MECHANISMS[name]
+    mechanism = {**MECHANISMS, **TABLE_MECHANISMS}[name]
     for label in LABELS:
         assert f"{label}:" in mechanism.__doc__, f"{name} lacks {label}"
     assert ">>>" in mechanism.__doc__

@@ -16,6 +16,7 @@ from blowfish_fast.mechanisms.maps.quad_tree import QuadTree
 from blowfish_fast.mechanisms.maps.uniform_grid import UniformGrid
 
 from .base import Mechanism
+from .contingency import Contingency
 from .dawa import Dawa
 from .hierarchy import Hierarchy
 from .kmeans import KMeans
@@ -52,3 +53,6 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         UniformGrid,
     )
 }
+
+TABLE_MECHANISMS: dict[str, type[Mechanism]] = {Contingency.name: Contingency}
+"""Mechanisms of many tables: who wants one histogram does not walk them."""

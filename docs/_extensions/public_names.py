@@ -111,8 +111,14 @@ def _package(dotted: str) -> str:
     return "\n".join([*_table_of(rows), "", *entries])
 
 
+def _registry() -> dict[str, Any]:
+    """Return every mechanism that has a guide, those of many tables too."""
+    module = importlib.import_module(f"{ROOT}.mechanisms.registry")
+    return {**module.MECHANISMS, **module.TABLE_MECHANISMS}
+
+
 def _guide(name: str) -> str:
-    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    registry = _registry()
     mechanisms = importlib.import_module(f"{ROOT}.mechanisms")
     kind = registry[name].__name__
     return _entry(mechanisms, kind) + _uses(kind, name)
@@ -159,7 +165,7 @@ def _title(text: str) -> str:
 
 def with_guide(docname: str, text: str) -> str:
     """Return the proof of a mechanism with a line that leads to its guide."""
-    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    registry = _registry()
     folder, _, name = docname.rpartition("/")
     if folder != "proofs" or name not in registry:
         return text
@@ -171,7 +177,7 @@ def with_guide(docname: str, text: str) -> str:
 
 
 def _table(what: str) -> str:
-    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    registry = _registry()
     rows = []
     for name, mechanism in sorted(registry.items()):
         says = first_sentence(mechanism)
@@ -234,7 +240,7 @@ def _table_of(rows: list[str]) -> list[str]:
 
 
 def _guide_of(value: Any) -> str | None:
-    registry = importlib.import_module(f"{ROOT}.mechanisms.registry").MECHANISMS
+    registry = _registry()
     return next((name for name, one in registry.items() if one is value), None)
 
 

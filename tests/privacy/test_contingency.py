@@ -137,3 +137,16 @@ def test_a_policy_over_other_attributes_or_with_constraints_is_refused():
     constrained = P.Full(SMALL).with_constraints(known)
     with pytest.raises(bf.BlowfishError, match="move one at a time"):
         bf.Contingency(constrained, bf.workloads.Tables(SMALL, ways=1), epsilon=1)
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_presence_at_a_distance_may_cost_as_many_edges(length, generator):
+    moves = P.TablePolicy(SMALL, {})
+    policy = P.WithAbsent(moves, length)
+    for _ in range(5):
+        weights = generator.integers(0, 9, len(TABLES))
+        away = worst_edge(P.AddRemove(SMALL), SIZES, TABLES, weights) / length
+        along = worst_edge(P.Attribute(SMALL), SIZES, TABLES, weights)
+        found = heaviest_edge(weights.tolist(), TABLES, edge_kinds(policy))
+        assert found == np.ceil(max(away, along))
+    assert not is_exact((), edge_kinds(policy))

@@ -19,13 +19,20 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast.errors import DomainError, PolicyError
-from blowfish_fast.policies import Attribute, Policy, Product, TablePolicy
+from blowfish_fast.policies import (
+    Attribute,
+    Full,
+    Policy,
+    Product,
+    TablePolicy,
+    WithAbsent,
+)
 
 AxisSet = tuple[int, ...]
 """Attributes of a table, by number, increasing."""
 
-MOST_STEPS = 4096
-"""Steps on a grid whose attributes are told apart; beyond, all are taken to move."""
+MOST_EDGES = 2**20
+"""Edges that are listed to see which attributes they change together."""
 
 
 class EdgeKind(NamedTuple):
@@ -51,8 +58,8 @@ class EdgeKind(NamedTuple):
 def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
     """Return the kinds of edges of an unconstrained policy; none if nothing moves.
 
-    Exact for `AddRemove`, `Full`, `Attribute`, `TablePolicy` and products of policies
-    of one attribute each; for others the attributes of every edge are a superset.
+    Exact for `AddRemove`, `Full`, `Attribute`, `TablePolicy`, products, and graphs of
+    at most 2^20 edges; for others all attributes are taken to move at once.
 
     Examples
     --------
@@ -71,7 +78,7 @@ def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
 
 def _absent_length(policy: Policy) -> Fraction:
     """Return how many edges away "absent" is, where the policy states a distance."""
-    return Fraction(getattr(policy, "absent_length", 1))
+    return policy.absent_length if isinstance(policy, WithAbsent) else Fraction(1)
 
 
 def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
@@ -87,6 +94,8 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
             for axis in several
             if names[axis] not in stated or stated[str(names[axis])].has_moves
         ]
+    if isinstance(policy, WithAbsent):
+        return _moved_axes(policy.base)
     if isinstance(policy, Attribute):
         return [[axis] for axis in several]
     if isinstance(policy, Product):
@@ -99,10 +108,23 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
         return found
     if not policy.has_moves:
         return []
-    steps = policy.grid_moves(shape, MOST_STEPS) if len(shape) > 1 else None
-    if steps is None:
+    full = isinstance(policy, Full) or len(several) < 2
+    if full or policy.edges_up_to(MOST_EDGES) is None:
         return [several]
-    return _largest({tuple(np.flatnonzero(one).tolist()) for one in steps})
+    return _largest(_supports(policy))
+
+
+def _supports(policy: Policy) -> set[AxisSet]:
+    """Return the sets of attributes that edges change, by listing the edges."""
+    shape, found = policy.domain.shape, set()
+    bits = 1 << np.arange(len(shape))
+    for chunk in policy.edges():
+        moves = chunk[(chunk >= 0).all(axis=1)]
+        ends = [np.stack(np.unravel_index(one, shape), axis=1) for one in moves.T]
+        found.update(np.unique((ends[0] != ends[1]) @ bits).tolist())
+    return {
+        tuple(axis for axis in range(len(shape)) if one >> axis & 1) for one in found
+    }
 
 
 def _largest(sets: Iterable[AxisSet]) -> list[AxisSet]:
