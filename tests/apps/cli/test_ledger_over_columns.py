@@ -1,0 +1,123 @@
+"""One ledger for several tables of the same people, as a curator keeps it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.main import application
+from blowfish_fast.errors import BlowfishError
+
+RUN = CliRunner()
+AGES = bf.Domain.from_edges(range(16, 92), name="age")
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words, code=0):
+    done = RUN.invoke(application, [*words], env={"COLUMNS": "100"})
+    assert done.exit_code == code, (done.output, done.exception)
+    return " ".join(done.stdout.split())
+
+
+def told(*words, code=0):
+    done = RUN.invoke(application, [*words, "--json"])
+    assert done.exit_code == code, (done.output, done.exception)
+    return json.loads(done.stdout)
+
+
+def refused(*words):
+    done = RUN.invoke(application, [*words])
+    assert isinstance(done.exception, BlowfishError), (done.output, done.exception)
+    return done.exception
+
+
+COLUMNS = [
+    *(
+        "--domain",
+        "age=16:91:1",
+        "--domain",
+        "district=categories:centre,east,north,south,west",
+    ),
+    *("--domain", "income=edges:0,20000,40000,1000000"),
+]
+ASKED = ["release", "--data", "demo", "--workload", "identity", "--epsilon", "0.25"]
+
+
+def test_one_ledger_pays_for_releases_over_some_of_its_columns(empty_folder):
+    ledger = ["--ledger", "book"]
+    run("ledger", "create", "book", "--epsilon", "1", *COLUMNS, "--policy", "full")
+    decades = [
+        "--domain",
+        "age=16:91:15",
+        "--domain",
+        "district=categories:centre,east,north,south,west",
+    ]
+    run(*ASKED, *decades, *ledger, "--policy", "full", "--out", "one")
+    incomes = ["--domain", "income=edges:0,20000,1000000"]
+    found = told(*ASKED, *incomes, *ledger, "--out", "two")
+    assert found["ledger"]["before"] == 0.75
+    assert found["remaining"] == 0.5
+    less = [
+        *ASKED,
+        "--domain",
+        "age=16:91:25",
+        *ledger,
+        "--policy",
+        "line",
+        "--out",
+        "x",
+    ]
+    assert "leave --policy out" in str(refused(*less))
+    strange = ["--domain", "joined=2020-01-01:2024-01-01:year"]
+    problem = str(refused(*ASKED, *strange, *ledger, "--policy", "full", "--out", "x"))
+    assert "the ledger is about age, district, income" in problem
+    assert "another ledger" not in problem
+    with bf.Ledger("book") as book:
+        assert isinstance(book.policy, bf.policies.TablePolicy)
+        assert float(book.spent) == 0.5
+
+
+def test_a_job_makes_a_ledger_over_more_columns_than_it_releases(empty_folder):
+    (empty_folder / "one.toml").write_text(
+        """
+        [data]
+        source = "demo"
+        [domain]
+        age = "16:91:1"
+        [ledger_domain]
+        age = "16:91:1"
+        district = ["centre", "east", "north", "south", "west"]
+        [policy]
+        kind = "threshold"
+        theta = 5
+        [workload]
+        kind = "prefixes"
+        [budget]
+        epsilon = 0.5
+        ledger = "book"
+        total = 1.0
+        [output]
+        release = "one"
+        """
+    )
+    assert told("release", "one.toml")["remaining"] == 0.5
+    both = [
+        "--domain",
+        "district=categories:centre,east,north,south,west",
+        "--domain",
+        "age=16:91:5",
+    ]
+    assert told(*ASKED, *both, "--ledger", "book", "--out", "two")["remaining"] == 0.25
+    with bf.Ledger("book") as book:
+        assert book.policy.through(["age"]) == bf.policies.Threshold(AGES, theta=5)
+    stated = [*ASKED, *both, "--policy", "full", "--ledger", "new", "--budget", "1"]
+    problem = refused(*stated, "--ledger-domain", "age=16:91:1", "--out", "x")
+    assert "among those of its ledger" in str(problem)
