@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import CountsError, DomainError, InputError
+from blowfish_fast.errors import CountsError, DomainError, InputError, WorkloadError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 LINE = bf.Domain(8)
@@ -140,3 +140,67 @@ def test_large_counts_are_kept_to_the_last_digit(dtype):
 def test_records_out_of_the_domain_are_refused(values):
     with pytest.raises(InputError):
         bf.Histogram.from_records(bf.Domain.from_edges(range(9)), values)
+
+
+AGES = bf.Domain.from_edges(range(5), name="age")
+NOT_NUMBERS = {
+    "ragged": [1, [2, 3], 4, 5],
+    "arrays among numbers": [np.zeros(2), 3, 4, 5],
+    "objects": [object()] * 4,
+    "classes": np.array([Exception] * 4),
+    "texts": ["1", "2", "3", "4"],
+    "bytes": [b"1"] * 4,
+    "complex": np.full(4, 1j),
+    "dates": np.full(4, "2024-01-01", dtype="M8[D]"),
+}
+
+
+@pytest.mark.parametrize("counts", NOT_NUMBERS.values(), ids=NOT_NUMBERS)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        bf.workloads.Identity(AGES),
+        bf.workloads.Prefixes(AGES),
+        bf.workloads.Total(AGES),
+        bf.workloads.Linear(AGES, [[1, 2, 3, 4]]),
+        bf.workloads.Marginals(AGES, [0]),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_workloads_answer_numbers_only(asked, counts):
+    with pytest.raises(CountsError, match=r"must be (an array of )?numbers"):
+        asked.answer(counts)
+
+
+def test_counts_beyond_signed_integers_are_answered_in_floating_point():
+    giant = np.full(4, 2**64 - 1, dtype=np.uint64)
+    assert bf.workloads.Total(AGES).answer(giant).tolist() == [2.0**66]
+
+
+@pytest.mark.parametrize("huge", [10**400, 1e308, -(2.0**401), 2**2000])
+def test_coefficients_whose_squares_overflow_are_refused(huge):
+    refused = "must lie below 3e\\+120|must be a numeric|must be numbers"
+    with pytest.raises(WorkloadError, match=refused):
+        bf.workloads.Sum(AGES, [0, huge, 0, -1])
+    with pytest.raises(WorkloadError, match=refused):
+        bf.workloads.Linear(AGES, [[0, huge, 0, -1]])
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800"], ids=repr)
+def test_what_is_no_name_of_a_file_is_no_ledger(path):
+    with pytest.raises(InputError, match="no file can be named"):
+        bf.Ledger(path, epsilon=1, policy=bf.policies.Full(AGES))
+    with pytest.raises(InputError, match="no file can be named"):
+        bf.Ledger(path)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [3, "age", [1, 2], {"age": 2}, {"age": None}, {"age": [[0, 1], [2]]}, {0: len}],
+    ids=repr,
+)
+def test_cells_are_merged_by_edges_or_levels_only(groups):
+    data = bf.Histogram(AGES, [1, 2, 3, 4])
+    for read in (AGES.coarsened, data.coarsened):
+        with pytest.raises(DomainError, match="cells are merged by the edges"):
+            read(groups)

@@ -240,7 +240,16 @@ def as_place(path: Any) -> Path | None:
             "a ledger is kept in a file, Ledger(path, epsilon=1.0, policy=...), or in "
             f"memory, Ledger(None, ...); received {quoted(path)} as the path"
         )
-    return Path(os.path.abspath(os.fspath(path)))
+    try:
+        place = Path(os.path.abspath(os.fspath(path)))
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            place.lstat()
+    except (OSError, TypeError, ValueError) as problem:
+        raise InputError(
+            f"no file can be named {quoted(path)} ({type(problem).__name__})",
+            way_out="Give the path of a ledger's file",
+        ) from None
+    return place
 
 
 def check_mechanism(mechanism: Any) -> None:

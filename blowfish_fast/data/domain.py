@@ -215,13 +215,19 @@ class Attributes:
             for one in self.attributes
         )
 
+    @malformed_as(
+        DomainError,
+        "cells are merged by the edges that stay, coarsened(age=[0, 18, 65, 120]), or "
+        'by a mapping from new levels to lists of old ones, coarsened(town={"other": '
+        '["Chur", "Bern"]})',
+    )
     def coarsened(
-        self, groups: Mapping[Any, Any]
+        self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> tuple[Self, list[IntArray | None]]:
         """Merge cells of attributes; also return each axis's new cell numbers.
 
-        `groups` maps names or numbers to edges that stay, or to a mapping from new
-        levels to old ones. Axes that stay as they are have None for cell numbers.
+        By names, or in a mapping also by numbers: edges that stay, or a mapping from
+        new levels to old ones. Axes that stay as they are have None for cell numbers.
 
         Examples
         --------
@@ -232,7 +238,7 @@ class Attributes:
         """
         merged = list(self.attributes)
         labels: list[IntArray | None] = [None] * self.ndim
-        for name, wanted in groups.items():
+        for name, wanted in {**(groups or {}), **named}.items():
             axis = self.axis(name)
             merged[axis], labels[axis] = merge_cells(self.attributes[axis], wanted)
         return self._of(merged), labels

@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast._support.validation import as_whole, quoted
+from blowfish_fast._support.validation import as_whole, malformed_as, quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import DomainError, SizeError, WorkloadError
+from blowfish_fast.errors import CountsError, DomainError, SizeError, WorkloadError
 
 RandomLike = int | np.random.Generator
 
@@ -99,6 +99,18 @@ WORKLOADS: dict[str, type[Workload]] = {}
 """Every workload class by its name; a class enters when it is defined."""
 
 
+def _as_numbers(array: AnyArray) -> AnyArray:
+    """Return counts as int64 where they are whole by type and fit, else as float64."""
+    kind = array.dtype.kind
+    fits = kind != "u" or array.size == 0 or array.max() <= np.iinfo(np.int64).max
+    if kind in "biu" and fits:
+        return array.astype(np.int64)
+    if kind not in "ufO":
+        raise CountsError("counts must be numbers", received=f"dtype {array.dtype}")
+    with malformed_as(CountsError, "counts must be numbers"):
+        return array.astype(np.float64, copy=False)
+
+
 class Workload(ABC):
     """A list of linear queries over a domain; ``a | b`` asks both.
 
@@ -166,18 +178,15 @@ class Workload(ABC):
         float64 answers otherwise.
         """
         self._refuse_too_many()
-        array = np.asarray(getattr(counts, "counts", counts))
+        with malformed_as(CountsError, "counts must be an array of numbers"):
+            array = np.asarray(getattr(counts, "counts", counts))
         if array.shape != self.domain.shape:
             raise DomainError(
                 "counts must have the shape of the workload's domain, "
                 f"{self.domain.shape}",
                 received=array.shape,
             )
-        if array.dtype.kind in "biu":
-            array = array.astype(np.int64)
-        elif array.dtype != np.float64:
-            array = array.astype(np.float64)
-        return self._answer(array)
+        return self._answer(_as_numbers(array))
 
     def answer_again(self, counts: FloatArray, sums: dict[str, AnyArray]) -> AnyArray:
         """Return the answers on counts of the domain's shape that are asked repeatedly.

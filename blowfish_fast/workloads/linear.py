@@ -13,6 +13,9 @@ from blowfish_fast.errors import WorkloadError
 
 from .base import Pieces, Workload
 
+LARGEST_COEFFICIENT = 2.0**400
+"""Squares of coefficients, times counts, are added up for variances."""
+
 
 class Linear(Workload):
     """One query per row of a matrix over the cells, in C order.
@@ -37,7 +40,7 @@ class Linear(Workload):
         super().__init__(domain)
         try:
             rows = sparse.csr_array(matrix, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise WorkloadError(
                 "matrix must be a numeric matrix of shape (queries, cells)",
                 received=type(matrix).__name__,
@@ -47,8 +50,7 @@ class Linear(Workload):
                 f"matrix must have one column per cell, {domain.size}",
                 received=f"shape {rows.shape}",
             )
-        if not np.isfinite(rows.data).all():
-            raise WorkloadError("matrix must be finite; found NaN or infinity")
+        check_coefficients(rows.data, "matrix")
         rows.sum_duplicates()
         rows.eliminate_zeros()
         self.matrix = rows
@@ -81,6 +83,19 @@ class Linear(Workload):
         rows.eliminate_zeros()
         return _runs(
             rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+        )
+
+
+def check_coefficients(values: FloatArray, name: str) -> None:
+    """Refuse what is not finite, or whose squares and sums would not be."""
+    if not np.isfinite(values).all():
+        raise WorkloadError(f"{name} must be finite; found NaN or infinity")
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST_COEFFICIENT:
+        raise WorkloadError(
+            f"coefficients must lie below {LARGEST_COEFFICIENT:.0e} in size",
+            received=f"{largest:g}",
+            way_out="Scale the queries, and scale their answers back",
         )
 
 

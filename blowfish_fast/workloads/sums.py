@@ -12,7 +12,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import WorkloadError
 
 from .base import Pieces, Workload
-from .linear import Linear
+from .linear import Linear, check_coefficients
 
 
 class Sum(Workload):
@@ -37,7 +37,7 @@ class Sum(Workload):
         super().__init__(domain)
         try:
             array = np.array(weights, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise WorkloadError(
                 "weights must be numbers, one per cell", received=type(weights).__name__
             ) from None
@@ -47,8 +47,7 @@ class Sum(Workload):
                 f"({domain.size},) in C order",
                 received=array.shape,
             )
-        if not np.isfinite(array).all():
-            raise WorkloadError("weights must be finite; found NaN or infinity")
+        check_coefficients(array, "weights")
         self.weights = array.reshape(-1)
         self.weights.flags.writeable = False
 
