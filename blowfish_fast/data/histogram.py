@@ -303,7 +303,7 @@ class Histogram:
         >>> data.coarsened({"age": [0, 20, 60, 100]}).counts.tolist()
         [11, 67, 22]
         """
-        domain, labels = self.domain.coarsened({**(groups or {}), **named})
+        domain, labels = self.domain.coarsened(groups, **named)
         counts = self.counts
         for axis, label in enumerate(labels):
             if label is not None:

@@ -194,7 +194,7 @@ class SparseHistogram:
         self, groups: Mapping[Any, Any] | None = None, /, **named: Any
     ) -> Histogram | SparseHistogram:
         """Merge cells as `Histogram.coarsened` does: a `Histogram` where it fits."""
-        domain, labels = self.domain.coarsened({**(groups or {}), **named})
+        domain, labels = self.domain.coarsened(groups, **named)
         places = [
             place if label is None else label[place]
             for place, label in zip(self._coordinates(), labels, strict=True)
