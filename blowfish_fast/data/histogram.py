@@ -22,7 +22,7 @@ from blowfish_fast._support.validation import (
 from blowfish_fast.errors import DomainError, InputError
 
 from .domain import Domain, WideDomain
-from .persons import Bound, Keys, bounded_cells, read_bound
+from .persons import Bound, RecordKeys, bounded_cells, read_bound
 from .records import Treatments, cell_blocks, domain_with_rules
 from .sql_persons import query_cells
 
@@ -182,7 +182,7 @@ class Histogram:
             cells, units = bounded_cells(
                 lambda chunk: cell_blocks(extended, rules, chunk),
                 columns,
-                Keys(person, record),
+                RecordKeys(person, record),
                 bound,
                 key,
             )
@@ -243,7 +243,7 @@ class Histogram:
         _check_domain(domain)
         bound = read_bound(domain, person, record, at_most, count)
         extended, rules = domain_with_rules(domain, outside, missing)
-        keys = Keys(person, record)
+        keys = RecordKeys(person, record)
         query = query_cells(extended, rules, table, columns, keys, bound)
         return cls._own(extended, query.counts().reshape(extended.shape), bound)
 

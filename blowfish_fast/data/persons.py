@@ -111,7 +111,7 @@ def read_bound(
 ) -> Bound | None:
     """Read what a caller says about persons; None where he says nothing.
 
-    Keys that are attributes are refused: an order by what may move is no fixed order.
+    RecordKeys that are attributes are refused: an order by what may move is no fixed order.
     """
     if person is None:
         if record is not None or at_most is not None or count != "records":
@@ -294,7 +294,7 @@ def refuse_missing_key(word: str) -> NoReturn:
     )
 
 
-class Keys(NamedTuple):
+class RecordKeys(NamedTuple):
     """Whose record each row is and which of hers: names of columns, or columns."""
 
     person: Any
@@ -314,7 +314,7 @@ def _take(chunk: Any, chosen: Any, word: str) -> Column:
 def bounded_cells(
     cells_of: Callable[[Any], Iterator[IntArray]],
     columns: Any,
-    keys: Keys,
+    keys: RecordKeys,
     bound: Bound,
     key: str | None,
 ) -> tuple[IntArray, IntArray | None]:

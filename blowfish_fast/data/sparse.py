@@ -22,7 +22,7 @@ from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
 from .histogram import Histogram
-from .persons import Bound, Keys, bounded_cells, read_bound
+from .persons import Bound, RecordKeys, bounded_cells, read_bound
 from .records import Treatments, cell_blocks, domain_with_rules
 from .sql_persons import query_cells
 
@@ -119,7 +119,7 @@ class SparseHistogram:
             kept, units = bounded_cells(
                 lambda chunk: cell_blocks(extended, rules, chunk),
                 columns,
-                Keys(person, record),
+                RecordKeys(person, record),
                 bound,
                 key,
             )
@@ -157,7 +157,7 @@ class SparseHistogram:
         _check_domain(domain)
         bound = read_bound(domain, person, record, at_most, count)
         extended, rules = domain_with_rules(domain, outside, missing)
-        keys = Keys(person, record)
+        keys = RecordKeys(person, record)
         query = query_cells(extended, rules, table, columns, keys, bound)
         parts = [_Listed(batch.cells, batch.records) for batch in query.batches()]
         return cls._own(extended, _merge([_Listed.none(), *parts]), bound)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from blowfish_fast.errors import InputError
 
 from .domain import Attributes
-from .persons import Bound, Keys, new_key
+from .persons import Bound, RecordKeys, new_key
 from .records import Rule
 from .sql import CellQuery
 from .sql_cells import ibis_module
@@ -48,7 +48,7 @@ def _md5() -> Any:
 
 
 def bounded_table(
-    table: Any, keys: Keys, bound: Bound, key: str | None = None
+    table: Any, keys: RecordKeys, bound: Bound, key: str | None = None
 ) -> BoundedTable:
     """Return the rows of at most ``bound.at_most`` records of each person.
 
@@ -90,7 +90,7 @@ def query_cells(
     rules: Sequence[Rule],
     table: Any,
     names: Mapping[Any, str] | None,
-    keys: Keys,
+    keys: RecordKeys,
     bound: Bound | None,
 ) -> CellQuery:
     """Return the query that counts a table by cell, its persons bounded first."""

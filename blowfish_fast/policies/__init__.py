@@ -17,6 +17,7 @@ from .full import Full
 from .graph import Graph, join_extra_cells
 from .line import Line
 from .people.per_person import PerPerson, check_bound, refuse_units
+from .people.with_absent import WithAbsent
 from .product import Product
 from .projection import Band, Projection
 from .protocol import ABSENT, Bandwidth, Change, Components, PersonRule
@@ -48,6 +49,7 @@ __all__ = [
     "RectangleConstraints",
     "TablePolicy",
     "Threshold",
+    "WithAbsent",
     "check_bound",
     "from_dict",
     "histogram_sensitivity",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -23,8 +24,10 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
+from .add_remove import AddRemove
 from .base import Policy, from_dict
 from .full import Full
+from .people.with_absent import WithAbsent, as_length, presence_words
 from .product import Product, seen_by_factors
 from .protocol import Change, Components, PolicyGraph
 
@@ -40,6 +43,11 @@ class TablePolicy(Policy):
         The policies of attributes, composed as in `Product`; attributes that are not
         named may take any value (`Full`). Left out, any two records are joined: `Full`
         over the whole table, which protects more.
+    presence : {False, True, number, "only"}
+        Whether someone is in the table at all. False: the number of records is public.
+        True: protected as a move is. A number of 1 or more: told apart by at most
+        e^(presence * eps). "only": one record is added or removed, at half the noise,
+        and a change of values is told apart by at most e^(2 eps).
 
     Examples
     --------
@@ -59,6 +67,7 @@ class TablePolicy(Policy):
         self,
         domain: Domain | WideDomain,
         by_attribute: Mapping[str, Policy] | None = None,
+        presence: Any = False,
     ) -> None:
         if not isinstance(domain, Domain | WideDomain) or None in domain.names:
             raise PolicyError(
@@ -71,6 +80,13 @@ class TablePolicy(Policy):
         self.parent = None
         self.buckets = None
         self._stated = None if by_attribute is None else dict(by_attribute)
+        self.presence = _as_presence(presence)
+        if self.presence == "only" and self._stated is not None:
+            raise PolicyError(
+                'presence="only" protects whole records that appear or disappear; it '
+                "leaves no policies of attributes",
+                way_out="Leave by_attribute out, or state presence=True",
+            )
         for name, one in (self.by_attribute or {}).items():
             self._check(name, one)
 
@@ -113,6 +129,14 @@ class TablePolicy(Policy):
     ) -> Policy:
         if not isinstance(domain, Domain):
             return self._restricted(columns, domain)
+        if self.presence == "only":
+            return AddRemove(domain).derive_from(self)
+        if self.absent_length is not None:
+            # The moves alone descend from a table without presence: they do not imply
+            # this one.
+            moves = TablePolicy(self.domain, self._stated)
+            seen = moves._seen_through(columns, domain)
+            return WithAbsent(seen, self.absent_length).derive_from(self)
         if self.by_attribute is None:
             return Full(domain).derive_from(self)
         factors = [self._factor(axis) for axis in range(self.domain.ndim)]
@@ -121,13 +145,20 @@ class TablePolicy(Policy):
     def _restricted(self, columns: list[AxisView], domain: WideDomain) -> Policy:
         """Return the policy of a table of some of the attributes."""
         if self.by_attribute is None:
-            return TablePolicy(domain).derive_from(self)
+            return TablePolicy(domain, presence=self.presence).derive_from(self)
         stated = {}
         for attribute, column in zip(domain.attributes, columns, strict=True):
             one = Domain._of([attribute])
             factors = [self._factor(axis) for axis in range(self.domain.ndim)]
             stated[str(attribute.name)] = seen_by_factors(self, factors, [column], one)
-        return TablePolicy(domain, stated).derive_from(self)
+        return TablePolicy(domain, stated, self.presence).derive_from(self)
+
+    @property
+    def absent_length(self) -> Fraction | None:
+        """How many edges away "absent" is; None where presence is no secret."""
+        if self.presence is False:
+            return None
+        return self.presence if isinstance(self.presence, Fraction) else Fraction(1)
 
     def _factor(self, axis: int) -> Policy:
         attribute = self.domain.attributes[axis]
@@ -138,19 +169,25 @@ class TablePolicy(Policy):
 
     @property
     def has_bottom(self) -> bool:
-        """Presence is no secret: the number of records is public."""
-        return False
+        """Whether presence is a secret; if not, the number of records is public."""
+        return self.presence is not False
 
     @property
     def has_moves(self) -> bool:
         """Whether some record can change."""
-        return any(
+        return self.presence != "only" and any(
             self._factor(axis).has_moves for axis in range(len(self.domain.attributes))
         )
 
     def _includes(self, other: PolicyGraph) -> bool | None:
         if not isinstance(other, TablePolicy):
             return False
+        if other.has_bottom:
+            mine, theirs = self.absent_length, other.absent_length
+            if mine is None or theirs is None or mine > theirs:
+                return False
+        if "only" in (self.presence, other.presence):
+            return not other.has_moves
         if self.by_attribute is None:
             return True
         return other.by_attribute is not None and all(
@@ -160,11 +197,21 @@ class TablePolicy(Policy):
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
+        if self.presence == "only":
+            return (
+                "nobody can tell, beyond a factor e^eps, whether any one person is in "
+                "the data at all, nor, beyond e^(2*eps), which of any two records she "
+                "has (unbounded differential privacy)"
+            )
+        if self.absent_length is None:
+            return f"{self._describe_moves()}; the number of people is public"
+        return f"{self._describe_moves()}; {presence_words(self.absent_length)}"
+
+    def _describe_moves(self) -> str:
         if self.by_attribute is None:
             return (
                 "nobody can tell, beyond a factor e^eps, which of any two records a "
-                "person has; the number of people is public (bounded differential "
-                "privacy)"
+                "person has (bounded differential privacy)"
             )
         parts = [
             f"in {name}, {one.describe()}" for name, one in self.by_attribute.items()
@@ -181,9 +228,14 @@ class TablePolicy(Policy):
     @property
     def neighbours(self) -> str:
         """Say how two neighbouring databases differ."""
-        if self.by_attribute is None:
-            return "one record changes to any other"
-        return "one record moves in one attribute, along one edge of its policy"
+        if self.presence == "only":
+            return "one record is added or removed"
+        moves = (
+            "one record changes to any other"
+            if self.by_attribute is None
+            else "one record moves in one attribute, along one edge of its policy"
+        )
+        return f"{moves}, or is added or removed" if self.has_bottom else moves
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -194,6 +246,9 @@ class TablePolicy(Policy):
             "by_attribute": None
             if stated is None
             else {name: one.to_dict() for name, one in stated.items()},
+            "presence": str(self.presence)
+            if isinstance(self.presence, Fraction)
+            else self.presence,
         }
 
     @classmethod
@@ -205,6 +260,7 @@ class TablePolicy(Policy):
             None
             if stated is None
             else {name: from_dict(one) for name, one in stated.items()},
+            data["presence"],
         )
 
     def _identity(self) -> tuple[Any, ...]:
@@ -212,6 +268,7 @@ class TablePolicy(Policy):
         return (
             self.domain.attributes,
             None if stated is None else tuple(sorted(stated.items())),
+            self.presence,
         )
 
     def __hash__(self) -> int:
@@ -219,7 +276,8 @@ class TablePolicy(Policy):
 
     def __repr__(self) -> str:
         stated = "whole records" if self.by_attribute is None else self.by_attribute
-        return f"TablePolicy({self.domain!r}, {stated})"
+        there = "" if self.presence is False else f", presence={self.presence}"
+        return f"TablePolicy({self.domain!r}, {stated}{there})"
 
     def _refuse_listing(self, what: str) -> NoReturn:
         raise PolicyError(
@@ -254,3 +312,10 @@ class TablePolicy(Policy):
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         self._refuse_listing("a quotient")
+
+
+def _as_presence(presence: Any) -> Any:
+    """Read what is promised about presence: False, "only", or a distance in edges."""
+    if presence is False or presence == "only":
+        return presence
+    return Fraction(1) if presence is True else as_length(presence)

@@ -176,7 +176,8 @@ def keyed_tags(
     block = np.zeros(BLOCK, dtype=np.uint8)
     for number in range(rows.size):
         row = rows[number]
-        state[:] = FIRST_STATE
+        for word in range(4):
+            state[word] = FIRST_STATE[word]
         filled = length = 0
         for part in range(3):
             if part == 0:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.data.persons import (
     COUNTED,
     MOST_COUNTED_ONCE,
@@ -140,6 +140,15 @@ class PerPerson(SameGraph):
         seen = PerPerson(
             base.through(names), self.at_most, person=self.person, count=self.count
         )
+        return seen.derive_from(self)
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        base = self.base._seen_through(columns, domain)
+        if base is None:
+            return None
+        seen = PerPerson(base, self.at_most, person=self.person, count=self.count)
         return seen.derive_from(self)
 
     def with_at_most(self, at_most: int) -> PerPerson:

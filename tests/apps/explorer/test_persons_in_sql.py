@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.persons import Bound, Keys
+from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.sql_persons import bounded_table
 from blowfish_fast.errors import CountsError, InputError
 from tests.reference.chosen_records import kept_rows
@@ -28,7 +28,7 @@ COLUMNS = dict(
 def test_every_engine_keeps_the_same_records(engine, person, most):
     table = engine.backend.table("visits")
     bound = Bound.stated(most, "records", person)
-    kept = bounded_table(table, Keys(person, "visit"), bound, key="a1").table
+    kept = bounded_table(table, RecordKeys(person, "visit"), bound, key="a1").table
     found = kept.select("patient", "visit", "age").to_pyarrow().to_pydict()
     rows = kept_rows(COLUMNS[person], COLUMNS["visit"], most, "a1")
     wanted = [
@@ -54,7 +54,7 @@ def test_counts_are_those_of_the_records_at_hand(engine, count, monkeypatch):
 def test_without_record_keys_nobody_has_more_than_stated(engine):
     table = engine.backend.table("visits")
     bound = Bound.stated(2, "records", "patient")
-    kept = bounded_table(table, Keys("patient"), bound).table
+    kept = bounded_table(table, RecordKeys("patient"), bound).table
     found = kept.select("patient").to_pyarrow().column("patient").to_numpy()
     held = np.bincount(COLUMNS["patient"])
     np.testing.assert_array_equal(np.bincount(found), np.minimum(held, 2))

@@ -84,7 +84,9 @@ def _absent_length(policy: Policy) -> Fraction:
 def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
     shape = policy.domain.shape
     several = [axis for axis, size in enumerate(shape) if size > 1]
-    if isinstance(policy, TablePolicy):
+    if isinstance(policy, WithAbsent):
+        return _moved_axes(policy.base)
+    if isinstance(policy, TablePolicy) and policy.has_moves:
         stated = policy.by_attribute
         if stated is None:
             return [several]

@@ -35,6 +35,7 @@ from blowfish_fast.policies import (
     Product,
     Projection,
     Threshold,
+    WithAbsent,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ def worst_edge(rates: IntArray, tree: Tree, policy: Policy) -> int:
     policy = policy.unconstrained
     if isinstance(policy, AddRemove):
         return kernels.heaviest_path(rates, tree)
+    if isinstance(policy, WithAbsent):
+        moves = worst_edge(rates, tree, policy.base)
+        return max(moves, kernels.heaviest_path(rates, tree))
     if isinstance(policy, Full):
         return kernels.heaviest_pair(rates, tree)
     leaves = np.arange(tree.leaves)

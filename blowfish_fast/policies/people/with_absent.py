@@ -1,0 +1,178 @@
+"""Presence beside moves: every cell of a policy is also joined to "absent".
+
+    base          0 -- 1 -- 2 -- 3        moves at e^eps per edge
+    WithAbsent    each joined to "absent" presence at e^(length eps)
+
+`AddRemove` alone protects presence at e^eps and a change of value at e^(2 eps);
+``WithAbsent(Full(domain))`` protects both at e^eps, and costs cells what `Full` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.validation import as_fraction
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import AxisView, Domain, WideDomain
+from blowfish_fast.errors import PolicyError
+
+from ..add_remove import AddRemove
+from ..base import Policy, SameGraph, from_dict, one_component
+from ..implication import implies
+from ..protocol import ABSENT, Components, PolicyGraph
+
+
+class WithAbsent(SameGraph):
+    """The moves of a policy, and presence, `length` edges away.
+
+    Parameters
+    ----------
+    base : Policy
+        What a record may move to; without "absent".
+    length : int or fraction, at least 1
+        Presence is told apart by a factor of at most e^(length * eps).
+
+    Notes
+    -----
+    The number of records is private. Mechanisms measure as if the length were 1, which
+    is safe; only `Contingency` gains by a longer one.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = WithAbsent(bf.policies.Line(bf.Domain(9)), length=2)
+    >>> policy.distance(0, [1, 8, -1]).tolist(), policy.edge_count
+    ([1.0, 4.0, 2.0], 17)
+    >>> policy.implies(bf.policies.Line(bf.Domain(9)))
+    True
+    """
+
+    kind = "with_absent"
+    takes_wide = True
+
+    def __init__(self, base: Policy, length: Any = 1) -> None:
+        single = isinstance(base, Policy) and not base.has_constraints
+        if not single or base.person_rule is not None or base.has_bottom:
+            raise PolicyError(
+                "presence is added to a policy of moves alone",
+                received=repr(base),
+                way_out="Use a policy without constraints, persons and edges to "
+                '"absent"; call per_person on the outcome',
+            )
+        super().__init__(base)
+        self.absent_length = as_length(length)
+
+    @property
+    def unconstrained(self) -> Policy:
+        """The policy itself: it is about single records."""
+        return self
+
+    @property
+    def has_bottom(self) -> bool:
+        """Presence is a secret."""
+        return True
+
+    def components(self) -> Components:
+        """Return the single component, which holds "absent"."""
+        return one_component(private=True)
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield the moves, then (cell, -1) for every cell."""
+        yield from self.base.edges(chunk)
+        yield from AddRemove(self.domain).edges(chunk)
+
+    @property
+    def edge_count(self) -> int:
+        """Moves, and one edge per cell."""
+        return self.base.edge_count + self.domain.size
+
+    @property
+    def max_degree(self) -> int:
+        """One more than among the moves."""
+        return self.base.max_degree + 1
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark every cell."""
+        return np.ones(self.domain.size, dtype=np.bool_)
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        length = float(self.absent_length)
+        absent = (first == ABSENT) | (second == ABSENT)
+        steps = np.where(first == second, 0.0, length)
+        inside = ~absent
+        moved = self.base._distance(first[inside], second[inside])
+        steps[inside] = np.minimum(moved, 2 * length)
+        return steps
+
+    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
+        joined: BoolArray = (first == ABSENT) | (second == ABSENT)
+        inside = ~joined
+        joined[inside] = self.base._joined(first[inside], second[inside])
+        return joined
+
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        if isinstance(other, WithAbsent):
+            near = self.absent_length <= other.absent_length
+            return near and implies(self.base, other.base)
+        if not other.has_bottom:
+            return implies(self.base, other)
+        if self.absent_length > 1:
+            return False
+        return None if other.has_moves else True
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        base = self.base._seen_through(columns, domain)
+        if base is None:
+            return None
+        return WithAbsent(base, self.absent_length).derive_from(self)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return WithAbsent(self.base.project(buckets), self.absent_length)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return f"{self.base.describe()}; {presence_words(self.absent_length)}"
+
+    @property
+    def neighbours(self) -> str:
+        """Say how two neighbouring databases differ."""
+        return f"{self.base.neighbours}, or is added or removed"
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"base": self.base.to_dict(), "length": str(self.absent_length)}
+
+    @classmethod
+    def _from_dict(cls, data: dict[str, Any]) -> Self:
+        """Rebuild from `to_dict`."""
+        return cls(from_dict(data["base"]), data["length"])
+
+    def _identity(self) -> tuple[Any, ...]:
+        return (self.base, self.absent_length)
+
+    def __repr__(self) -> str:
+        far = "" if self.absent_length == 1 else f", length={self.absent_length}"
+        return f"WithAbsent({self.base!r}{far})"
+
+
+def as_length(length: Any) -> Fraction:
+    """Read how many edges away "absent" is; at least 1."""
+    far = as_fraction(length, "the distance of presence")
+    if far < 1:
+        raise PolicyError('"absent" lies at least one edge away', received=repr(length))
+    return far
+
+
+def presence_words(length: Fraction) -> str:
+    """Say what is promised about someone's presence."""
+    factor = "e^eps" if length == 1 else f"e^({float(length):g}*eps)"
+    return (
+        "whether a person is in the data at all cannot be told beyond a factor "
+        f"{factor}, and the number of people is not public"
+    )
