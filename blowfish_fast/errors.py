@@ -175,6 +175,14 @@ class NoiseOnlyWarning(UserWarning):
     """
 
 
+class ShrunkCellsWarning(UserWarning):
+    """Sums are asked of cells that were shrunk towards 0, each for itself.
+
+    Shrinkage makes single cells more accurate and sums of many cells less; declare the
+    ranges in place of `Identity`, or take ``fit="non_negative"``.
+    """
+
+
 class SeededWarning(UserWarning):
     """A file is written from a release whose noise was seeded: an experiment."""
 

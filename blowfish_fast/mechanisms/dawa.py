@@ -35,8 +35,8 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
     level_tree,
     tuned_tree,
 )
-from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.policies import AddRemove, Policy
+from blowfish_fast.workloads import Identity, Workload, random_boxes
 
 from .base import Mechanism, Outcome, striped
 from .fits import asks_ranges, halved_non_negative, non_negative_cells
@@ -79,8 +79,9 @@ class Dawa(Mechanism):
         What is done to the estimate afterwards, at no cost. "non_negative": no cell is
         below 0, and totals are shared from the root down, so that sums stay. "shrink",
         for cells and not for ranges: noisy buckets shrink towards 0 as much as all of
-        them together suggest. "best": non-negative for ranges and cells of one
-        attribute, else none.
+        them together suggest; ranges asked of it give a `ShrunkCellsWarning`. "best":
+        "shrink" for `Identity` under `AddRemove`, "non_negative" for other ranges and
+        cells of one attribute, else none.
 
     Notes
     -----
@@ -146,6 +147,10 @@ class Dawa(Mechanism):
         self.fit = as_choice(fit, "fit", ("best", None, "non_negative", "shrink"))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
+            tuned = strategy in ("greedy", "cells") and self.budget.power == 1
+            if tuned and _shrinks(policy, workload):
+                # A tree that is scaled to single cells measures these alone.
+                strategy, self.fit = "cells", "shrink"
         if fit == "shrink" and strategy != "cells":
             raise InputError(
                 'fit="shrink" improves single cells and harms ranges; it goes with '
@@ -240,6 +245,12 @@ class Dawa(Mechanism):
         workload = random_boxes(domain, 8, rng=1)
         mechanism = cls(policy, workload, epsilon=epsilon)
         return mechanism, striped(domain, 4, height=9)
+
+
+def _shrinks(policy: Policy, workload: Workload) -> bool:
+    """Return whether single cells of one attribute are asked, and no total is known."""
+    single = isinstance(workload, Identity) and workload.domain.ndim == 1
+    return single and isinstance(policy.unconstrained, AddRemove)
 
 
 def _shrink_buckets(measured: Measurement) -> FloatArray:

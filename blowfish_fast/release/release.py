@@ -25,6 +25,7 @@ from blowfish_fast.errors import (
     NoiseOnlyWarning,
     ReleaseFileError,
     SeededWarning,
+    ShrunkCellsWarning,
 )
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Spread, without_rounding
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from blowfish_fast.data.frames import Table
 
+    from .combination import CombinedRelease
     from .olap import Groups, Selection
 
 IntervalScope = Literal["noise", "nothing"]
@@ -140,6 +142,14 @@ class Release:
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query. Free: it reads the estimate only."""
         self._check(workload)
+        if self.details.get("fit") == "shrink" and workload.mean_cells() > 1.0:
+            warnings.warn(
+                "sums of cells that were shrunk towards 0 one by one are less accurate "
+                "than they could be: declare the ranges in place of Identity, or take "
+                'fit="non_negative"',
+                ShrunkCellsWarning,
+                stacklevel=2,
+            )
         return workload.answer_again(self.estimate, self._sums)
 
     def intervals(
@@ -434,6 +444,46 @@ class Release:
     def to_arrow(self, confidence: float | None = 0.95) -> Any:
         """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
+
+    def __add__(self, other: Any) -> CombinedRelease:
+        """Add a release about other people: nobody may be in both.
+
+        The larger budget holds for all of them; see `CombinedRelease`.
+        """
+        from .combination import add
+
+        return add(self, other)
+
+    def __sub__(self, other: Any) -> CombinedRelease:
+        """Return the difference, with intervals; budgets add up."""
+        from .combination import subtract
+
+        return subtract(self, other)
+
+    def combine(
+        self, *others: Release, workload: Workload | None = None
+    ) -> CombinedRelease:
+        """Average releases of the same people with the least variance.
+
+        Weights are for all queries of `workload`, by default all cells; budgets add
+        up.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(4)
+        >>> cells = bf.workloads.Identity(line)
+        >>> laplace = bf.Laplace(bf.policies.AddRemove(line), cells, epsilon=1)
+        >>> first, second = (laplace.release([5, 3, 0, 9], rng=at) for at in (1, 2))
+        >>> both = first.combine(second)
+        >>> both.weights.tolist(), float(both.guarantee.epsilon)
+        ([0.5, 0.5], 2.0)
+        >>> float(both.standard_errors(cells)[0] / first.standard_errors(cells)[0])
+        0.707...
+        """
+        from .combination import combine
+
+        return combine([self, *others], workload)
 
     def _running_totals(self, name: str, of: Scope | None) -> tuple[FloatArray, Spread]:
         """Return the linear estimate and the spread of each of its running totals."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.errors import ShrunkCellsWarning
 from blowfish_fast.mechanisms.fits import asks_ranges, halved_non_negative
 
 LINE = bf.Domain(256)
@@ -80,3 +81,31 @@ def test_halves_of_a_grid_keep_the_total_of_each_positive_half():
     assert fit.min() >= 0
     assert fit[:2, :2].sum() == pytest.approx(3)
     assert fit[2:, 2:].sum() == pytest.approx(7)
+
+
+def test_declared_cells_are_shrunk_and_warn_when_ranges_are_asked():
+    cells = bf.workloads.Identity(LINE)
+    shrunk = bf.Dawa(bf.policies.AddRemove(LINE), cells, epsilon=0.1)
+    release = shrunk.release(SPARSE, rng=1)
+    assert release.details["fit"] == "shrink"
+    release.answer(cells)
+    with pytest.warns(ShrunkCellsWarning, match="declare the ranges"):
+        release.answer(RANGES)
+    errors = {"best": [], None: []}
+    for seed in range(5):
+        for fit, found in errors.items():
+            dawa = bf.Dawa(bf.policies.AddRemove(LINE), cells, epsilon=0.1, fit=fit)
+            estimate = dawa.release(SPARSE, rng=seed).estimate
+            found.append(np.abs(estimate - SPARSE).mean())
+    assert np.mean(errors["best"]) < np.mean(errors[None])
+
+
+def test_known_totals_and_gaussian_noise_keep_the_non_negative_fit_for_cells():
+    cells = bf.workloads.Identity(LINE)
+    full = bf.Dawa(bf.policies.Full(LINE), cells, epsilon=0.1)
+    gaussian = bf.Dawa(bf.policies.AddRemove(LINE), cells, rho=0.1)
+    assert (full.fit, full.strategy) == ("non_negative", "greedy")
+    assert gaussian.fit == "non_negative"
+    release = full.release(SPARSE, rng=1)
+    assert release.answer(RANGES).shape == (200,)
+    assert release.estimate.sum() == pytest.approx(SPARSE.sum())
