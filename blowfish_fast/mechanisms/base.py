@@ -204,7 +204,17 @@ class Mechanism(ABC):
 
     @final
     def at(self, budget: Budget) -> Self:
-        """Return the same mechanism with another budget, in either currency."""
+        """Return the same mechanism with another budget, in either currency.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(4)
+        >>> policy, asked = bf.policies.Full(line), bf.workloads.Identity(line)
+        >>> mechanism = bf.Laplace(policy, asked, epsilon=1)
+        >>> mechanism.at(Fraction(1, 4) * mechanism.budget).epsilon
+        Fraction(1, 4)
+        """
         other = copy.copy(self)
         other.budget = budget
         other.__dict__.pop("_dry_run", None)

@@ -79,6 +79,14 @@ class Change(NamedTuple):
     """The largest change along some edges; a bound above it if not `exact`.
 
     `how` names the rule that gave it, where there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> values = np.array([[0.0, 1.0, 3.0, 4.0]])
+    >>> bf.policies.Line(bf.Domain(4)).largest_change(values)
+    Change(value=2.0, exact=True, how='')
     """
 
     value: float
@@ -188,6 +196,13 @@ class PolicyGraph(ABC):
 
         `shape` is the domain's own, or that of the grid after neighbouring slabs were
         merged; None where the graph has no such form, or more than `most` steps.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> near = bf.policies.Threshold(bf.Domain((4, 4)), theta=1, metric="l1")
+        >>> near.grid_moves((4, 4), 9).tolist()
+        [[0, 1], [1, 0]]
         """
         return None
 

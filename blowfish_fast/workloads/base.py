@@ -193,6 +193,13 @@ class Workload(ABC):
 
         `sums` holds running sums of these counts, filled by whoever needs them first:
         a range then reads two numbers.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 1], [2, 4])
+        >>> asked.answer_again(np.array([1.0, 2.0, 3.0, 4.0]), {})
+        array([3., 9.])
         """
         return self.answer(counts)
 
