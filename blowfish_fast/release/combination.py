@@ -1,0 +1,291 @@
+"""Releases added up, set against each other, or averaged: all of it post-processing.
+
+    a + b             other people in each          the larger budget
+    a - b             whoever is in both            both budgets
+    a.combine(b)      the same people, twice        both budgets, least squares weights
+
+The noise of different releases is independent, so what is known of a sum of weighted
+draws (`Spread`) adds up: variances and squares with the squares of the weights, the
+largest draw is the largest of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
+from blowfish_fast._support.validation import as_confidence, quoted
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import DomainError, InputError, PolicyError
+from blowfish_fast.measure.laplace_tails import noise_half_widths
+from blowfish_fast.measure.noise import Spread
+from blowfish_fast.workloads import Identity, Workload
+
+from .grants import BOUND_NAMES, Scope
+from .guarantee import Guarantee
+
+Part = Any
+"""A `Release`, whose module uses this one."""
+
+People = Literal["different", "any", "same"]
+
+NOTES: dict[People, str] = {
+    "different": "Several releases were added up, about different people each: nobody "
+    "is in two of them.",
+    "any": "Releases were set against each other; their budgets add up for whoever is "
+    "in all of them.",
+    "same": "Several releases of the same people were averaged; their budgets add up.",
+}
+
+
+class CombinedRelease:
+    """Independent releases over the same cells, added up with weights.
+
+    Made by ``a + b`` (different people), ``a - b`` and ``a.combine(b)`` (the same
+    people).
+
+    Attributes
+    ----------
+    parts : tuple of Release
+    weights : (parts,) float64
+        How often each part counts.
+    estimate : float64 of the domain's shape
+    guarantee : Guarantee
+        Of all parts together.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain.from_edges([0, 20, 65, 120], name="age")
+    >>> cells = bf.workloads.Identity(ages)
+    >>> laplace = bf.Laplace(bf.policies.AddRemove(ages), cells, epsilon=1)
+    >>> north, south = laplace.release([9, 40, 7], 1), laplace.release([5, 22, 8], 2)
+    >>> both = north + south
+    >>> both.estimate.shape, float(both.guarantee.epsilon)
+    ((3,), 1.0)
+    >>> change = south - north
+    >>> change.intervals(cells, confidence=0.9).shape, float(change.guarantee.epsilon)
+    ((3, 2), 2.0)
+    >>> again = laplace.at_epsilon(2).release([9, 40, 7], 3)
+    >>> north.combine(again).weights.round(2).tolist()
+    [0.16, 0.84]
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], weights: Sequence[float], people: People
+    ) -> None:
+        self.parts = tuple(parts)
+        self.weights: FloatArray = np.asarray(weights, dtype=np.float64)
+        self.people = people
+        _check_parts(self.parts)
+        pairs = zip(self.weights, self.parts, strict=True)
+        self.estimate: FloatArray = np.sum(
+            [weight * one.estimate for weight, one in pairs], axis=0
+        )
+        self.estimate.flags.writeable = False
+
+    @property
+    def domain(self) -> Domain:
+        """The cells that all parts share."""
+        shared: Domain = self.parts[0].domain
+        return shared
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise of every part was secure."""
+        return all(one.private for one in self.parts)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to whoever is in one part, or in several."""
+        budgets = [one.guarantee.budget for one in self.parts]
+        together = budgets[0]
+        for one in budgets[1:]:
+            if self.people == "different":
+                together = max(together, one)
+            else:
+                together = together + one
+        notes = {note: None for one in self.parts for note in one.guarantee.notes}
+        first: Guarantee = self.parts[0].guarantee
+        return replace(
+            first,
+            budget=together,
+            secure=self.private,
+            notes=(*notes, NOTES[self.people]),
+        )
+
+    def answer(self, workload: Workload) -> AnyArray:
+        """Return one estimated answer per query."""
+        answers = [one.answer(workload) for one in self.parts]
+        found: AnyArray = np.tensordot(self.weights, np.stack(answers), axes=1)
+        return found
+
+    def standard_errors(self, workload: Workload) -> FloatArray:
+        """Return the exact standard deviation of the noise in each linear answer."""
+        return np.sqrt(self._spread(workload).variance)
+
+    def holds_truth(self, workload: Workload) -> BoolArray:
+        """Mark the queries whose intervals hold the true answer."""
+        granted: BoolArray = np.all(
+            [one.holds_truth(workload) for one in self.parts], axis=0
+        )
+        return granted
+
+    def intervals(
+        self,
+        workload: Workload,
+        confidence: float = 0.95,
+        *,
+        of: Scope | None = None,
+        together: bool = False,
+    ) -> FloatArray:
+        """Return intervals around the linear answers, as `Release.intervals` does."""
+        miss = 1.0 - as_confidence(confidence)
+        if together:
+            miss /= max(workload.queries, 1)
+        for one in self.parts:
+            one._check(workload)
+            one._demand(of, workload)
+        half = noise_half_widths(self._spread(workload), miss)
+        centre = np.zeros(half.size)
+        for weight, one in zip(self.weights, self.parts, strict=True):
+            centre += weight * workload.answer_again(*one._linear_sums).reshape(-1)
+        return np.column_stack([centre - half, centre + half])
+
+    def _spread(self, workload: Workload) -> Spread:
+        spreads = [one._spread(workload) for one in self.parts]
+        squares = self.weights**2
+        sizes = np.abs(self.weights)
+
+        def weighted(name: str) -> FloatArray:
+            pairs = zip(squares, spreads, strict=True)
+            found: FloatArray = sum(w * getattr(one, name) for w, one in pairs)
+            return found
+
+        largest = [w * one.largest for w, one in zip(sizes, spreads, strict=True)]
+        return Spread(
+            weighted("variance"),
+            weighted("square"),
+            np.maximum.reduce(largest),
+            weighted("steps"),
+            np.full(spreads[0].variance.size, np.nan),
+            min(one.least for one in spreads),
+            sum(one.gaussian_rows for one in spreads),
+        )
+
+    def to_table(self, confidence: float | None = 0.95) -> Any:
+        """Return one row per cell: what it stands for, its estimate, its interval."""
+        from blowfish_fast.data.cell_values import cell_columns
+        from blowfish_fast.data.frames import Table
+
+        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
+        columns = cell_columns(self.domain, list(places))
+        columns["estimate"] = self.estimate.reshape(-1)
+        if confidence is not None:
+            cells = Identity(self.domain)
+            kind: Scope = "truth" if self.holds_truth(cells).all() else "noise"
+            low, high = BOUND_NAMES[kind]
+            bounds = self.intervals(cells, confidence, of=kind)
+            columns[low], columns[high] = bounds.T
+        return Table(columns, experiment=not self.private)
+
+    def __add__(self, other: Any) -> CombinedRelease:
+        """Add a release about people who are in none of the parts."""
+        return add(self, other)
+
+    def __repr__(self) -> str:
+        terms = " + ".join(f"{weight:g}" for weight in self.weights)
+        return (
+            f"CombinedRelease({len(self.parts)} releases with weights {terms}, "
+            f"{self.guarantee.spent})"
+        )
+
+
+def add(one: Part, other: Any) -> CombinedRelease:
+    """Return the sum of releases about different people, the caller's promise."""
+    parts: list[Part] = []
+    for given in (one, other):
+        if isinstance(given, CombinedRelease) and given.people == "different":
+            parts += given.parts
+        else:
+            parts.append(_as_release(given))
+    return CombinedRelease(parts, np.ones(len(parts)).tolist(), "different")
+
+
+def subtract(one: Part, other: Any) -> CombinedRelease:
+    """Return the difference of two releases."""
+    return CombinedRelease([one, _as_release(other)], [1.0, -1.0], "any")
+
+
+def combine(
+    releases: Sequence[Part], workload: Workload | None = None
+) -> CombinedRelease:
+    """Return the average of releases of the same people with the least variance.
+
+    One weight per release, in inverse proportion to the variance of its noise summed
+    over the workload: least squares among weights that add up to 1. Scales of noise
+    are public, so the weights are, and answers stay unbiased and consistent.
+    """
+    parts = [_as_release(one) for one in releases]
+    _check_parts(parts)
+    asked = Identity(parts[0].domain) if workload is None else workload
+    totals = np.array([(one.standard_errors(asked) ** 2).sum() for one in parts])
+    exact = totals == 0
+    precision = exact.astype(float) if exact.any() else 1.0 / totals
+    weights = precision / precision.sum()
+    return CombinedRelease(parts, weights.tolist(), "same")
+
+
+def _as_release(given: Any) -> Part:
+    release = isinstance(getattr(given, "guarantee", None), Guarantee) and isinstance(
+        getattr(given, "estimate", None), np.ndarray
+    )
+    if not release or isinstance(given, CombinedRelease):
+        raise InputError(
+            "releases of histograms are combined with each other; received "
+            f"{quoted(given)}"
+        )
+    return given
+
+
+def _check_parts(parts: Sequence[Part]) -> None:
+    """Refuse other cells, policies or currencies, and the same noise twice."""
+    first = parts[0]
+    for at, one in enumerate(parts[1:], 1):
+        if one.domain != first.domain:
+            raise DomainError(
+                f"releases are combined cell by cell; received {first.domain!r} and "
+                f"{one.domain!r}"
+            )
+        if one.guarantee.policy != first.guarantee.policy:
+            raise PolicyError(
+                "releases are combined under one policy, for budgets under different "
+                f"ones do not add up; received {first.guarantee!r} and "
+                f"{one.guarantee!r}"
+            )
+        if one.guarantee.budget.power != first.guarantee.budget.power:
+            raise PolicyError(
+                "releases paid in epsilon and in rho are not combined; received "
+                f"{first.guarantee.spent} and {one.guarantee.spent}"
+            )
+        if any(_same_noise(one, other) for other in parts[:at]):
+            raise InputError(
+                "a release is combined with others, whose noise is independent of its "
+                f"own; received {one!r} twice"
+            )
+
+
+def _same_noise(one: Part, other: Part) -> bool:
+    if one is other:
+        return True
+    pairs = list(zip(one.measurements, other.measurements, strict=False))
+    return bool(pairs) and all(
+        np.array_equal(mine.noisy, theirs.noisy)
+        and np.array_equal(mine.scales.rates, theirs.scales.rates)
+        and bool(mine.scales.measured.any())
+        for mine, theirs in pairs
+    )

@@ -1,0 +1,120 @@
+"""Sums, differences and averages of releases: what is promised, and what holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import DomainError, InputError, PolicyError
+from blowfish_fast.release.combination import CombinedRelease
+
+LINE = bf.Domain.from_edges(range(9), name="age")
+CELLS = bf.workloads.Identity(LINE)
+RANGES = bf.workloads.AllRanges(LINE)
+POLICY = bf.policies.AddRemove(LINE)
+ONE, TWO = np.arange(8) * 3, np.arange(8)[::-1]
+
+
+def laplace(epsilon=1, **options):
+    return bf.Laplace(POLICY, CELLS, epsilon=epsilon, **options)
+
+
+def test_sums_are_about_different_people_and_cost_the_larger_budget():
+    a, b = laplace(0.5).release(ONE), laplace(0.25).release(TWO)
+    both = a + b
+    assert both.private
+    assert np.array_equal(both.estimate, a.estimate + b.estimate)
+    assert float(both.guarantee.epsilon) == 0.5
+    assert "different people" in str(both.guarantee)
+    three = both + laplace(1).release(ONE)
+    assert len(three.parts) == 3
+    assert float(three.guarantee.epsilon) == 1
+
+
+def test_differences_and_averages_cost_both_budgets():
+    a, b = laplace(0.5).release(ONE), laplace(0.25).release(ONE)
+    for one in (a - b, a.combine(b)):
+        assert float(one.guarantee.epsilon) == 0.75
+    assert not (a - laplace(1).release(TWO, rng=1)).private
+
+
+def test_errors_add_up_by_the_squares_of_the_weights():
+    a, b = laplace(0.5).release(ONE), laplace(0.25).release(TWO)
+    errors = [one.standard_errors(RANGES) for one in (a, b)]
+    for one in (a + b, a - b):
+        assert np.allclose(one.standard_errors(RANGES), np.hypot(*errors))
+    assert np.allclose((a - b).answer(RANGES), a.answer(RANGES) - b.answer(RANGES))
+
+
+@pytest.mark.parametrize("asked", [CELLS, RANGES], ids=["cells", "ranges"])
+def test_weights_are_the_best_among_those_that_add_up_to_one(asked):
+    parts = [laplace(1).release(ONE), laplace(3).release(ONE)]
+    hierarchy = bf.Hierarchy(POLICY, RANGES, epsilon=1).release(ONE)
+    parts.append(hierarchy)
+    best = parts[0].combine(*parts[1:], workload=asked)
+    assert best.weights.sum() == pytest.approx(1)
+    least = (best.standard_errors(asked) ** 2).sum()
+    assert least <= min((one.standard_errors(asked) ** 2).sum() for one in parts)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        other = best.weights + rng.normal(size=3) / 10
+        other /= other.sum()
+        tried = CombinedRelease(parts, other.tolist(), "same")
+        assert (tried.standard_errors(asked) ** 2).sum() >= least * (1 - 1e-9)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    truths = {
+        "sum": (lambda a, b: a + b, ONE + TWO),
+        "difference": (lambda a, b: a - b, ONE - TWO),
+    }
+    for name, (joined, truth) in truths.items():
+        answers = RANGES.answer(truth)
+        missed = []
+        for seed in range(60):
+            a = laplace(0.4).release(ONE, rng=2 * seed)
+            b = laplace(0.8).release(TWO, rng=2 * seed + 1)
+            bounds = joined(a, b).intervals(RANGES, 0.8, of="truth")
+            missed.append(((answers < bounds[:, 0]) | (answers > bounds[:, 1])).mean())
+        assert np.mean(missed) < 0.25, name
+        assert np.mean(missed) > 0.02, (name, "far too wide")
+
+
+def test_gaussian_releases_are_combined_among_themselves():
+    gaussian = bf.Gaussian(POLICY, CELLS, rho=0.5)
+    a, b = gaussian.release(ONE), gaussian.release(ONE)
+    both = a.combine(b)
+    assert float(both.guarantee.rho) == 1
+    half = np.diff(both.intervals(CELLS), axis=1)
+    assert (half < np.diff(a.intervals(CELLS), axis=1)).all()
+    with pytest.raises(PolicyError, match="in epsilon and in rho"):
+        a + laplace(1).release(ONE)
+
+
+def test_tables_say_whether_intervals_hold_the_truth():
+    table = (laplace(1).release(ONE) - laplace(1).release(TWO)).to_table()
+    assert list(table) == ["age_from", "age_to", "estimate", "low", "high"]
+    dawa = bf.Dawa(POLICY, RANGES, epsilon=0.05)
+    merged = dawa.release(np.full(8, 5)) + dawa.release(np.full(8, 5))
+    if not merged.holds_truth(CELLS).all():
+        assert "noise_low" in merged.to_table()
+
+
+def test_what_cannot_be_combined_is_refused():
+    a = laplace(1).release(ONE)
+    with pytest.raises(InputError, match="noise is independent"):
+        a + a
+    with pytest.raises(InputError, match="noise is independent"):
+        a - bf.Release.from_bytes(a.to_bytes())
+    other = bf.Domain(8)
+    unnamed = bf.Laplace(
+        bf.policies.AddRemove(other), bf.workloads.Identity(other), epsilon=1
+    ).release(ONE)
+    with pytest.raises(DomainError, match="cell by cell"):
+        a + unnamed
+    with pytest.raises(PolicyError, match="under one policy"):
+        a + bf.Laplace(bf.policies.Full(LINE), CELLS, epsilon=1).release(ONE)
+    for wrong in (3, ONE, a - laplace(1).release(TWO)):
+        with pytest.raises(InputError, match="releases of histograms"):
+            a + wrong
