@@ -10,12 +10,11 @@ never made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
@@ -152,7 +151,7 @@ class TableCounts:
         extended, rules = domain_with_rules(domain, outside, missing)
         _refuse_new_cells(domain, extended)
         blocks = place_blocks(domain, rules, records)
-        return cls._counted(domain, tables, (_as_columns(one) for one in blocks))
+        return cls.from_cells(domain, tables, blocks)
 
     @classmethod
     def from_ibis(
@@ -183,7 +182,7 @@ class TableCounts:
         extended, rules = domain_with_rules(domain, outside, missing)
         _refuse_new_cells(domain, extended)
         batches = cell_batches(domain, rules, table, columns)
-        return cls._counted(domain, tables, (_as_columns(one) for one in batches))
+        return cls.from_cells(domain, tables, batches)
 
     @classmethod
     def from_histogram(
@@ -201,15 +200,17 @@ class TableCounts:
         return own
 
     @classmethod
-    def _counted(
+    def from_cells(
         cls,
         domain: Attributes,
         tables: tuple[tuple[int, ...], ...],
-        blocks: Iterator[npt.NDArray[np.int32]],
+        blocks: Iterable[Sequence[IntArray]],
     ) -> TableCounts:
+        """Count records that are cell numbers already: blocks, a row per attribute."""
         counts = np.zeros(_starts(domain, tables)[-1], dtype=np.int64)
         for block in blocks:
-            kernels.count_tables(counts, block, domain.shape, tables)
+            cells = np.array(block, dtype=np.int32)
+            kernels.count_tables(counts, cells, domain.shape, tables)
         own = object.__new__(cls)
         own._set(domain, tables, counts)
         return own
@@ -269,10 +270,6 @@ def _refuse_new_cells(domain: Attributes, extended: Attributes) -> None:
             way_out="State policy and tables over "
             "domain.with_extra_cells(missing=True, outside=True)",
         )
-
-
-def _as_columns(block: Sequence[IntArray]) -> npt.NDArray[np.int32]:
-    return np.array(block, dtype=np.int32)
 
 
 def _starts(domain: Attributes, tables: Sequence[tuple[int, ...]]) -> list[int]:

@@ -16,6 +16,7 @@ from .histograms import histogram
 from .maps import density, grid_map
 from .policy_graphs import policy_graph
 from .query_answers import answers
+from .table_errors import table_errors
 
 __all__ = [
     "answers",
@@ -27,6 +28,7 @@ __all__ = [
     "histogram",
     "palette",
     "policy_graph",
+    "table_errors",
     "tradeoff_over_theta",
 ]
 

@@ -48,6 +48,7 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Tables, Workload
 from blowfish_fast.workloads.tables import table_names
 
+from .accuracy import TableErrors
 from .raking import RakedTables
 
 if TYPE_CHECKING:
@@ -280,25 +281,28 @@ class TablesRelease(Release):
         shares = misplaced_shares(self._sources, self._asked, self.domain, records)
         return Table({"table": _joined(self.asked), "misplaced": np.array(shares)})
 
+    def errors(self) -> TableErrors:
+        """Return the error of every asked table beside its mean count."""
+        total = max(float(self._fit.table(()).reshape(-1)[0]), 0.0)
+        (measurement,) = self.measurements
+        strategy: Any = measurement.strategy
+        return TableErrors(
+            kind=str(self.details.get("plan", "")),
+            domain=self.domain,
+            tables=self._asked,
+            measured=strategy.tables,
+            variances=np.array([self._deviation(one) ** 2 for one in self._asked]),
+            budget=self.guarantee.spent,
+            records=round(total),
+        )
+
     def accuracy(self) -> Table:
         """Return cells, typical error and mean count of each asked table.
 
         The root mean squared error of a cell beside the mean count of a cell: a table
         whose error exceeds its counts is of use in larger groups only.
         """
-        total = max(float(self._fit.table(()).reshape(-1)[0]), 0.0)
-        sizes = self.domain.shape
-        cells = np.array(
-            [math.prod(sizes[axis] for axis in one) for one in self._asked]
-        )
-        return Table(
-            {
-                "table": _joined(self.asked),
-                "cells": cells,
-                "rms_error": np.array([self._deviation(one) for one in self._asked]),
-                "mean_count": total / cells,
-            }
-        )
+        return self.errors().to_table()
 
     def save_tables(
         self, path: str | os.PathLike[str], *, fitted: bool = False

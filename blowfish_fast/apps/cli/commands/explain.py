@@ -23,6 +23,7 @@ from blowfish_fast.apps.cli.printing import console, escape_control, show, spinn
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.explanations import Certainty, Section
     from blowfish_fast.apps.cli.parsing.job import Job
+    from blowfish_fast.mechanisms.base import Mechanism
 
 
 def run_explain(
@@ -81,10 +82,10 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     job = Job.from_file(path)
     facts = read_facts(job)
     choice = choose_with_progress(facts, job)
-    epsilon = choice.mechanism.epsilon
+    budget = choice.mechanism.budget
     with spinner("computing what can be learnt"):
-        attack = attack_section(facts.policy, epsilon)
-        sure = certainties(facts.policy, epsilon)
+        attack = attack_section(facts.policy, budget)
+        sure = certainties(facts.policy, budget)
     columns = " x ".join(job.domain or ())
     released = [
         f"Counts over {facts.domain.size:,} cells ({columns}), from "
@@ -97,7 +98,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
             f"{', '.join(facts.extra_cells)}: cells of their own, as secret as any "
             "value."
         )
-    cost, remaining = _cost(job, float(epsilon))
+    cost, remaining = _cost(job, choice.mechanism)
     exact = [f"Error: {choice.error_sentence}.", *choice.because]
     sections = [
         Section(f"The job {path}", released),
@@ -110,7 +111,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     about = {
         "kind": "job",
         "job": job.to_dict(),
-        "epsilon": str(epsilon),
+        **budget.to_dict(),
         "mechanism": choice.name,
         "expected_error": choice.error,
         "error_kind": choice.error_kind,
@@ -120,8 +121,9 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     return about, sections
 
 
-def _cost(job: Job, epsilon: float) -> tuple[list[str], float | None]:
-    sentences = [f"One release spends eps = {epsilon:g}; asking it again is free."]
+def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
+    spent = mechanism.budget.words().replace("epsilon", "eps")
+    sentences = [f"One release spends {spent}; asking it again is free."]
     if job.ledger is None:
         sentences.append("No ledger is named: what is spent would not be recorded.")
         return sentences, None
@@ -133,15 +135,16 @@ def _cost(job: Job, epsilon: float) -> tuple[list[str], float | None]:
         return sentences, None
     with bf.Ledger(job.ledger) as ledger:
         remaining = float(ledger.remaining)
+        weighed = ledger.preview(mechanism)
         sentences.append(
-            f"{remaining:g} of {float(ledger.epsilon):g} remains in {job.ledger}: "
-            f"enough for {int(ledger.remaining / _positive(epsilon)):,} such releases."
+            f"{remaining:g} of {float(ledger.budget):g} remains in {job.ledger}"
+            + (
+                f": enough for {int(ledger.remaining / weighed.cost):,} such releases."
+                if weighed.cost
+                else "."
+            )
         )
     return sentences, remaining
-
-
-def _positive(epsilon: float) -> float:
-    return max(epsilon, 1e-9)
 
 
 def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
@@ -155,16 +158,18 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
         secret_section,
     )
 
+    if path.is_file() and bf.TablesRelease.is_file(path.read_bytes()):
+        return _tables(path, bf.TablesRelease.load(path))
     release = bf.Release.load(path)
     promise = release.guarantee
     policy = bf.policies.from_dict(promise.policy)
     with spinner("computing what can be learnt"):
-        attack = attack_section(policy, promise.epsilon)
-        sure = certainties(policy, promise.epsilon) if promise.epsilon else []
+        attack = attack_section(policy, promise.budget)
+        sure = certainties(policy, promise.budget) if promise.budget.amount else []
         exact = exactness_section(release)
     made = [
         f"An estimate of the counts of {release.domain.size:,} cells, made by "
-        f"{_recipe(release)} at eps = {float(promise.epsilon):g} (blowfish_fast "
+        f"{_recipe(release)} at {promise.spent} (blowfish_fast "
         f"{release.version}).",
         "Its noise came from the system's secure generator."
         if release.private
@@ -183,12 +188,60 @@ def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
         "kind": "release",
         "mechanism": release.mechanism,
         "version": release.version,
-        "epsilon": str(promise.epsilon),
+        **promise.budget.to_dict(),
         "private": release.private,
         "promise": str(promise),
         "cells": release.domain.size,
         "half_width": half_width(release) if covered else None,
         "certainty": _plain(sure),
+    }
+    return about, sections
+
+
+def _tables(
+    path: Path, release: bf.TablesRelease
+) -> tuple[dict[str, Any], list[Section]]:
+    from blowfish_fast.apps.cli.explanations import (
+        Section,
+        secret_section,
+    )
+
+    promise = release.guarantee
+    policy = bf.policies.from_dict(promise.policy)
+    errors = release.errors()
+    made = [
+        f"{len(release.asked):,} tables of {release.domain.ndim} columns, made "
+        f"together ({promise.spent}; blowfish_fast {release.version}). They agree with "
+        "each other.",
+        "Its noise came from the system's secure generator."
+        if release.private
+        else "Its noise was seeded: it is an experiment, and protects nobody.",
+        *promise.notes,
+    ]
+    table = errors.by_ways()
+    names = ("columns", "tables", "cells", "error", "mean count", "by cell")
+    rows = [
+        tuple(f"{value:,.4g}" for value in row)
+        for row in zip(*(table[name] for name in table), strict=True)
+    ]
+    accurate = [
+        "Error of a cell (root mean square) beside its mean count, every table alike, "
+        "and every cell alike. Tables whose error exceeds their counts are of use in "
+        "larger groups only."
+    ]
+    sections = [
+        Section(f"The release {path}", made),
+        secret_section(policy),
+        Section("How accurate the tables are", accurate, (names, *rows)),
+    ]
+    about = {
+        "kind": "tables",
+        "mechanism": release.mechanism,
+        "version": release.version,
+        "private": release.private,
+        "promise": str(promise),
+        "tables": len(release.asked),
+        "errors": errors.to_table().to_dict(),
     }
     return about, sections
 

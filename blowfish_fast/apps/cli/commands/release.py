@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +37,15 @@ def run_release(
             metavar="JOB",
             help="A job file (TOML); flags override it. See --example.",
             show_default=False,
+        ),
+    ] = None,
+    tables: Annotated[
+        int | None,
+        typer.Option(
+            metavar="WAYS",
+            min=1,
+            help="All tables of up to so many columns: --workload tables:WAYS.",
+            rich_help_panel=PRIVACY,
         ),
     ] = None,
     seed: Annotated[
@@ -78,7 +88,14 @@ def run_release(
     else:
         stated = Job() if job_file is None else Job.from_file(job_file)
         job = stated.overridden(typed)
-        _release(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)
+        if tables is not None:
+            job = replace(job, workload=f"tables:{tables}")
+        make = _release
+        if (job.workload or "").strip().partition(":")[0] == "tables":
+            from blowfish_fast.apps.cli.tables_job import release_tables
+
+            make = release_tables
+        make(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)
 
 
 def _release(
@@ -104,7 +121,7 @@ def _release(
         "cells": facts.domain.size,
         "queries": facts.workload.queries,
         "promise": str(release_plan.promise(choice, secure=seed is None)),
-        "epsilon": str(mechanism.epsilon),
+        **mechanism.budget.to_dict(),
         "expected_error": choice.error,
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
@@ -233,7 +250,8 @@ def _mechanism_name(report: dict[str, Any]) -> str:
 
 
 def _cost_sentence(report: dict[str, Any]) -> str:
-    amount = f"eps = {float(Fraction(report['epsilon'])):g}"
+    short, name = ("rho", "rho") if "rho" in report else ("eps", "epsilon")
+    amount = f"{short} = {float(Fraction(report[name])):g}"
     book = report["ledger"]
     if book is None:
         return amount

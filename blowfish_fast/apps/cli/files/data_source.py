@@ -12,7 +12,7 @@ once, and what it hands over is a `Histogram`, which never prints its counts.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.parsing.array_files import loaded_array, numbers_from_file
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.records import Rule
+from blowfish_fast.data.records import Rule, place_blocks
+from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import InputError
 
@@ -32,6 +33,7 @@ from .record_files import (
     PLAIN,
     Part,
     RecordsFile,
+    TableAxes,
     count_chunks,
     domain_as_stored,
 )
@@ -57,6 +59,12 @@ class Source(Protocol):
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the records of every cell of `domain`, extra cells included."""
+        ...
+
+    def tables(
+        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+    ) -> TableCounts:
+        """Count the records of some tables of a domain of any width."""
         ...
 
 
@@ -164,6 +172,15 @@ class CountsFile:
         done(1.0)
         return Histogram(domain, np.asarray(array).reshape(domain.shape))
 
+    def tables(
+        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+    ) -> TableCounts:
+        """Refuse: counts of every cell of a wide domain do not fit a file."""
+        raise InputError(
+            f"tables are counted from records; {self.path} holds counts. Name a .csv "
+            "or .parquet file, or a database"
+        )
+
     def _array(self) -> AnyArray:
         if self.path.suffix.lower() != ".npy":
             return numbers_from_file(self.path, "counts", private=True)
@@ -216,3 +233,15 @@ class MadeUp:
         stored = domain_as_stored(domain, texts=["district"], truths=[])
         counts = count_chunks(iter([chunk]), stored, rules, self.count_column)
         return Histogram(domain, counts.reshape(domain.shape))
+
+    def tables(
+        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+    ) -> TableCounts:
+        """Count some tables of the made-up people."""
+        self.check(domain)
+        columns = made_up_people()
+        chunk = {str(name): columns[str(name)] for name in domain.names}
+        stored = domain_as_stored(domain, texts=["district"], truths=[])
+        done(1.0)
+        blocks = place_blocks(stored, rules, chunk)
+        return TableCounts.from_cells(domain, tables, blocks)

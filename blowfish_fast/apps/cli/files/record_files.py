@@ -28,7 +28,8 @@ from blowfish_fast.data.csv_files import (
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.records import Rule, cell_blocks, refuse_weights
+from blowfish_fast.data.records import Rule, cell_blocks, place_blocks, refuse_weights
+from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.data.text_form import TextForm, literal, trim_spaces
 from blowfish_fast.errors import InputError
 
@@ -48,6 +49,10 @@ class Needed(NamedTuple):
 
     name: str
     kind: str
+
+
+TableAxes = tuple[tuple[int, ...], ...]
+"""The attributes of each table that is counted, by number."""
 
 
 class RecordsFile:
@@ -88,17 +93,31 @@ class RecordsFile:
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the records of every cell of `domain`, extra cells included."""
+        stored, chunks = self._open(domain, done)
+        counts = count_chunks(chunks, stored, rules, self.count_column)
+        return Histogram(domain, counts.reshape(domain.shape))
+
+    def tables(
+        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+    ) -> TableCounts:
+        """Count the records of some tables of a domain of any width."""
+        _refuse_counts(self.count_column)
+        stored, chunks = self._open(domain, done)
+        blocks = place_blocks(stored, rules, chunks)
+        return TableCounts.from_cells(domain, tables, blocks)
+
+    def _open(
+        self, domain: Domain, done: Part
+    ) -> tuple[Domain, Iterator[dict[str, AnyArray]]]:
+        """Return the domain as the file spells it, and the needed columns in chunks."""
         needed = self._needed(domain)
         if self.path.suffix.lower() in PARQUET:
             table = _ParquetTable(self.path)
             stored = table.check(needed, domain)
-            chunks = self._parquet_chunks(table, needed, done)
-        else:
-            texts = [one.name for one in needed]
-            stored = domain_as_stored(domain, texts=texts, truths=[])
-            chunks = self._csv_chunks(needed, done)
-        counts = count_chunks(chunks, stored, rules, self.count_column)
-        return Histogram(domain, counts.reshape(domain.shape))
+            return stored, self._parquet_chunks(table, needed, done)
+        texts = [one.name for one in needed]
+        stored = domain_as_stored(domain, texts=texts, truths=[])
+        return stored, self._csv_chunks(needed, done)
 
     def _needed(self, domain: Domain) -> list[Needed]:
         needed = [_needed_column(one) for one in domain.attributes]
@@ -340,7 +359,15 @@ def domain_as_stored(
             if set(spelt) <= {"true", "false"}:
                 levels = (*(level == "true" for level in spelt), *levels[regular:])
         attributes.append(replace(one, levels=levels))
-    return Domain._of(attributes)
+    return type(domain)._of(attributes)
+
+
+def _refuse_counts(count_column: str | None) -> None:
+    if count_column is not None:
+        raise InputError(
+            "tables are counted from records, one per line; received --count-column "
+            f"{count_column}. Leave it out"
+        )
 
 
 def _needed_column(attribute: Axis) -> Needed:

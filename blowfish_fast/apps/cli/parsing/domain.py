@@ -22,7 +22,13 @@ from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 
-from blowfish_fast.data.domain import LARGEST_DOMAIN, Domain, WideDomain, narrow
+from blowfish_fast.data.domain import (
+    LARGEST_DOMAIN,
+    Attributes,
+    Domain,
+    WideDomain,
+    narrow,
+)
 from blowfish_fast.errors import InputError
 
 from .array_files import lines_of
@@ -103,7 +109,7 @@ def parse_column(words: str) -> Domain:
     return Domain.from_edges(_evenly(low, high, step, words), name=name)
 
 
-def parse_column_name(word: str, domain: Domain) -> str | int:
+def parse_column_name(word: str, domain: Attributes) -> str | int:
     """Return the column of a domain that a word names, or numbers from 0."""
     stripped = word.strip()
     known = [name for name in domain.names if name is not None]

@@ -5,6 +5,9 @@
     ranges:2000, rectangles:500         random ones, always the same
     ranges:asked.csv, rectangles:a.npy  starts and ends, half-open, in cells
     marginals:age,sex                   the table over these columns
+    tables:2                            all tables of one and two columns
+    tables:age,age+sex                  these tables
+    identity | total                    both
 
 Every refusal gives the rule, the words received and the forms there are.
 """
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.errors import InputError
 from blowfish_fast.workloads import (
     AllRanges,
@@ -25,7 +28,9 @@ from blowfish_fast.workloads import (
     Prefixes,
     Ranges,
     Rectangles,
+    Tables,
     Total,
+    Union,
     Workload,
 )
 
@@ -44,7 +49,8 @@ PLAIN_WORKLOADS: dict[str, type[Workload]] = {
 }
 WORKLOAD_FORMS = (
     f"{', '.join(PLAIN_WORKLOADS)}, ranges:NUMBER, rectangles:NUMBER, ranges:FILE, "
-    "rectangles:FILE or marginals:COLUMN,COLUMN"
+    "rectangles:FILE, marginals:COLUMN,COLUMN, tables:WAYS or tables:COLUMN,"
+    "COLUMN+COLUMN; several with | between them"
 )
 
 
@@ -56,6 +62,10 @@ def parse_workload(words: str, domain: Domain) -> Workload:
     >>> parse_workload("ranges:50", Domain(9)).queries
     50
     """
+    if "|" in words:
+        return Union(*(parse_workload(one, domain) for one in words.split("|")))
+    if asks_tables(words):
+        return parse_tables(words, domain)
     name, _, setting = words.strip().partition(":")
     if name in ("ranges", "rectangles") and re.fullmatch("[0-9]*", setting):
         kind = Ranges if name == "ranges" else Rectangles
@@ -78,10 +88,39 @@ def parse_workload(words: str, domain: Domain) -> Workload:
         made: Any = PLAIN_WORKLOADS[name]
         workload: Workload = made(domain)
         return workload
-    known = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals"]
+    known = [*PLAIN_WORKLOADS, "ranges", "rectangles", "marginals", "tables"]
     raise InputError(
         f"the workload is one of {WORKLOAD_FORMS}; received {words!r}"
         f"{nearest(name, known)}"
+    )
+
+
+def asks_tables(words: str | None) -> bool:
+    """Return whether a workload is contingency tables alone.
+
+    Examples
+    --------
+    >>> asks_tables("tables:2"), asks_tables("identity"), asks_tables(None)
+    (True, False, False)
+    """
+    return words is not None and words.strip().partition(":")[0] == "tables"
+
+
+def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
+    """Return the tables of ``tables:2`` or ``tables:age,age+sex``.
+
+    Examples
+    --------
+    >>> survey = Domain((9, 2), names=["age", "sex"])
+    >>> parse_tables("tables:age,age+sex", survey).tables
+    ((0,), (0, 1))
+    """
+    setting = words.strip().partition(":")[2].strip() or "2"
+    if re.fullmatch("[0-9]{1,3}", setting):
+        return Tables(domain, ways=int(setting))
+    named = [one.split("+") for one in setting.split(",")]
+    return Tables(
+        domain, [[parse_column_name(part, domain) for part in one] for one in named]
     )
 
 

@@ -1,0 +1,135 @@
+"""All tables of a survey by the command line: one line in a job file."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.main import application
+from blowfish_fast.apps.cli.parsing.workload import parse_tables, parse_workload
+from blowfish_fast.apps.cli.tables_job import plan_epsilon
+from blowfish_fast.errors import BlowfishError, InputError, ReleaseFileError
+
+RUN = CliRunner()
+JOB = """
+[data]
+source = "people.csv"
+[domain]
+age = "0:90:10"
+sex = "categories:f,m"
+region = "categories:1,2,3"
+[policy]
+kind = "attribute"
+[workload]
+kind = "tables:2"
+[budget]
+epsilon = 0.5
+ledger = "survey.ledger"
+total = 1.0
+[mechanism]
+records = 300
+"""
+
+
+@pytest.fixture(autouse=True, name="folder")
+def folder_with_people(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = np.random.default_rng(1)
+    with open("people.csv", "w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["region", "age", "sex"])
+        for _ in range(300):
+            age, sex = source.integers(0, 90), "fm"[source.integers(2)]
+            lines.writerow([source.integers(1, 4), age, sex])
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path
+
+
+def told(*words, code=0):
+    done = RUN.invoke(application, [*words, "--json"])
+    assert done.exit_code == code, (done.output, done.exception)
+    return json.loads(done.stdout) if code == 0 else done.exception
+
+
+def test_three_commands_lead_from_a_file_to_tables_and_a_report(folder):
+    before = told("release", "job.toml", "--dry-run")
+    assert (before["tables"], before["errors"]["tables"]) == (6, [3, 3])
+    assert not (folder / "survey.ledger").exists()
+    done = told("release", "job.toml", "--picture", "map.png")
+    assert done["remaining"] == 0.5
+    report = told("explain", "release.blowfish")
+    assert (report["kind"], report["tables"]) == ("tables", 6)
+    with open("tables/contents.csv", newline="") as file:
+        contents = list(csv.DictReader(file))
+    assert [one["table"] for one in contents][3:] == [
+        "age x sex",
+        "age x region",
+        "sex x region",
+    ]
+    assert "eps = 0.5" in (folder / "tables" / "promise.txt").read_text()
+    assert (folder / "map.png").stat().st_size > 1000
+    out = bf.TablesRelease.load("release.blowfish")
+    assert out.table("age").estimate.sum() == pytest.approx(300)
+
+
+def test_flags_state_the_ways_and_a_workbook(folder):
+    pytest.importorskip("openpyxl")
+    told(
+        "release", "job.toml", "--tables", "1", "--table", "all.xlsx", "--epsilon", "1"
+    )
+    assert (folder / "all.xlsx").exists()
+    text = RUN.invoke(application, ["explain", "release.blowfish"]).stdout
+    assert "How accurate the tables are" in text
+
+
+def test_a_database_counts_like_the_file(folder):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("ibis")
+    with duckdb.connect("people.duckdb") as connection:
+        connection.execute("CREATE TABLE people AS FROM 'people.csv'")
+    words = ("release", "job.toml", "--data", "people.duckdb", "--epsilon", "1")
+    assert told(*words, "--table", "db")["data"].startswith("table people")
+    assert (folder / "db" / "contents.csv").exists()
+
+
+def test_what_is_there_is_kept_and_nothing_is_charged(folder):
+    (folder / "tables").mkdir()
+    problem = told("release", "job.toml", code=1)
+    assert isinstance(problem, ReleaseFileError | SystemExit | BlowfishError)
+    assert not (folder / "survey.ledger").exists()
+    told("release", "job.toml", "--overwrite")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--table", "all.csv"), "a folder, or to one .xlsx"),
+        (("--tables", "4"), "at most the 3 attributes"),
+        (("--workload", "tables:age+wage"), "no column 'wage'"),
+        (("--count-column", "age"), "counted from records"),
+        (("--policy", "line"), "one ordered attribute"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_charge(words, reason, folder):
+    done = RUN.invoke(application, ["release", "job.toml", *words])
+    assert done.exit_code != 0
+    said = done.output + str(done.exception)
+    assert reason in " ".join(said.split())
+    assert not (folder / "survey.ledger").exists()
+
+
+def test_words_for_tables_and_unions():
+    survey = bf.Domain((9, 2, 4), names=["age", "sex", "job"])
+    assert len(parse_tables("tables:2", survey).tables) == 6
+    assert parse_tables("tables:job,sex+age", survey).tables == ((2,), (0, 1))
+    both = parse_workload("identity | total", survey)
+    assert both.queries == 73
+    assert isinstance(parse_workload("tables:1", survey), bf.workloads.Tables)
+    with pytest.raises(InputError, match="several with"):
+        parse_workload("everything", survey)
+    assert plan_epsilon({"epsilon": "3/4"}) == 0.75
