@@ -225,7 +225,7 @@ class CellQuery:
         """
         try:
             for cells, records in self._arrow():
-                self._refuse(cells)
+                self.refuse(cells)
                 yield CellCounts(cells, _whole(records, self.weight))
         except BlowfishError:
             raise
@@ -246,7 +246,7 @@ class CellQuery:
             cells = np.asarray(batch.column("cell")).astype(np.int64, copy=False)
             yield cells, batch.column("records")
 
-    def _refuse(self, cells: IntArray) -> None:
+    def refuse(self, cells: IntArray) -> None:
         """Raise what records at hand would, for the first attribute that has strays."""
         if cells.size == 0 or cells.min() >= 0:
             return

@@ -46,6 +46,8 @@ class Answer:
         Name under which the answer is replayed.
     replayed : bool
         Whether it had been answered before: it cost nothing now.
+    as_of : str
+        When it was charged: the data are those of that time, whatever they are now.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Answer:
     promise: str
     request: str
     replayed: bool
+    as_of: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -94,6 +97,7 @@ class Answer:
             "promise": self.promise,
             "request": self.request,
             "replayed": self.replayed,
+            "as_of": self.as_of,
         }
 
 
@@ -106,6 +110,7 @@ def answer_from(
     *,
     replayed: bool,
     exact: bool,
+    as_of: str = "",
 ) -> Answer:
     """Read the answer to a question off a release."""
     question = layout.question
@@ -140,6 +145,7 @@ def answer_from(
         promise=_promise(release, layout, exact=exact),
         request=request,
         replayed=replayed,
+        as_of=as_of,
     )
 
 

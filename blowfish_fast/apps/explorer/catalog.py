@@ -4,19 +4,21 @@
       TableSpec "visits"   source       a table of the database
                            attributes   name, cells, where NULL goes
                            policies     per attribute; none stated: whole records
+                           presence     whether someone is there; person, at_most
 
 The catalog of a table is stored with its ledger and is frozen by the first charge.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from blowfish_fast.data.domain import WideDomain
+from blowfish_fast.data.domain import Domain, WideDomain
+from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import CatalogError, PolicyError
-from blowfish_fast.policies import TablePolicy
+from blowfish_fast.policies import Policy, TablePolicy
 
 from .attributes import AttributeSpec, Model, Name, PolicySpec
 from .questions import plain_errors
@@ -40,6 +42,15 @@ class TableSpec(Model):
         the product), which protects most. As soon as one is stated, policies are
         composed over attributes, and those not named may take any value; each then
         reads a column of its own.
+    presence : {False, True, number, "only"}
+        Whether someone is in the table at all; see `TablePolicy`. Unless False, the
+        number of rows is private and costs.
+    person, record : str, optional
+        Columns that say whose record a row is, and which of hers: she is then protected
+        with all her records, at most `at_most` of which are counted. Without `record`
+        they are drawn anew for each question.
+    at_most : int, optional
+        Stated with `person`.
 
     Examples
     --------
@@ -55,6 +66,10 @@ class TableSpec(Model):
     attributes: list[AttributeSpec] = Field(min_length=1, max_length=MOST_ATTRIBUTES)
     policies: dict[str, PolicySpec] = Field(default_factory=dict)
     description: str = Field(default="", max_length=2000)
+    presence: bool | float | Literal["only"] = False
+    person: Name | None = None
+    record: Name | None = None
+    at_most: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -73,6 +88,19 @@ class TableSpec(Model):
                 "Leave one of them out (questions have a granularity of their own), or "
                 "state no policies: whole records are secret then"
             )
+        if (self.person is None) != (self.at_most is None):
+            raise ValueError(
+                "person and at_most are stated together: whose record a row is, and "
+                "how many of a person's records are counted"
+            )
+        if self.record is not None and self.person is None:
+            raise ValueError("record says which of a person's records it is: person")
+        for word, column in (("person", self.person), ("record", self.record)):
+            if column is not None and column in columns:
+                raise ValueError(
+                    f"{word} is a column beside the attributes; received {column!r}, "
+                    "whose values the policy protects"
+                )
         self.policy()
         return self
 
@@ -88,14 +116,21 @@ class TableSpec(Model):
         """Return the product of all attributes; its cells are never listed."""
         return WideDomain.product(*(one.domain() for one in self.attributes))
 
-    def policy(self) -> TablePolicy:
-        """Return what must stay indistinguishable."""
-        if not self.policies:
-            return TablePolicy(self.domain())
+    def policy(self) -> Policy:
+        """Return what must stay indistinguishable, for a record or a person."""
         stated = {
             name: one.over(self.attribute(name)) for name, one in self.policies.items()
         }
-        return TablePolicy(self.domain(), stated)
+        table = TablePolicy(self.domain(), stated or None, self.presence)
+        if self.person is None:
+            return table
+        return table.per_person(self.at_most, person=self.person)
+
+    def bounded(self, counts: Any, domain: Domain) -> Any:
+        """Return counts with what is known of their persons."""
+        if self.person is None:
+            return counts
+        return Histogram(domain, counts, at_most=self.at_most, person=self.person)
 
     def with_policies(self, policies: dict[str, PolicySpec]) -> TableSpec:
         """Return the same table under other policies."""

@@ -23,9 +23,11 @@ import numpy as np
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.csv_files import load_csv
+from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.records import Rule
 from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery
 from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
+from blowfish_fast.data.sql_persons import bounded_table
 from blowfish_fast.errors import (
     BlowfishError,
     CatalogError,
@@ -118,6 +120,19 @@ class Database:
         ever judged by looking at values.
         """
         schema = self.schema(table.source or table.name)
+        for key in (table.person, table.record):
+            if key is None:
+                continue
+            if key not in schema.names:
+                raise CatalogError(
+                    f"{table.name!r} has no column {key!r} for persons or records; its "
+                    f"columns are {list(schema.names)}"
+                )
+            if not (schema[key].is_integer() or schema[key].is_string()):
+                raise CatalogError(
+                    f"{key!r} must be a column of whole numbers or text to tell "
+                    f"persons or records apart; it is {schema[key]}"
+                )
         for one in table.attributes:
             if one.source not in schema.names:
                 raise CatalogError(
@@ -152,11 +167,12 @@ class Database:
             known = self._compiled.get(id(layout))
             if known is None:
                 table = self.backend.table(layout.table.source or layout.table.name)
-                query = CellQuery(table, [_cell_column(one) for one in layout.axes])
+                query = _query(table, layout)
                 if self.backend.name != "duckdb":
                     return list(query.batches())
                 text = str(self.backend.compile(query.expression))
-                known = self._compiled[id(layout)] = _PreparedQuery(layout, text)
+                known = _PreparedQuery(layout, text, query)
+                self._compiled[id(layout)] = known
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
         with self._plainly(problem, alone=False):
@@ -192,9 +208,9 @@ class _PreparedQuery:
     questions are counted side by side; each is kept with what it prepared.
     """
 
-    def __init__(self, layout: Layout, query: str) -> None:
+    def __init__(self, layout: Layout, query: str, counting: CellQuery) -> None:
         # The layout is kept because its id is the key under which this is found.
-        self.layout, self.query = layout, query
+        self.layout, self.query, self.counting = layout, query, counting
         self._idle: list[Any] = []
         self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
 
@@ -211,6 +227,7 @@ class _PreparedQuery:
         cells, records = (
             np.asarray(arrays[name]).astype(np.int64) for name in ("cell", "records")
         )
+        self.counting.refuse(cells)
         return CellCounts(cells, records)
 
 
@@ -232,6 +249,17 @@ class _Plainly:
             raise EngineError(
                 f"{self.engine.name}: {self.problem}; nothing was charged"
             ) from None
+
+
+def _query(table: Any, layout: Layout) -> CellQuery:
+    """Return the query of a question; the records of persons are bounded first."""
+    columns = [_cell_column(one) for one in layout.axes]
+    spec = layout.table
+    if spec.person is None:
+        return CellQuery(table, columns)
+    bound = Bound.stated(spec.at_most, "records", spec.person)
+    kept = bounded_table(table, RecordKeys(spec.person, spec.record), bound)
+    return CellQuery(kept.table, columns, kept.weight, kept.keys)
 
 
 def _cell_column(axis: AxisBins) -> CellColumn:

@@ -258,14 +258,16 @@ class Explorer:
             if entry is None:
                 self._check_affordable(name, plan.cost, analyst)
             counts = self.engine.counts(layout)
+            domain = plan.policy.domain
             release = self.ledger.release(
                 plan.mechanism,
-                counts.reshape(plan.policy.domain.shape),
+                layout.table.bounded(counts.reshape(domain.shape), domain),
                 request=name,
                 analyst=analyst,
                 note=note,
                 vouched=plan.mechanism.name in self.vouched,
             )
+        charged = self.ledger.entry(name) if entry is None else entry
         return answer_from(
             release,
             layout,
@@ -274,6 +276,7 @@ class Explorer:
             name,
             replayed=replayed,
             exact=plan.free,
+            as_of="" if charged is None else charged.time.isoformat(),
         )
 
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
@@ -299,6 +302,7 @@ class Explorer:
             request,
             replayed=True,
             exact=plan.free,
+            as_of=entry.time.isoformat(),
         )
 
     def history(self, analyst: str | None = None) -> list[Entry]:
@@ -346,7 +350,8 @@ class Explorer:
             )
         plan = self._planned(table, asked)
         counts = self.engine.counts(plan.layout).reshape(plan.policy.domain.shape)
-        release = plan.mechanism.release(counts)
+        data = table.bounded(counts, plan.policy.domain)
+        release = plan.mechanism.release(data)
         noisy = answer_from(
             release,
             plan.layout,

@@ -29,7 +29,15 @@ from blowfish_fast.data.axes import MICROSECONDS, Axis, as_moments
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.sql_cells import Stretch
 from blowfish_fast.errors import DomainError, QuestionError, SizeError
-from blowfish_fast.policies import Full, Policy, Product, TablePolicy
+from blowfish_fast.policies import (
+    AddRemove,
+    Full,
+    PerPerson,
+    Policy,
+    Product,
+    TablePolicy,
+    WithAbsent,
+)
 from blowfish_fast.workloads import (
     Identity,
     Linear,
@@ -142,7 +150,7 @@ class Layout:
         """Bins that are shown, per attribute."""
         return tuple(one.asked for one in self.axes[: self.shown])
 
-    def policy(self, table: TablePolicy) -> Policy:
+    def policy(self, table: TablePolicy | PerPerson) -> Policy:
         """Return the policy on the bins; it descends from the table's."""
         names = [one.spec.name for one in self.axes]
         seen = table.through(names)
@@ -155,8 +163,15 @@ class Layout:
     def _coarse_policy(self, seen: Policy, order: list[int]) -> Policy:
         """Project each factor by itself: the quotient of a product is their product."""
         domain = Domain(self.shape)
-        if isinstance(seen, Full):
-            coarse: Policy = Full(domain)
+        coarse: Policy
+        if isinstance(seen, PerPerson):
+            inside = self._coarse_policy(seen.base, order)
+            coarse = PerPerson(inside, seen.at_most, person=seen.person)
+        elif isinstance(seen, WithAbsent):
+            inside = self._coarse_policy(seen.base, order)
+            coarse = WithAbsent(inside, seen.absent_length)
+        elif isinstance(seen, Full | AddRemove):
+            coarse = type(seen)(domain)
         elif isinstance(seen, Product):
             factors = [
                 seen.factors[at].project(one.labels)

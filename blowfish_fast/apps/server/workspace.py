@@ -100,6 +100,7 @@ class Workspace:
                     f"there is a table {spec.name!r} already; choose another name"
                 )
             source = self._source_of(spec)
+            self._refuse_second_description(spec, source)
             explorer = Explorer(
                 spec,
                 self._engine(source),
@@ -110,6 +111,21 @@ class Workspace:
             self._explorers[spec.name] = explorer
             self._write_sources({**self._sources(), spec.name: source})
         return explorer
+
+    def _refuse_second_description(self, spec: TableSpec, source: str) -> None:
+        """Refuse a second budget for the same people: the two would add up unseen."""
+        read = spec.source or spec.name
+        for name, other in self._sources().items():
+            described = self._explorers.get(name)
+            if described is None or other != source:
+                continue
+            table = described.table
+            if (table.source or table.name) == read:
+                raise InputError(
+                    f"the table {read!r} is described as {name!r} already, with a "
+                    "budget of its own; two budgets for the same people would add up",
+                    way_out=f"Ask {name!r}; before its first charge it may be changed",
+                )
 
     def add_csv(self, name: str, content: bytes) -> dict[str, str]:
         """Add a CSV file as a data set; return its columns and types."""

@@ -42,7 +42,7 @@ function budget() {
 function show(answer) {
   byId("answer-title").textContent = inWords(answer.question);
   draw(byId("answer"), [answer]);
-  byId("answer-words").textContent = (answer.replayed ? "Answered before, free. " : "")
+  byId("answer-words").textContent = (answer.replayed ? `Answered before, free; as of ${answer.as_of}. ` : "")
     + `${sentence(answer.promise)} ${
       answer.intervals_hold === "truth"
         ? `Each bar or band holds the true number with probability at least ${number(answer.confidence)}.`
