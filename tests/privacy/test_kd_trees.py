@@ -60,13 +60,13 @@ class Peeking(KdTree):
 
     name = "peeking"
 
-    def _boxes(self, cells, width, private):
+    def _boxes(self, rule, cells, private):
         if private._counts is not None:
             shifted = cells._replace(
                 noisy=np.append(private._counts, cells.noisy[GRID.size :])
             )
-            return super()._boxes(shifted, width, private)
-        return super()._boxes(cells, width, private)
+            return super()._boxes(rule, shifted, private)
+        return super()._boxes(rule, cells, private)
 
 
 def test_a_tree_over_true_cells_is_caught():

@@ -124,26 +124,28 @@ class Mwem(Mechanism):
         rounds = min(self.rounds or self._rounds(total.value), self.workload.queries)
         budget = private.remaining
         pieces = _Pieces(self.domain.size, total)
-        asked = np.zeros(self.workload.queries, dtype=np.bool_)
         queries: list[int] = []
         for done in range(rounds):
             each = budget * _round_share(done, rounds)
-            answers = self.workload.answer(pieces.cells().reshape(self.domain.shape))
-            selector = self.selector.against(answers, asked)
-            query = private.select(selector, budget=each * self.share)
+            query = private.select(
+                self._worst_query(pieces, queries), budget=each * self.share
+            )
             last = done == rounds - 1
             rest = private.remaining if last else each * (1 - self.share)
-            rows, measured = _measured(private, self.selector.runs(query), rest)
+            rows, measured = _measure_query(private, self.selector.runs(query), rest)
             pieces.learn(rows, measured, self.passes)
             measurements.append(measured)
             queries.append(query)
-            asked[query] = True
-        details = {
-            "rounds": rounds,
-            "queries": np.array(queries),
-            "total": pieces.total.value,
-        }
+        total_now = pieces.total.value
+        details = {"rounds": rounds, "queries": np.array(queries), "total": total_now}
         return Outcome(pieces.cells(), measurements, details, interval_scope="nothing")
+
+    def _worst_query(self, pieces: _Pieces, before: list[int]) -> WorstQuery:
+        """Return the choice of a query that the pieces answer badly, not asked yet."""
+        answers = self.workload.answer(pieces.cells().reshape(self.domain.shape))
+        asked = np.zeros(self.workload.queries, dtype=np.bool_)
+        asked[before] = True
+        return self.selector.against(answers, asked)
 
     def _total(self, private: Handle) -> tuple[_Total, list[Measurement]]:
         """Return the number of records: public, or bought."""
@@ -264,7 +266,7 @@ def _round_share(done: int, rounds: int) -> Fraction:
     return Fraction(2 * (rounds + done), rounds * (3 * rounds - 1))
 
 
-def _measured(
+def _measure_query(
     private: Handle, runs: Runs, budget: Budget
 ) -> tuple[list[Runs], Measurement]:
     """Measure one query and, where it is free, what lies outside, on a few buckets."""

@@ -18,7 +18,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
@@ -43,6 +43,11 @@ COARSE_SHARE = Fraction(2, 5)
 
 COARSER = 16.0
 """The coarse grid holds this many times fewer boxes than a uniform grid would."""
+
+DRY_RUN_REFUSAL = (
+    "the finer grids follow the noisy counts of the coarse one, so their error cannot "
+    "be predicted; that of UniformGrid with records=... can be"
+)
 
 
 class AdaptiveGrid(Mechanism):
@@ -131,21 +136,13 @@ class AdaptiveGrid(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         share = self.records_share * self.budget
         records, bought = rough_total(private, self.records, budget=share)
-        private.refuse_dry_run(
-            "the finer grids follow the noisy counts of the coarse one, so their "
-            "error cannot be predicted; that of UniformGrid with records=... can be"
-        )
-        left = private.remaining
+        private.refuse_dry_run(DRY_RUN_REFUSAL)
         parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
         coarse = _level(whole, whole.leaves, parts)
-        first = private.coarsened(coarse.placed.buckets).measure(
-            _leaves_only(coarse.placed), budget=left * self.share
-        )
+        first = _measure_leaves(private, coarse, private.remaining * self.share)
         fine = self._fine(private, coarse, first)
-        second = private.coarsened(fine.placed.buckets).measure(
-            _leaves_only(fine.placed), budget=private.remaining
-        )
+        second = _measure_leaves(private, fine, private.remaining)
         measurements = [first, second] if bought is None else [bought, first, second]
         both = _single(measurements)
         details = {
@@ -153,9 +150,8 @@ class AdaptiveGrid(Mechanism):
             "buckets": fine.placed.buckets.count,
             "records": records,
         }
-        fit = None
-        if self.fit is not None:
-            fit = partial(halved_non_negative, domain=self.domain)
+        clamp = partial(halved_non_negative, domain=self.domain)
+        fit = None if self.fit is None else clamp
         return Outcome.of(both, details, measurements=measurements, fit=fit)
 
     def _coarse_parts(self, private: Handle, records: float) -> IntArray:
@@ -205,11 +201,13 @@ def _level(tree: BoxTree, boxes: IntArray, parts: IntArray) -> _Level:
     return _Level(below, below.arranged(tuple(tree.highs[0].tolist())))
 
 
-def _leaves_only(placed: Arranged) -> TreeStrategy:
-    """Return the strategy that measures the boxes at the bottom and nothing else."""
+def _measure_leaves(private: Handle, level: _Level, budget: Budget) -> Measurement:
+    """Measure the boxes at the bottom and nothing else."""
+    placed = level.placed
     weights = np.zeros(placed.parents.size)
     weights[: placed.buckets.count] = 1.0
-    return TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
+    strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
+    return private.coarsened(placed.buckets).measure(strategy, budget=budget)
 
 
 def _single(measurements: list[Measurement]) -> Measurement:

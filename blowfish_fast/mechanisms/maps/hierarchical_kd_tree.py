@@ -99,15 +99,21 @@ class HierarchicalKdTree(Mechanism):
         boxes = Boxes(np.zeros_like(whole), whole)
         measurements: list[Measurement] = []
         for _ in range(self.levels):
-            axis = np.argmax(boxes.highs - boxes.lows, axis=1)
-            slabs, edges = _slabs(boxes, axis)
-            measured = self._counts_of(private, slabs, share)
+            boxes, measured = self._split(private, boxes, share)
             measurements.append(measured)
-            noisy = measured.strategy.infer(measured.noisy, measured.scales)
-            boxes = _halves(boxes, axis, noisy, edges)
         leaves = self._counts_of(private, boxes, private.remaining)
         details = {"buckets": len(boxes.lows), "lows": boxes.lows, "highs": boxes.highs}
         return Outcome.of(leaves, details, measurements=[*measurements, leaves])
+
+    def _split(
+        self, private: Handle, boxes: Boxes, budget: Budget
+    ) -> tuple[Boxes, Measurement]:
+        """Cut every box across its longest side, near its noisy median."""
+        axis = np.argmax(boxes.highs - boxes.lows, axis=1)
+        slabs, edges = _slabs(boxes, axis)
+        measured = self._counts_of(private, slabs, budget)
+        noisy = measured.strategy.infer(measured.noisy, measured.scales)
+        return _halves(boxes, axis, noisy, edges), measured
 
     def _counts_of(self, private: Handle, boxes: Boxes, budget: Budget) -> Measurement:
         """Measure the records of boxes that cover the domain."""

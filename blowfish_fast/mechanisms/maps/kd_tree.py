@@ -98,7 +98,7 @@ class KdTree(Mechanism):
     >>> release = tree.release(counts, rng=1)
     >>> release.details["buckets"] < 20
     True
-    >>> release.intervals(asked).shape
+    >>> release.intervals(asked, of="noise").shape
     (100, 2)
     >>> cells = bf.KdTree(bf.policies.AddRemove(grid), asked, epsilon=1, rule=None)
     >>> bool((cells.expected_error() > 0).all())
@@ -141,7 +141,11 @@ class KdTree(Mechanism):
             "predicted before it is released; rule=None can be"
         )
         cells = private.measure(strategy, budget=self.share * self.budget)
-        boxes = self._boxes(self.rule, cells, private)
+        return self._combine(private, cells, self._boxes(self.rule, cells, private))
+
+    def _combine(self, private: Handle, cells: Measurement, boxes: Boxes) -> Outcome:
+        """Count the boxes afresh, and join both measurements by least squares."""
+        strategy = Cells.under(private.policy)
         buckets = box_buckets(boxes, self.domain.shape, strategy.parts)
         fresh = bucket_counts(private, buckets)
         both = stacked(cells, fresh, uniform=self.fit == "uniform")
