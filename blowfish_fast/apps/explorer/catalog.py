@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from blowfish_fast.data.domain import Domain, WideDomain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import CatalogError, PolicyError
-from blowfish_fast.policies import Policy, TablePolicy
+from blowfish_fast.policies import PerPerson, TablePolicy
 
 from .attributes import AttributeSpec, Model, Name, PolicySpec
 from .questions import plain_errors
@@ -116,7 +116,7 @@ class TableSpec(Model):
         """Return the product of all attributes; its cells are never listed."""
         return WideDomain.product(*(one.domain() for one in self.attributes))
 
-    def policy(self) -> Policy:
+    def policy(self) -> TablePolicy | PerPerson:
         """Return what must stay indistinguishable, for a record or a person."""
         stated = {
             name: one.over(self.attribute(name)) for name, one in self.policies.items()
@@ -124,7 +124,7 @@ class TableSpec(Model):
         table = TablePolicy(self.domain(), stated or None, self.presence)
         if self.person is None:
             return table
-        return table.per_person(self.at_most, person=self.person)
+        return PerPerson(table, self.at_most, person=self.person)
 
     def bounded(self, counts: Any, domain: Domain) -> Any:
         """Return counts with what is known of their persons."""
