@@ -17,11 +17,9 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from blowfish_fast._support.optional import require
-from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import (
@@ -30,8 +28,10 @@ from blowfish_fast.errors import (
     InputError,
     SizeError,
 )
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, Name, all_choices
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -174,9 +174,9 @@ def compare(
     policy: Policy,
     workload: Workload,
     *,
-    epsilon: Any,
     hurried: bool = False,
     mechanisms: Sequence[MechanismName] | None = None,
+    **budget: Unpack[BudgetTerms],
 ) -> Comparison:
     """Predict the error of every mechanism that a policy admits, best first.
 
@@ -189,8 +189,8 @@ def compare(
         What must stay indistinguishable.
     workload : Workload
         What will be asked.
-    epsilon : number
-        What one release may spend.
+    epsilon, rho, delta : number
+        What one release may spend: `epsilon`, or `rho`, or `epsilon` with `delta`.
     hurried : bool
         Leave out what takes long to predict and is unlikely to win.
     mechanisms : sequence of str or class, optional
@@ -209,13 +209,13 @@ def compare(
     True
     >>> release = table.best.mechanism.release([3] * 1000)
     """
-    granted = as_epsilon(epsilon)
+    granted = Budget.stated(**budget)
     # The constructor checks that policy and workload fit each other.
     Transformed(policy, workload, epsilon=granted, partition=None)
     refuse_units(policy, "which mechanism errs least")
     if mechanisms is None:
         found = _strategies(policy, workload, granted, hurried, NAMES)
-        found.append(_queries(policy, workload, granted, hurried))
+        found.append(_weighed_queries(policy, workload, granted, hurried))
         chosen = {
             name: kind for name, kind in MECHANISMS.items() if name not in COVERED
         }
@@ -230,7 +230,8 @@ def compare(
             found.append(_predict_mechanism(name, kind, policy, workload, granted))
     if not found:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
-    heading = f"{workload!r} under {policy!r}, eps = {float(granted):g}"
+    short = "eps" if granted.power == 1 else "rho"
+    heading = f"{workload!r} under {policy!r}, {short} = {float(granted):g}"
     return Comparison(found, heading)
 
 
@@ -252,11 +253,11 @@ def _chosen(mechanisms: Sequence[MechanismName]) -> dict[str, type[Mechanism]]:
 def _strategies(
     policy: Policy,
     workload: Workload,
-    epsilon: Fraction,
+    budget: Budget,
     hurried: bool,
     asked: tuple[Name, ...],
 ) -> list[Prediction]:
-    drawn_at = epsilon / policy.group_size
+    drawn_at = budget.over(policy.group_size)
     free = policy.unconstrained
     cells = Buckets.single_cells(policy.domain.size)
     lined = policy.domain.ndim == 1
@@ -278,7 +279,7 @@ def _strategies(
             None
             if one.strategy is None
             else Transformed(
-                policy, workload, epsilon=epsilon, partition=None, strategy=one.name
+                policy, workload, epsilon=budget, partition=None, strategy=one.name
             ),
             False,
             one.reason,
@@ -287,13 +288,27 @@ def _strategies(
     ]
 
 
+def _weighed_queries(
+    policy: Policy, workload: Workload, budget: Budget, hurried: bool
+) -> Prediction:
+    """Weigh noise on the queries only where a person listed them."""
+    if workload.declared:
+        return _queries(policy, workload, budget, hurried)
+    why = (
+        "random queries stand for what may be asked, and noise on them alone would "
+        'leave everything else unknown; list the queries, or name "queries"'
+    )
+    return Prediction(QUERIES, math.inf, math.inf, None, False, why)
+
+
 def _queries(
-    policy: Policy, workload: Workload, epsilon: Fraction, hurried: bool
+    policy: Policy, workload: Workload, budget: Budget, hurried: bool
 ) -> Prediction:
     def build() -> Mechanism:
         if hurried and workload.queries * workload.mean_cells() > FEW_COEFFICIENTS:
             raise SizeError("its queries hold too many cells to be weighed in a hurry")
-        return Laplace(policy, workload, epsilon=epsilon, strategy="queries")
+        kind = Laplace if budget.power == 1 else Gaussian
+        return kind(policy, workload, epsilon=budget, strategy="queries")
 
     return _predict(QUERIES, build, workload)
 
@@ -303,10 +318,10 @@ def _predict_mechanism(
     kind: type[Mechanism],
     policy: Policy,
     workload: Workload,
-    epsilon: Fraction,
+    budget: Budget,
 ) -> Prediction:
     def build() -> Mechanism:
-        return kind(policy, workload, epsilon=epsilon)
+        return kind(policy, workload, epsilon=budget)
 
     return _predict(name, build, workload)
 

@@ -12,7 +12,7 @@ asks which workload it was given.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -122,6 +122,11 @@ class Workload(ABC):
     (2, [5, 3])
     """
 
+    declared: bool = True
+    """Whether these are the queries that will be asked. Random ones are a sample that
+    stands for what may be asked: noise is never put on them alone unless that is named.
+    """
+
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise WorkloadError(
@@ -134,6 +139,11 @@ class Workload(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         WORKLOADS[cls.__name__] = cls
+
+    def _as_sample(self) -> Self:
+        """Mark the queries as drawn, not listed by a person."""
+        self.declared = False
+        return self
 
     def __or__(self, other: Any) -> Workload:
         """Return the queries of both, these first."""

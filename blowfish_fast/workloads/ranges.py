@@ -115,7 +115,7 @@ class Ranges(Workload):
         generator = np.random.default_rng(rng)
         ends = generator.integers(0, domain.size, size=(2, query_count(count)))
         ends.sort(axis=0)
-        return cls(domain, ends[0], ends[1] + 1)
+        return cls(domain, ends[0], ends[1] + 1)._as_sample()
 
     @classmethod
     def clustered(
@@ -136,7 +136,7 @@ class Ranges(Workload):
         reach = np.abs(generator.normal(scale=width, size=(2, queries)))
         starts = np.clip(np.floor(centre - reach[0]), 0, cells - 1)
         ends = np.clip(np.ceil(centre + reach[1]), starts + 1, cells)
-        return cls(domain, starts, ends)
+        return cls(domain, starts, ends)._as_sample()
 
 
 class Prefixes(Workload):

@@ -116,7 +116,7 @@ class Rectangles(Workload):
             axis=-1,
         )
         corners.sort(axis=0)
-        return cls(domain, corners[0], corners[1] + 1)
+        return cls(domain, corners[0], corners[1] + 1)._as_sample()
 
     @classmethod
     def of_shape(
@@ -137,7 +137,7 @@ class Rectangles(Workload):
             )
         generator = np.random.default_rng(rng)
         lows = generator.integers(0, room + 1, size=(query_count(count), domain.ndim))
-        return cls(domain, lows, lows + sides)
+        return cls(domain, lows, lows + sides)._as_sample()
 
 
 def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:

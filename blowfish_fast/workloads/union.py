@@ -54,6 +54,8 @@ class Union(Workload):
             for one in parts
             for inner in (one.parts if isinstance(one, Union) else (one,))
         )
+        if not all(one.declared for one in parts):
+            self._as_sample()
 
     @property
     def queries(self) -> int:

@@ -169,3 +169,29 @@ def test_graphs_too_dense_to_hold_are_named_with_their_size():
     assert "134,209,536 edges" in table["tree"].reason
     assert "vertex" in table["tree"].reason
     assert table["vertex"].admissible
+
+
+def test_noise_on_the_queries_alone_wins_only_if_a_person_listed_them():
+    grid = bf.Domain((16, 16))
+    policy = bf.policies.AddRemove(grid)
+    sample = bf.workloads.Rectangles.random(grid, 4, rng=1)
+    listed = bf.workloads.Rectangles(grid, sample.lows, sample.highs)
+    assert (sample.declared, listed.declared) == (False, True)
+    assert bf.compare(policy, listed, epsilon=1).best.name == "queries"
+    table = bf.compare(policy, sample, epsilon=1)
+    assert table["queries"].mechanism is None
+    assert "stand for what may be asked" in table["queries"].reason
+    answered = table.best.mechanism.release(np.ones((16, 16), int), rng=1)
+    other = bf.workloads.Rectangles.random(grid, 9, rng=2)
+    assert np.isfinite(answered.intervals(other, of="noise")).all()
+    named = bf.compare(policy, sample, epsilon=1, mechanisms=["queries", "vertex"])
+    assert named["queries"].admissible
+
+
+def test_a_union_with_a_sample_is_a_sample():
+    line = bf.Domain(8)
+    sample = bf.workloads.Ranges.random(line, 3, rng=1)
+    assert not (bf.workloads.Total(line) | sample).declared
+    assert (bf.workloads.Total(line) | bf.workloads.Identity(line)).declared
+    assert not bf.workloads.Ranges.clustered(line, 3, rng=1).declared
+    assert "declared" not in sample.to_dict()
