@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -28,6 +28,13 @@ from blowfish_fast._support.validation import (
     as_whole,
 )
 from blowfish_fast.errors import EpsilonError, InputError, PolicyError, SizeError
+from blowfish_fast.measure.budgets import (
+    Budget,
+    as_delta,
+    as_rho,
+    odds_exponent,
+    rho_of,
+)
 from blowfish_fast.policies import Policy
 
 DIGITS = Context(prec=60, Emin=-(10**12), Emax=10**12)
@@ -51,32 +58,41 @@ class Belief(float):
         where the policy does not protect.
     loose : float
         The bound as printed, prior * e^exponent, which may exceed 1.
+    delta : Fraction or None
+        The probability with which it may be exceeded, for answers paid in rho.
     """
 
     prior: Fraction
     exponent: Fraction | float
     loose: float
+    delta: Fraction | None
 
-    def __new__(cls, prior: Fraction, exponent: Fraction | float) -> Belief:
+    def __new__(
+        cls, prior: Fraction, exponent: Fraction | float, delta: Fraction | None = None
+    ) -> Belief:
         """Work out the bound, rounded up."""
         belief = super().__new__(cls, _bound(prior, exponent))
         belief.prior = prior
         belief.exponent = exponent
         belief.loose = _loose(prior, exponent)
+        belief.delta = delta
         return belief
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.prior, self.exponent
+        return self.prior, self.exponent, self.delta
 
     def __repr__(self) -> str:
-        return f"Belief({float(self):.6g}, before: {float(self.prior):g})"
+        but = "" if self.delta is None else f", but for {float(self.delta):g}"
+        return f"Belief({float(self):.6g}, before: {float(self.prior):g}{but})"
 
 
 @overload
 def risk(
     prior: EpsilonLike,
     *,
-    epsilon: EpsilonLike,
+    epsilon: EpsilonLike | None = ...,
+    rho: EpsilonLike | None = ...,
+    delta: EpsilonLike | None = ...,
     queries: int = ...,
     policy: Policy | None = ...,
     steps: int | None = ...,
@@ -87,7 +103,9 @@ def risk(
 def risk(
     prior: FloatArray | list[float],
     *,
-    epsilon: EpsilonLike,
+    epsilon: EpsilonLike | None = ...,
+    rho: EpsilonLike | None = ...,
+    delta: EpsilonLike | None = ...,
     queries: int = ...,
     policy: Policy | None = ...,
     steps: int | None = ...,
@@ -97,7 +115,9 @@ def risk(
 def risk(
     prior: Any,
     *,
-    epsilon: Any,
+    epsilon: Any = None,
+    rho: Any = None,
+    delta: Any = None,
     queries: Any = 1,
     policy: Policy | None = None,
     steps: int | None = None,
@@ -111,6 +131,10 @@ def risk(
         distribution over the cells, which gives a sharper bound for each cell.
     epsilon : number
         Of each answer. With a ledger, ``epsilon=ledger.spent, queries=1``.
+    rho, delta : number
+        Instead, for answers paid in rho: the belief stays below the bound but for a
+        probability of `delta`, which has no default. With `epsilon` in place of `rho`,
+        the largest rho that implies (epsilon, delta) is taken.
     queries : int
         How many answers the person's record took part in.
     policy : Policy, optional
@@ -134,17 +158,60 @@ def risk(
     >>> line = bf.policies.Line(bf.Domain(3))
     >>> risk([0.2, 0.6, 0.2], epsilon=1, policy=line).round(3)
     array([0.447, 0.803, 0.447])
+    >>> risk(0.1, rho="0.01", delta="1e-9")
+    Belief(0.219347, before: 0.1, but for 1e-09)
     """
-    total = as_epsilon(epsilon) * _as_queries(queries)
     _check_policy(policy)
+    if rho is not None or delta is not None:
+        return _risk_in_rho(prior, _odds(epsilon, rho, delta), queries, policy, steps)
+    total = as_epsilon(epsilon) * _as_queries(queries)
     if np.ndim(prior) == 0:
-        return Belief(_as_belief(prior, "prior"), total * _steps(policy, steps))
+        return Belief(_as_belief(prior, "prior"), total * most_steps(policy, steps))
     if policy is None:
         raise InputError(
             "a distribution over cells needs the policy that says how far they are "
             "apart: risk(prior, epsilon=..., policy=...)"
         )
     return _by_cell(np.asarray(prior, dtype=np.float64), total, policy)
+
+
+class _Odds(NamedTuple):
+    """The rho of each answer, and the probability that is left out."""
+
+    rho: Fraction
+    delta: Fraction
+
+
+def _odds(epsilon: Any, rho: Any, delta: Any) -> _Odds:
+    if delta is None:
+        raise EpsilonError(
+            "answers paid in rho bound a belief but for a small probability, which has "
+            "no default; state delta, such as 1e-9"
+        )
+    chance = as_delta(delta)
+    if rho is not None and epsilon is not None:
+        raise EpsilonError("state epsilon or rho beside delta; received both")
+    return _Odds(as_rho(rho) if rho is not None else rho_of(epsilon, chance), chance)
+
+
+def _risk_in_rho(
+    prior: Any, odds: _Odds, queries: Any, policy: Policy | None, steps: int | None
+) -> Belief | FloatArray:
+    """Bound beliefs by both tails of the loss at the largest distance.
+
+    D_a is quasi-convex, so a belief over many values pays no more than the farthest.
+    """
+    apart = most_steps(policy, steps)
+    exponent: Fraction | float = math.inf
+    if apart != math.inf:
+        total = Budget(odds.rho * _as_queries(queries), 2).at_distance(int(apart))
+        exponent = Fraction(0)
+        if total.amount > 0:
+            exponent = Fraction(odds_exponent(total.amount, odds.delta, 6))
+    if np.ndim(prior) == 0:
+        return Belief(_as_belief(prior, "prior"), exponent, odds.delta)
+    weights = np.asarray(prior, dtype=np.float64).reshape(-1)
+    return np.array([_bound(Fraction(float(one)), exponent) for one in weights])
 
 
 def largest_epsilon(
@@ -189,7 +256,7 @@ def largest_epsilon(
             f"above 0; received prior={prior!r} and belief={belief!r}. Every answer "
             "may raise a belief a little, and none makes it certain"
         )
-    repeats = _steps(policy, steps)
+    repeats = most_steps(policy, steps)
     if repeats == math.inf:
         raise PolicyError(
             "some values have no path between them, so this policy does not keep them "
@@ -261,7 +328,7 @@ def _by_cell(prior: FloatArray, total: Fraction, policy: Policy) -> FloatArray:
     return bounds
 
 
-def _steps(policy: Policy | None, steps: Any) -> int | float:
+def most_steps(policy: Policy | None, steps: Any = None) -> int | float:
     """Return the most steps between two values; infinite where no path leads."""
     if steps is not None:
         number = as_whole(steps, "steps")

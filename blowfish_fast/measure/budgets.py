@@ -303,11 +303,11 @@ def epsilon_of(rho: Any, delta: Any) -> Fraction:
     return _least_epsilon(as_rho(rho), as_delta(delta))
 
 
-def odds_exponent(rho: Fraction, delta: Fraction) -> float:
+def odds_exponent(rho: Fraction, delta: Fraction, digits: int = 2) -> float:
     """Return t, rounded up: odds change by more than e^t with at most that probability.
 
     The least t >= rho with (1 + e^-t) exp(-(t - rho)^2 / (4 rho)) <= delta, which
-    bounds both tails of the privacy loss; two significant digits.
+    bounds both tails of the privacy loss; to so many significant digits.
 
     Examples
     --------
@@ -325,8 +325,8 @@ def odds_exponent(rho: Fraction, delta: Fraction) -> float:
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
-    digits = 1 - math.floor(math.log10(high))
-    return round(math.ceil(high * (1 + 1e-9) * 10.0**digits) / 10.0**digits, digits)
+    places = digits - 1 - math.floor(math.log10(high))
+    return round(math.ceil(high * (1 + 1e-9) * 10.0**places) / 10.0**places, places)
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,7 @@ from blowfish_fast.mechanisms.maps.uniform_grid import UniformGrid
 from .base import Mechanism
 from .contingency import Contingency
 from .dawa import Dawa
+from .gaussian import Gaussian
 from .hierarchy import Hierarchy
 from .kmeans import KMeans
 from .laplace import Laplace
@@ -56,3 +57,6 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 TABLE_MECHANISMS: dict[str, type[Mechanism]] = {Contingency.name: Contingency}
 """Mechanisms of many tables: who wants one histogram does not walk them."""
+
+RHO_MECHANISMS: dict[str, type[Mechanism]] = {Gaussian.name: Gaussian}
+"""Mechanisms that take no epsilon alone; all others take either currency."""

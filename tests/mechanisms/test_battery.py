@@ -359,7 +359,7 @@ OPTIONS = {
 def own_options(name):
     """Return the options of a mechanism beyond policy, workload and epsilon."""
     given = MECHANISMS[name].__init__.__annotations__
-    return sorted(set(given) - {"policy", "workload", "epsilon", "return"})
+    return sorted(set(given) - {"policy", "workload", "budget", "return"})
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

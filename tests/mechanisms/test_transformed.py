@@ -304,7 +304,7 @@ def test_shares_are_spent_as_stated():
         )
         account = Account(mechanism.epsilon)
         mechanism._run(mechanism._handle(STEPS, account, Randomness(1)))
-        assert str(account.calls[0].budget) == share
+        assert str(account.calls[0].budget.amount) == share
         assert account.spent == 1
     assert set(SHARES) == {"dyadic_tree", "least_cost", "noisy_sort"}
     half = bf.Transformed(

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.advice.posterior_belief import risk
+from blowfish_fast.advice.posterior_belief import most_steps, risk
 from blowfish_fast.apps.cli.parsing.spelling import nearest
 from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
@@ -68,20 +69,28 @@ class Certainty(NamedTuple):
     steps: float | None
 
 
-def certainties(policy: Policy, epsilon: Fraction) -> list[Certainty]:
+def certainties(policy: Policy, budget: Budget) -> list[Certainty]:
     """Return how far a release can shift three beliefs about one person."""
+    terms: dict[str, Any] = {budget.currency: budget.amount}
+    if budget.power == 2:
+        terms["delta"] = left_out(budget)
     found = []
     for prior in PRIORS:
-        near = risk(prior, epsilon=epsilon, steps=1)
+        near = risk(prior, steps=1, **terms)
         try:
-            far = risk(prior, epsilon=epsilon, policy=policy)
+            far = risk(prior, policy=policy, **terms)
+            steps = float(most_steps(policy))
         except BlowfishError:
             # Known counts, or too many cells to compare.
             found.append(Certainty(float(prior), float(near), None, None))
             continue
-        steps = float(far.exponent / epsilon)
         found.append(Certainty(float(prior), float(near), float(far), steps))
     return found
+
+
+def left_out(budget: Budget) -> Fraction:
+    """Return the probability that sentences about rho leave out, named in them."""
+    return Fraction(1, 10**9) if budget.delta is None else budget.delta
 
 
 def secret_section(policy: Policy) -> Section:
@@ -95,19 +104,24 @@ def secret_section(policy: Policy) -> Section:
     )
 
 
-def attack_section(policy: Policy, epsilon: Fraction) -> Section:
+def attack_section(policy: Policy, budget: Budget) -> Section:
     """Say how sure someone can become of one person's value."""
     heading = "What an attacker can learn"
-    if epsilon == 0:
+    if budget.amount == 0:
         return Section(
             heading, ["Nothing about any one person: all that was released is public."]
         )
     sentences = [
         "Someone may know the records of everybody else, the code and the policy. How "
         "likely a person's value seemed to them before, and can seem at most after "
-        f"this release at eps = {float(epsilon):g}:"
+        f"this release at {budget.words().replace('epsilon', 'eps')}"
+        + (
+            ":"
+            if budget.power == 1
+            else f", but for a probability of {float(left_out(budget)):g}:"
+        )
     ]
-    found = certainties(policy, epsilon)
+    found = certainties(policy, budget)
     steps = found[0].steps
     several = steps is not None and steps != 1
     near = "whether they are there" if policy.has_bottom else "values one step apart"
@@ -131,8 +145,9 @@ def attack_section(policy: Policy, epsilon: Fraction) -> Section:
         )
     elif steps is None:
         sentences.append(
-            "This is for values one step apart; d steps apart, e^(eps * d): the "
-            "farther, the less."
+            "This is for values one step apart; d steps apart, "
+            f"{'e^(eps * d)' if budget.power == 1 else 'rho d^2'}: the farther, the "
+            "less."
         )
     return Section(heading, sentences, tuple(rows))
 

@@ -14,7 +14,6 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.histogram import Histogram
@@ -26,6 +25,7 @@ from blowfish_fast.errors import (
     LedgerError,
     PolicyError,
 )
+from blowfish_fast.measure.budgets import stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.release import Release
 
@@ -65,7 +65,7 @@ def check_ledger(job: Job, seed: int | None) -> None:
             )
         return
     if job.total is not None:
-        as_epsilon(job.total, "the budget of a ledger")
+        stated_budget(job.ledger_terms)
     path = Path(job.ledger)
     if seed is not None:
         raise InputError(
@@ -89,7 +89,7 @@ def _open_ledger(job: Job, facts: Facts) -> Ledger:
     path = Path(job.ledger)
     if path.exists():
         return Ledger(path)
-    return Ledger(path, epsilon=job.total, policy=facts.ledger_policy)
+    return Ledger(path, policy=facts.ledger_policy, **job.ledger_terms)
 
 
 def preview_charge(
@@ -103,7 +103,7 @@ def preview_charge(
         ledger = Ledger(job.ledger)
     else:
         # In memory: a ledger of these terms, without a file.
-        ledger = Ledger(None, epsilon=job.total, policy=facts.ledger_policy)
+        ledger = Ledger(None, policy=facts.ledger_policy, **job.ledger_terms)
     with ledger:
         _check_total(job, ledger)
         entry = None if job.request is None else ledger.entry(job.request)
@@ -127,7 +127,8 @@ def preview_charge(
         return {
             "file": job.ledger,
             "new": not known,
-            "total": float(ledger.epsilon),
+            "total": float(ledger.budget),
+            "currency": ledger.currency.name,
             "before": float(ledger.remaining),
             "after": float(after),
             "replayed": entry is not None and entry.state != "reserved",
@@ -138,11 +139,11 @@ def _check_total(job: Job, ledger: Ledger) -> None:
     """Refuse a budget that is not the ledger's; a ledger is never enlarged."""
     if job.total is None:
         return
-    with Ledger(None, epsilon=job.total, policy=ledger.policy) as stated:
-        if stated.epsilon == ledger.epsilon:
+    with Ledger(None, policy=ledger.policy, **job.ledger_terms) as stated:
+        if stated.budget == ledger.budget:
             return
     raise LedgerError(
-        f"the ledger {job.ledger} has a budget of {float(ledger.epsilon):g}; received "
+        f"the ledger {job.ledger} has a budget of {ledger.budget.words()}; received "
         f"{job.total}. Leave --budget (in a job file, total) out, or state the same. "
         "Nothing was charged"
     )
@@ -152,11 +153,12 @@ def _check_request(entry: Entry | None, weighed: Preview) -> None:
     """Refuse a name that was given to another question, as far as the log shows."""
     if entry is None:
         return
-    if (entry.mechanism, entry.epsilon) != (weighed.mechanism, weighed.cost):
+    if (entry.mechanism, entry.budget.amount) != (weighed.mechanism, weighed.cost):
         raise LedgerError(
             f"the request {entry.request!r} was made for another question "
-            f"({entry.mechanism}, eps = {float(entry.epsilon):g}), and this is "
-            f"{weighed.mechanism}, eps = {float(weighed.cost):g}; choose another name, "
+            f"({entry.mechanism}, {weighed.currency.short} = "
+            f"{float(entry.budget):g}), and this is {weighed.mechanism}, "
+            f"{weighed.currency.short} = {float(weighed.cost):g}; choose another name, "
             "--request. Nothing was charged"
         )
 

@@ -14,11 +14,9 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.advice.accuracy import translate
 from blowfish_fast.advice.comparison import compare
@@ -27,11 +25,13 @@ from blowfish_fast.apps.cli.printing import bar_counter, spinner, steps_bar
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.records import Rule, domain_with_rules
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.memory import BASE_BYTES
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee
@@ -197,17 +197,17 @@ def parse_treatments(words: str | Mapping[str, str] | None) -> Any:
 def choose_mechanism(
     facts: Facts, job: Job, step: Step | None = None
 ) -> MechanismChoice:
-    """Return the mechanism of a job at the epsilon that it spends."""
+    """Return the mechanism of a job at the budget that it spends."""
     _check_accuracy(job)
     name = job.mechanism or BEST
-    if job.epsilon is None:
+    budget = job.budget
+    if budget is None:
         return _least_epsilon(facts, name, job)
-    epsilon = as_epsilon(job.epsilon)
     if name != BEST:
-        return _named_choice(facts, name, epsilon)
+        return _named_choice(facts, name, budget)
     if job.records is not None:
-        return _least_typical_error(facts, epsilon, job.records, step)
-    return _least_predicted_error(facts, epsilon)
+        return _least_typical_error(facts, budget, job.records, step)
+    return _least_predicted_error(facts, budget)
 
 
 def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
@@ -221,41 +221,44 @@ def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
 
 def _check_accuracy(job: Job) -> None:
     accuracy = [job.alpha is not None, job.beta is not None]
-    if (job.epsilon is None) != all(accuracy) or any(accuracy) != all(accuracy):
-        given = {"epsilon": job.epsilon, "alpha": job.alpha, "beta": job.beta}
+    stated = job.epsilon is not None or job.rho is not None
+    if stated == all(accuracy) or any(accuracy) != all(accuracy):
+        names = ("epsilon", "rho", "delta", "alpha", "beta")
+        given = {name: getattr(job, name) for name in names}
         said = ", ".join(f"{name} {one}" for name, one in given.items() if one)
         raise InputError(
-            "state either --epsilon, what may be spent, or --alpha and --beta, the "
-            "largest error and the probability of exceeding it; received "
+            "state either --epsilon or --rho, what may be spent, or --alpha and "
+            "--beta, the largest error and the probability of exceeding it; received "
             f"{said or 'neither'}"
         )
 
 
-def _named_choice(facts: Facts, name: str, epsilon: Fraction) -> MechanismChoice:
-    mechanism = _make_mechanism(facts, name, epsilon)
+def _named_choice(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
+    mechanism = _make_mechanism(facts, name, budget)
     return _with_prediction(mechanism, name, (f"{name} was asked for.",))
 
 
-def _make_mechanism(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
-    kind: Any = MECHANISMS.get(name)
+def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
+    kind: Any = {**MECHANISMS, **RHO_MECHANISMS}.get(name)
     if kind is not None and "workload" not in inspect.signature(kind).parameters:
         raise InputError(
             f"{name} does not release counts for a workload; use it from Python. "
             f"Others are {', '.join(_release_names())}"
         )
     if kind is not None:
-        made: Mechanism = kind(facts.policy, facts.workload, epsilon=epsilon)
+        made: Mechanism = kind(facts.policy, facts.workload, epsilon=budget)
         return made
     if name == ON_QUERIES:
-        return Laplace(
-            facts.policy, facts.workload, epsilon=epsilon, strategy="queries"
+        on_queries = Laplace if budget.power == 1 else Gaussian
+        return on_queries(
+            facts.policy, facts.workload, epsilon=budget, strategy="queries"
         )
     for strategy in NAMES:
         if name == strategy:
             return Transformed(
                 facts.policy,
                 facts.workload,
-                epsilon=epsilon,
+                epsilon=budget,
                 partition=None,
                 strategy=strategy,
             )
@@ -268,7 +271,7 @@ def _make_mechanism(facts: Facts, name: str, epsilon: Fraction) -> Mechanism:
 def _release_names() -> list[str]:
     return [
         name
-        for name, kind in MECHANISMS.items()
+        for name, kind in {**MECHANISMS, **RHO_MECHANISMS}.items()
         if "workload" in inspect.signature(kind).parameters
     ]
 
@@ -284,9 +287,9 @@ def _with_prediction(
     return MechanismChoice(mechanism, name, because, error, "predicted")
 
 
-def _least_predicted_error(facts: Facts, epsilon: Fraction) -> MechanismChoice:
+def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
     hurried = facts.domain.size > MANY_CELLS
-    table = compare(facts.policy, facts.workload, epsilon=epsilon, hurried=hurried)
+    table = compare(facts.policy, facts.workload, epsilon=budget, hurried=hurried)
     best = table.best
     if best.mechanism is None or not best.admissible:
         raise InputError(
@@ -316,10 +319,10 @@ def _least_predicted_error(facts: Facts, epsilon: Fraction) -> MechanismChoice:
 
 
 def _least_typical_error(
-    facts: Facts, epsilon: Fraction, records: int, step: Step | None
+    facts: Facts, budget: Budget, records: int, step: Step | None
 ) -> MechanismChoice:
     advice = recommend(
-        facts.policy, facts.workload, epsilon=epsilon, records=records, progress=step
+        facts.policy, facts.workload, epsilon=budget, records=records, progress=step
     )
     best = advice.best
     if best.mechanism is None:
@@ -376,7 +379,7 @@ def promise(choice: MechanismChoice, *, secure: bool) -> Guarantee:
     """Return what the release will promise."""
     mechanism = choice.mechanism
     return Guarantee.of(
-        mechanism.policy, mechanism.epsilon, secure=secure, notes=mechanism._notes()
+        mechanism.policy, mechanism.budget, secure=secure, notes=mechanism._notes()
     )
 
 

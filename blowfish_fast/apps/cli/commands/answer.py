@@ -88,7 +88,7 @@ def _as_plain(
     columns = plain(table.columns)
     return {
         "mechanism": release.mechanism,
-        "epsilon": str(release.guarantee.epsilon),
+        **release.guarantee.budget.to_dict(),
         "private": release.private,
         "confidence": confidence if HELD & set(columns) else None,
         "interval": about,
@@ -109,8 +109,8 @@ def _show(release: bf.Release, table: Table, about: str) -> None:
         show(f"... and {more:,} more: --out FILE.csv has them all")
     show(about)
     show(
-        f"Free: {release.mechanism} has spent eps = "
-        f"{float(release.guarantee.epsilon):g} on this release already."
+        f"Free: {release.mechanism} has spent {release.guarantee.spent} on this "
+        "release already."
         + ("" if release.private else " Its noise was seeded: it is an experiment.")
     )
 

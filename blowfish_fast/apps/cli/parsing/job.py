@@ -7,7 +7,8 @@
     [policy]     kind, with theta, unit, metric, size, file or factors; known
     [workload]   kind, with number, file or columns
     [mechanism]  name ("best" if left out), records
-    [budget]     epsilon, or alpha and beta; ledger, total, request
+    [budget]     epsilon, rho, epsilon and delta, or alpha and beta; ledger, total,
+                 request
     [output]     release, table, picture, confidence
 
 Each field of `Job` is an option of ``blowfish release`` and has its place in the file;
@@ -28,6 +29,7 @@ import typer
 
 from blowfish_fast.apps.cli import completions
 from blowfish_fast.errors import InputError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms, stated_budget
 
 from .spelling import KNOWN_TOTALS, names_a_file, nearest
 
@@ -176,6 +178,18 @@ class Job:
         _option(PRIVACY, "NUMBER", "What may be spent."),
         Place("budget", "epsilon", NUMBER),
     ] = None
+    rho: Annotated[
+        str | None,
+        _option(PRIVACY, "NUMBER", "Or in rho: Gaussian noise (zCDP)."),
+        Place("budget", "rho", NUMBER),
+    ] = None
+    delta: Annotated[
+        str | None,
+        _option(
+            PRIVACY, "NUMBER", "With --epsilon: the largest rho that implies both."
+        ),
+        Place("budget", "delta", NUMBER),
+    ] = None
     alpha: Annotated[
         str | None,
         _option(
@@ -313,6 +327,20 @@ class Job:
             found[field] = value
         return cls(**found)
 
+    @property
+    def budget(self) -> Budget | None:
+        """What may be spent, where it is stated: in epsilon or in rho."""
+        return stated_budget(
+            {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        )
+
+    @property
+    def ledger_terms(self) -> BudgetTerms:
+        """The whole budget of a ledger that the job makes, in the job's currency."""
+        if self.rho is not None:
+            return {"rho": self.total}
+        return {"epsilon": self.total, "delta": self.delta}
+
     def overridden(self, typed: Self) -> Self:
         """Return the job with what was typed instead; None leaves it as it is."""
         given = {
@@ -322,10 +350,11 @@ class Job:
         }
         changed: dict[str, Any] = {}
         # Epsilon and accuracy are two ways to say one thing: the option's way holds.
-        if "epsilon" in given:
+        if "epsilon" in given or "rho" in given:
             changed.update(alpha=None, beta=None)
+            changed.update(epsilon=None, rho=None, delta=None)
         if "alpha" in given or "beta" in given:
-            changed.update(epsilon=None)
+            changed.update(epsilon=None, rho=None, delta=None)
         if "data" in given:
             changed.update(data_table=None)
         return replace(self, **changed | given)
