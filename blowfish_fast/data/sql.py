@@ -270,11 +270,13 @@ def cell_batches(
     rules: Sequence[Rule],
     table: Any,
     names: Mapping[Any, str] | None = None,
+    keys: Sequence[str] = (),
 ) -> Iterator[list[IntArray]]:
     """Yield the cells of every record along each attribute, in batches.
 
     One statement, so that all records belong to one state of the table. Values stay in
-    the database; strays that are to be refused raise as for records at hand.
+    the database; strays that are to be refused raise as for records at hand, and so do
+    missing values of `keys`: the column of persons, then that of records.
     """
     query = CellQuery.over(domain, rules, table, names)
     found = {}
@@ -289,9 +291,13 @@ def cell_batches(
             number = ibis_module().cases(*strays, else_=number)
         small = one.attribute.size <= SMALL_CELLS
         found[f"cell{axis}"] = number.cast("int16" if small else "int32")
+    lacking = {f"lacks{at}": table[name].isnull() for at, name in enumerate(keys)}
     try:
-        batches = table.select(**found).to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
-        for batch in batches:
+        selected = table.select(**found, **lacking)
+        for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
+            for at, column in enumerate(lacking):
+                if np.asarray(batch.column(column)).any():
+                    refuse_missing_key(("person", "record")[at])
             columns = [np.asarray(batch.column(name)) for name in found]
             for one, cells in zip(query.columns, columns, strict=True):
                 _refuse_column(one, cells)

@@ -10,7 +10,7 @@ never made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -23,9 +23,10 @@ from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .domain import Attributes
 from .histogram import Histogram
-from .persons import Bound
+from .persons import Bound, RecordKeys, bounded_cells, read_bound
 from .records import Treatments, domain_with_rules, place_blocks
 from .sql import cell_batches
+from .sql_persons import bounded_table
 
 
 class CountsTables(Protocol):
@@ -125,6 +126,10 @@ class TableCounts:
         *,
         outside: Treatments = None,
         missing: Treatments = None,
+        person: Any = None,
+        record: Any = None,
+        at_most: int | None = None,
+        key: str | None = None,
     ) -> TableCounts:
         """Count records into the tables that a mechanism measures, in one pass.
 
@@ -137,6 +142,9 @@ class TableCounts:
         outside, missing
             As for `Histogram.from_records`; "cell" where the mechanism's domain has
             such a cell (``domain.with_extra_cells``).
+        person, record, at_most, key
+            As for `Histogram.from_records`, for policies of persons. Records are
+            chosen once, and all tables are counted from that choice.
 
         Examples
         --------
@@ -150,8 +158,22 @@ class TableCounts:
         domain, tables = _asked(mechanism)
         extended, rules = domain_with_rules(domain, outside, missing)
         _refuse_new_cells(domain, extended)
-        blocks = place_blocks(domain, rules, records)
-        return cls.from_cells(domain, tables, blocks)
+        bound = read_bound(domain, person, record, at_most, "records")
+        if bound is None:
+            blocks = place_blocks(domain, rules, records)
+            return cls.from_cells(domain, tables, blocks)
+        placed: list[IntArray] = []
+
+        def rows_of(chunk: Any) -> Iterator[IntArray]:
+            for block in place_blocks(domain, rules, chunk):
+                start = sum(one.shape[1] for one in placed)
+                placed.append(np.array(block))
+                yield np.arange(start, start + placed[-1].shape[1])
+
+        keys = RecordKeys(person, record)
+        kept, _ = bounded_cells(rows_of, records, keys, bound, key)
+        cells = np.concatenate(placed, axis=1)[:, kept]
+        return cls.from_cells(domain, tables, [cells], bound)
 
     @classmethod
     def from_ibis(
@@ -162,6 +184,9 @@ class TableCounts:
         columns: Mapping[Any, str] | None = None,
         outside: Treatments = None,
         missing: Treatments = None,
+        person: str | None = None,
+        record: str | None = None,
+        at_most: int | None = None,
     ) -> TableCounts:
         """Count the records of a database's table into the tables of a mechanism.
 
@@ -171,8 +196,8 @@ class TableCounts:
 
         Parameters
         ----------
-        mechanism, outside, missing
-            As for `from_records`.
+        mechanism, outside, missing, person, record, at_most
+            As for `from_records`; records of persons are chosen in the database.
         table : ibis table
             Any table expression; filters and joins run in the database as well.
         columns : mapping, optional
@@ -181,8 +206,18 @@ class TableCounts:
         domain, tables = _asked(mechanism)
         extended, rules = domain_with_rules(domain, outside, missing)
         _refuse_new_cells(domain, extended)
-        batches = cell_batches(domain, rules, table, columns)
-        return cls.from_cells(domain, tables, batches)
+        bound = read_bound(domain, person, record, at_most, "records")
+        if bound is not None:
+            # One statement: one choice of records for all tables.
+            table = bounded_table(table, RecordKeys(person, record), bound).table
+        keys = [one for one in (person, record) if one is not None]
+        if set(keys) & set((columns or {}).values()):
+            raise InputError(
+                "person and record are columns beside the attributes",
+                received=", ".join(keys),
+            )
+        batches = cell_batches(domain, rules, table, columns, keys)
+        return cls.from_cells(domain, tables, batches, bound)
 
     @classmethod
     def from_histogram(
@@ -204,7 +239,8 @@ class TableCounts:
         cls,
         domain: Attributes,
         tables: tuple[tuple[int, ...], ...],
-        blocks: Iterable[Sequence[IntArray]],
+        blocks: Iterable[Sequence[IntArray] | IntArray],
+        bound: Bound | None = None,
     ) -> TableCounts:
         """Count records that are cell numbers already: blocks, a row per attribute."""
         counts = np.zeros(_starts(domain, tables)[-1], dtype=np.int64)
@@ -212,7 +248,7 @@ class TableCounts:
             cells = np.array(block, dtype=np.int32)
             kernels.count_tables(counts, cells, domain.shape, tables)
         own = object.__new__(cls)
-        own._set(domain, tables, counts)
+        own._set(domain, tables, counts, bound)
         return own
 
     def vector(self, domain: Any, tables: Sequence[tuple[int, ...]]) -> IntArray:

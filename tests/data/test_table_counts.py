@@ -137,3 +137,54 @@ def test_persons_are_refused_where_nobody_bounded_them(people):
     data = bf.TableCounts.from_records(mechanism, people)
     with pytest.raises(bf.BlowfishError, match="do not say how many records"):
         mechanism.release(data)
+
+
+def test_persons_are_bounded_once_for_all_tables(people, generator):
+    policy = bf.policies.AddRemove(SURVEY).per_person(2, person="who")
+    mechanism = bf.Contingency(policy, ASKED, epsilon=1)
+    visits = {**people, "who": generator.integers(0, 90, 500), "visit": np.arange(500)}
+    options = {"person": "who", "record": "visit", "at_most": 2, "key": "k"}
+    data = bf.TableCounts.from_records(mechanism, visits, **options)
+    assert data.bound.at_most == 2
+    totals = [data.vector(SURVEY, [one]).sum() for one in mechanism.measured_tables]
+    kept = np.minimum(np.bincount(visits["who"]), 2).sum()
+    assert set(totals) == {kept}
+    same = bf.TableCounts.from_records(mechanism, iter([visits]), **options)
+    assert (same.counts == data.counts).all()
+    assert mechanism.release(data, rng=1).guarantee.epsilon == 1
+    single = bf.Contingency(bf.policies.AddRemove(SURVEY), ASKED, epsilon="0.5")
+    assert mechanism.plan().rms == pytest.approx(single.plan().rms, rel=1e-6)
+
+
+def test_a_database_bounds_persons_in_its_one_statement(people, generator):
+    ibis = pytest.importorskip("ibis")
+    arrow = pytest.importorskip("pyarrow")
+    who = generator.integers(0, 90, 500)
+    visits = {**people, "who": who, "visit": np.arange(500)}
+    connection = ibis.duckdb.connect()
+    connection.con.register("visits", arrow.table(visits))
+    data = bf.TableCounts.from_ibis(
+        MECHANISM,
+        connection.table("visits"),
+        person="who",
+        record="visit",
+        at_most=2,
+    )
+    kept = np.minimum(np.bincount(who), 2).sum()
+    totals = {data.vector(SURVEY, [one]).sum() for one in data.tables}
+    assert totals == {kept}
+
+
+def test_records_of_nobody_are_refused_by_a_database(people):
+    ibis = pytest.importorskip("ibis")
+    arrow = pytest.importorskip("pyarrow")
+    who = [None, *range(499)]
+    connection = ibis.duckdb.connect()
+    connection.con.register("visits", arrow.table({**people, "who": who}))
+    table = connection.table("visits")
+    with pytest.raises(CountsError, match="do not say whose they are"):
+        bf.TableCounts.from_ibis(MECHANISM, table, person="who", at_most=1)
+    with pytest.raises(InputError, match="beside the attributes"):
+        bf.TableCounts.from_ibis(
+            MECHANISM, table, columns={"age": "who"}, person="who", at_most=1
+        )
