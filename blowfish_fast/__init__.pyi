@@ -10,6 +10,7 @@ from ._support.version import __version__ as __version__
 from .accounting.contributions import choose_at_most as choose_at_most
 from .accounting.interactive_session import Session as Session
 from .accounting.ledger import Ledger as Ledger
+from .accounting.series import Series as Series
 from .advice import usefulness as usefulness
 from .advice.accuracy import translate as translate
 from .advice.comparison import compare as compare
@@ -57,6 +58,7 @@ __all__ = [
     "Ledger",
     "Ordered",
     "Release",
+    "Series",
     "Session",
     "SparseHistogram",
     "TableCounts",

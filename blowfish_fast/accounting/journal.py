@@ -207,9 +207,11 @@ class Journal:
                     "nothing was charged. Ask again"
                 )
             left = standing.total - standing.spent
-            if cost > left:
+            series = content.get("series")
+            due = cost if series is None else _series_due(connection, series, cost)
+            if due > left:
                 raise BudgetError(
-                    f"the release costs {self.currency.words(cost)}, and "
+                    f"the release costs {self.currency.words(due)}, and "
                     f"{self.currency.text(left)} of "
                     f"{self.currency.text(standing.total)} remains; nothing was "
                     f"charged. Ask for a smaller {self.currency.name}"
@@ -217,10 +219,10 @@ class Journal:
             noted = content
             if analyst is not None:
                 noted = {**content, "analyst": analyst}
-                _charge_allotment(connection, analyst, cost, self.currency)
-            connection.execute("UPDATE budget SET spent = spent + ?", (cost,))
-            number = append_entry(connection, "charge", request, cost, noted)
-            return Charge(number, request, cost, noted, "reserved")
+                _charge_allotment(connection, analyst, due, self.currency)
+            connection.execute("UPDATE budget SET spent = spent + ?", (due,))
+            number = append_entry(connection, "charge", request, due, noted)
+            return Charge(number, request, due, noted, "reserved")
 
         return self._commits.run(charge)
 
@@ -412,6 +414,35 @@ def _charge_allotment(
     connection.execute(
         "UPDATE allotment SET spent = spent + ? WHERE analyst = ?", (cost, analyst)
     )
+
+
+def _series_due(
+    connection: sqlite3.Connection, series: dict[str, Any], cost: int
+) -> int:
+    """Return by how much a release raises the dearest epoch of its series.
+
+    An epoch costs the sum of its releases, a series the largest of its epochs. Epochs
+    before the last one that was opened are closed.
+    """
+    rows = connection.execute("SELECT content FROM log WHERE kind = 'charge'")
+    spent: dict[str, int] = {}
+    latest = series["start"]
+    for (text,) in rows:
+        other = parse_content(text).get("series")
+        if other is None or other["name"] != series["name"]:
+            continue
+        spent[other["epoch"]] = spent.get(other["epoch"], 0) + other["price"]
+        latest = max(latest, other["start"])
+    if latest > series["start"]:
+        raise LedgerError(
+            f"the epoch {series['epoch']!r} is closed: a later one was released, and "
+            "records that came in since would be read a second time. Release them in "
+            "the epoch in which they arrived, or outside the series at their own "
+            "price; nothing was charged"
+        )
+    dearest = max(spent.values(), default=0)
+    epoch = spent.get(series["epoch"], 0) + cost
+    return max(dearest, epoch) - dearest
 
 
 def _find(connection: sqlite3.Connection, request: str) -> Charge | None:

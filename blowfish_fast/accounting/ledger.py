@@ -561,6 +561,7 @@ class Ledger:
         *,
         analyst: str | None = None,
         note: Mapping[str, Any] | None = None,
+        series: Mapping[str, Any] | None = None,
     ) -> list[Release]:
         """Reserve, draw, store, return: see the head of this file."""
         name = as_request(request)
@@ -583,6 +584,8 @@ class Ledger:
             check_people(people, terms.policy, self._journal)
         prices = [self._price(one.mechanism) for one in parts if not is_public(one)]
         cost = self.currency.charged(max(prices)) if prices else 0
+        if series is not None:
+            content["series"] = {**series, "price": cost}
         charge = self._journal.reserve(name, cost, terms.entry, content, analyst)
         check_same(charge, content, self.currency)
         if charge.state != "reserved":

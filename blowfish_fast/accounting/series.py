@@ -1,0 +1,378 @@
+"""Parallel composition over time: a record arrives in one week and is counted there.
+
+    received   Nov 2 .. 8   Nov 9 .. 15   Nov 16 .. 22       an append-only column
+    epoch      2026-W45     2026-W46      2026-W47
+    released   eps          eps           eps                together: eps, not 3 eps
+
+Neighbours differ in one epoch, and what is released of the others is the same given
+the outputs before. This fails for dates that may be corrected, for records put back
+into a closed epoch, and for a person who is in several epochs; all are refused
+(``docs/proofs/series.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from blowfish_fast._support.typing import BoolArray, FloatArray
+from blowfish_fast._support.validation import as_whole, quoted
+from blowfish_fast.data.axes import as_moments
+from blowfish_fast.data.columns import named_column
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.errors import CountsError, InputError, LedgerError, PolicyError
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity
+
+from .epochs import FORMS, Epoch, read_epoch
+from .ledger import Ledger
+from .request import RandomLike, RequestPart, check_mechanism, check_policy
+
+Level = Literal["event", "person-epoch", "person"]
+
+
+@dataclass(frozen=True)
+class SeriesTotal:
+    """The sum of the releases of some epochs; it costs nothing.
+
+    Attributes
+    ----------
+    epochs : tuple of str
+        Those that were added up.
+    estimate : float64 of the domain's shape
+    standard_errors : float64 of the domain's shape
+        Of the noise.
+    """
+
+    domain: Domain
+    epochs: tuple[str, ...]
+    estimate: FloatArray
+    standard_errors: FloatArray
+
+
+@dataclass(frozen=True)
+class SeriesPlan:
+    """What each epoch may cost, and the error of running totals.
+
+    Attributes
+    ----------
+    each : Fraction
+        What every epoch may cost of the budget that remains.
+    block : int
+        Epochs to a block where two levels err less, each at half of `each`: a series of
+        epochs and one of blocks. 1: adding up the epochs is best.
+    variance : float
+        Mean variance of a running total of one cell, over all epochs, Laplace noise.
+    sentence : str
+    """
+
+    each: Fraction
+    block: int
+    variance: float
+    sentence: str
+
+
+class Series:
+    """Releases of one epoch after the other, paid from a ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Pays the dearest epoch, once, beside what is released outside the series.
+    column : str
+        When a record arrived: append-only, never corrected, and no attribute of the
+        ledger's domain, since a date that may move is in two epochs.
+    every : {"day", "week", "month", "quarter", "year"}
+        Epochs are half-open and named "2026-11-15", "2026-W46", "2026-11", "2026-Q4",
+        "2026".
+    level : {"event", "person-epoch", "person"}
+        Who is protected at the price of the dearest epoch. "event": one record, on a
+        ledger of records. "person-epoch" ("person-week" and so on are the same): all
+        records of a person in one epoch, on a ledger of persons that says so, with
+        ``person="patient-week"``. "person": a person with all her epochs; they add up.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain(3, names=["age"])
+    >>> policy = bf.policies.AddRemove(ages)
+    >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    >>> weeks = bf.Series(ledger, column="received", every="week", level="event")
+    >>> days = ["2026-11-04", "2026-11-10", "2026-11-11"]
+    >>> visits = {"age": [0, 1, 1], "received": days}
+    >>> laplace = bf.Laplace(policy, bf.workloads.Identity(ages), epsilon="0.5")
+    >>> for name in ("2026-W45", "2026-W46"):
+    ...     release = weeks.release(name, laplace, visits, rng=1)
+    >>> float(ledger.spent), weeks.total(upto="2026-W46").epochs
+    (0.5, ('2026-W45', '2026-W46'))
+    """
+
+    def __init__(
+        self, ledger: Ledger, *, column: str, every: str, level: str = "event"
+    ) -> None:
+        if not isinstance(ledger, Ledger):
+            raise LedgerError(f"a series is paid from a Ledger; received {ledger!r}")
+        if every not in FORMS:
+            raise InputError(f"every is one of {sorted(FORMS)}", received=quoted(every))
+        if not isinstance(column, str) or not column:
+            raise InputError(
+                "column names when a record arrived", received=quoted(column)
+            )
+        chosen = "person-epoch" if level == f"person-{every}" else level
+        if chosen not in get_args(Level):
+            raise InputError(
+                f'level is "event", "person-{every}" or "person"',
+                received=quoted(level),
+            )
+        self.ledger, self.column, self.every = ledger, column, every
+        self.level = chosen
+        self._check_policy()
+
+    def _check_policy(self) -> None:
+        policy = self.ledger.policy
+        if self.column in policy.domain.names:
+            raise PolicyError(
+                f"{self.column!r} is an attribute that the policy protects: a date "
+                "that moves changes two epochs at once. A series needs a column of "
+                "arrivals that never changes"
+            )
+        if policy.has_constraints:
+            raise PolicyError(
+                "known counts tie records of different epochs to each other, so epochs "
+                "add up; release them outside a series"
+            )
+        rule = policy.person_rule
+        if self.level == "event" and rule is not None:
+            raise PolicyError(
+                "the ledger protects persons, who may have records in many epochs: "
+                f'there epochs add up. State level="person", or keep a ledger under '
+                f'per_person(person="...-{self.every}") for level="person-{self.every}"'
+            )
+        if self.level != "event" and rule is None:
+            raise PolicyError(
+                f'level="{self.level}" needs a ledger of persons; this one protects '
+                'single records. State level="event", or policy.per_person()'
+            )
+        ends = rule is not None and str(rule.person).endswith(f"-{self.every}")
+        if self.level == "person-epoch" and not ends:
+            raise PolicyError(
+                f"the ledger's person must be a person in one {self.every}, named like "
+                f'per_person(person="patient-{self.every}"): over several epochs a '
+                "person loses the sum"
+            )
+
+    @property
+    def name(self) -> str:
+        """What charges of the series are filed under."""
+        return f"{self.column}/{self.every}"
+
+    def release(
+        self,
+        epoch: str,
+        mechanism: Mechanism,
+        data: Any,
+        *,
+        request: str | None = None,
+        rng: RandomLike | None = None,
+    ) -> Release:
+        """Release one epoch; it is closed once a later one is released.
+
+        Parameters
+        ----------
+        epoch : str
+            Such as "2026-W46".
+        mechanism : Mechanism
+            As for `Ledger.release`.
+        data : Histogram, array_like of counts, or table
+            Counts of the records that arrived in the epoch; or a table with the column
+            of arrivals, of which those are taken (levels of persons take a Histogram).
+        request : str, optional
+            Name of the question, beside the epoch's; further questions about an epoch
+            add up within it and need names of their own.
+        rng
+            See `Ledger.release`.
+        """
+        when = read_epoch(self.every, epoch)
+        check_mechanism(mechanism)
+        terms = self.ledger._terms()
+        self._check_policy()
+        check_policy(mechanism, terms.policy)
+        counts = data
+        if _is_table(data):
+            counts = self._counted(when, mechanism.domain, data)
+        name = f"{self.name}/{when.name}" + ("" if request is None else f"/{request}")
+        noted = {"name": self.name, "epoch": when.name, "start": when.start.isoformat()}
+        (answer,) = self.ledger._settle(
+            [RequestPart(mechanism, counts)],
+            terms,
+            name,
+            rng,
+            None,
+            note={"series": self.name, "epoch": when.name},
+            series=None if self.level == "person" else noted,
+        )
+        return answer
+
+    def _counted(self, when: Epoch, domain: Domain, table: Any) -> Histogram:
+        if self.level != "event":
+            raise InputError(
+                "a release about persons takes a Histogram whose records of a person "
+                "were bounded: Histogram.from_records(..., person=, at_most=)"
+            )
+        inside = self._inside(when, table)
+        columns = {}
+        for one in domain.names:
+            column = named_column(table, str(one), "the attribute")
+            plain = column if isinstance(column, np.ndarray) else column.to_numpy()
+            columns[str(one)] = plain[inside]
+        return Histogram.from_records(domain, columns)
+
+    def _inside(self, when: Epoch, table: Any) -> BoolArray:
+        column = named_column(table, self.column, "column")
+        plain = column if isinstance(column, np.ndarray) else column.to_numpy()
+        arrived = as_moments(plain)
+        if np.isnat(arrived).any():
+            raise CountsError(
+                f"some records do not say when they arrived: {self.column!r} has "
+                "missing values, and a record must lie in exactly one epoch"
+            )
+        low, high = (np.datetime64(one) for one in (when.start, when.stop))
+        inside: BoolArray = (arrived >= low) & (arrived < high)
+        return inside
+
+    def epochs(self) -> list[str]:
+        """Return the epochs that were released, in their order."""
+        found = {one.note["epoch"]: None for one in self._entries()}
+        return sorted(found, key=lambda name: read_epoch(self.every, name).start)
+
+    def _entries(self) -> list[Any]:
+        return [
+            one
+            for one in self.ledger.history()
+            if one.note is not None and one.note.get("series") == self.name
+        ]
+
+    def total(self, upto: str) -> SeriesTotal:
+        """Add up the first release of every epoch up to and including one. Free."""
+        last = read_epoch(self.every, upto)
+        names = [
+            name
+            for name in self.epochs()
+            if read_epoch(self.every, name).start <= last.start
+        ]
+        found = [self.ledger.replay(f"{self.name}/{name}") for name in names]
+        releases = [one for one in found if one is not None]
+        if not releases or len(releases) < len(found):
+            raise LedgerError(
+                f"there is nothing to add up to {upto!r}: every epoch needs a stored "
+                "release without a request name"
+            )
+        domain = releases[0].domain
+        if any(one.domain != domain for one in releases):
+            raise InputError("the epochs were released over different domains")
+        cells = Identity(domain)
+        squares = sum(one.standard_errors(cells) ** 2 for one in releases)
+        return SeriesTotal(
+            domain,
+            tuple(names),
+            np.sum([one.estimate for one in releases], axis=0),
+            np.sqrt(np.asarray(squares)).reshape(domain.shape),
+        )
+
+    def plan(self, epochs: int) -> SeriesPlan:
+        """Say what each of so many epochs may cost of what remains. Free.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(3))
+        >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+        >>> weeks = bf.Series(ledger, column="received", every="week")
+        >>> weeks.plan(12).block, weeks.plan(365).block > 1
+        (1, True)
+        """
+        number = as_whole(epochs, "epochs", 1)
+        left = self.ledger.remaining
+        if self.level == "person":
+            each = left / number
+            words = (
+                f"each {self.every} may cost {float(each):g}: a person in all {number} "
+                f"of them loses the sum, {float(left):g}"
+            )
+            mean = 2.0 * (number + 1) / 2 / float(each) ** 2 if each else np.inf
+            return SeriesPlan(each, 1, float(mean), words)
+        block, mean = best_block(number)
+        words = (
+            f"each {self.every} may cost {float(left):g}: a record is in one of them"
+            if block == 1
+            else f"{float(left / 2):g} for each {self.every} and as much for each "
+            f"block of {block} in a second series: running totals then add fewer "
+            "releases"
+        )
+        if self.level == "person-epoch":
+            words += f"; a person in w of them is protected at w times {float(left):g}"
+        mean = mean / float(left) ** 2 if left else np.inf
+        return SeriesPlan(left, block, float(mean), words)
+
+    def sentence(self) -> str:
+        """Say who is protected at which price so far."""
+        count = len(self.epochs())
+        spent = max(self._spent().values(), default=0.0)
+        if self.level == "person":
+            whole = sum(self._spent().values())
+            return (
+                f"a person with all her records in {count} epochs is protected at "
+                f"eps = {whole:g}, the sum over the epochs so far"
+            )
+        who = "one record" if self.level == "event" else "a person in one epoch"
+        several = (
+            ""
+            if self.level == "event"
+            else f"; a person in all {count} of them at eps = "
+            f"{sum(self._spent().values()):g}"
+        )
+        return f"{who} is protected at eps = {spent:g}, the dearest epoch{several}"
+
+    def _spent(self) -> dict[str, float]:
+        """Return the sum of what was drawn in each epoch."""
+        spent: dict[str, float] = {}
+        for charge in self.ledger._journal.history():
+            note = charge.content.get("note") or {}
+            if note.get("series") == self.name:
+                series = charge.content.get("series")
+                price = charge.cost if series is None else series["price"]
+                amount = float(self.ledger.currency.amount(price))
+                spent[note["epoch"]] = spent.get(note["epoch"], 0.0) + amount
+        return spent
+
+
+def best_block(epochs: int) -> tuple[int, float]:
+    """Return how many epochs to a block err least, and the mean variance at epsilon 1.
+
+    Adding up t releases has variance 2 t; with blocks of s, at half epsilon each,
+    8 (t // s + t % s).
+
+    Examples
+    --------
+    >>> best_block(12), best_block(365)[0]
+    ((1, 13.0), 19)
+    """
+    upto = np.arange(1, epochs + 1)
+    best = 1, float((2.0 * upto).mean())
+    for size in range(2, 3 * int(epochs**0.5) + 2):
+        mean = float((8.0 * (upto // size + upto % size)).mean())
+        best = (size, mean) if mean < best[1] else best
+    return best
+
+
+def _is_table(data: Any) -> bool:
+    """Return whether data are records with names of columns, not counts."""
+    structured = isinstance(data, np.ndarray) and data.dtype.names is not None
+    frame = hasattr(data, "columns") and not isinstance(data, Histogram)
+    return isinstance(data, Mapping) or structured or frame

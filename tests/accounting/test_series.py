@@ -1,0 +1,226 @@
+"""Releases of one epoch after the other."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.epochs import FORMS, read_epoch
+from blowfish_fast.accounting.series import best_block
+from blowfish_fast.errors import (
+    BudgetError,
+    CountsError,
+    InputError,
+    LedgerError,
+    PolicyError,
+)
+
+AGES = bf.Domain(3, names=["age"])
+POLICY = bf.policies.AddRemove(AGES)
+VISITS = {
+    "age": np.array([0, 1, 1, 2, 2, 2]),
+    "received": np.array(
+        [f"2026-11-{day:02}" for day in (2, 8, 9, 15, 16, 20)],
+        dtype="M8[D]",
+    ),
+}
+
+
+def _laplace(epsilon="0.3", policy=POLICY):
+    return bf.Laplace(policy, bf.workloads.Identity(policy.domain), epsilon=epsilon)
+
+
+@pytest.fixture
+def ledger():
+    return bf.Ledger(None, epsilon=1, policy=POLICY)
+
+
+@pytest.fixture
+def weeks(ledger):
+    return bf.Series(ledger, column="received", every="week", level="event")
+
+
+def test_a_series_costs_its_dearest_epoch(ledger, weeks):
+    weeks.release("2026-W45", _laplace(), VISITS, rng=1)
+    assert float(ledger.spent) == pytest.approx(0.3)
+    weeks.release("2026-W46", _laplace("0.2"), VISITS, rng=1)
+    assert float(ledger.spent) == pytest.approx(0.3)
+    weeks.release("2026-W46", _laplace("0.2"), VISITS, request="again", rng=1)
+    assert float(ledger.spent) == pytest.approx(0.4)
+    ledger.release(_laplace("0.1"), [1, 2, 3], rng=1)
+    assert float(ledger.spent) == pytest.approx(0.5)
+    months = bf.Series(ledger, column="received", every="month", level="event")
+    months.release("2026-11", _laplace("0.5"), VISITS, rng=1)
+    assert float(ledger.spent) == pytest.approx(1.0)
+    with pytest.raises(BudgetError):
+        weeks.release("2026-W47", _laplace("0.5"), VISITS, rng=1)
+    weeks.release("2026-W47", _laplace("0.4"), VISITS, rng=1)
+    assert "dearest epoch" in weeks.sentence()
+    ledger.verify()
+
+
+def test_only_the_records_of_an_epoch_are_read(ledger, weeks):
+    mechanism = _laplace("0.9")
+    for name, wanted in (
+        ("2026-W45", [1, 1, 0]),
+        ("2026-W46", [0, 1, 1]),
+        ("2026-W47", [0, 0, 2]),
+    ):
+        inside = weeks._inside(read_epoch("week", name), VISITS)
+        assert np.bincount(VISITS["age"][inside], minlength=3).tolist() == wanted
+        release = weeks.release(name, mechanism, VISITS, rng=1)
+        noise = release.estimate - wanted
+        assert np.abs(noise).max() < 30
+    assert float(ledger.spent) == pytest.approx(0.9)
+
+
+def test_closed_epochs_are_not_read_again(ledger, weeks):
+    first = weeks.release("2026-W45", _laplace(), VISITS, rng=1)
+    weeks.release("2026-W46", _laplace(), VISITS, rng=1)
+    with pytest.raises(LedgerError, match="is closed"):
+        weeks.release("2026-W45", _laplace(), VISITS, request="late records", rng=1)
+    with pytest.raises(LedgerError, match="is closed"):
+        weeks.release("2026-W44", _laplace(), VISITS, rng=1)
+    again = weeks.release("2026-W45", _laplace(), VISITS, rng=1)
+    assert again.estimate.tolist() == first.estimate.tolist()
+    assert float(ledger.spent) == pytest.approx(0.3)
+
+
+def test_running_totals_are_free(ledger, weeks):
+    for name in ("2026-W45", "2026-W46", "2026-W47"):
+        weeks.release(name, _laplace(), VISITS, rng=1)
+    spent = ledger.spent
+    total = weeks.total(upto="2026-W46")
+    parts = [ledger.replay(f"received/week/{name}") for name in total.epochs]
+    np.testing.assert_allclose(total.estimate, sum(one.estimate for one in parts))
+    one = parts[0].standard_errors(bf.workloads.Identity(AGES))
+    np.testing.assert_allclose(total.standard_errors, np.sqrt(2) * one)
+    assert total.epochs == ("2026-W45", "2026-W46")
+    assert ledger.spent == spent
+    with pytest.raises(LedgerError, match="nothing to add up"):
+        weeks.total(upto="2026-W01")
+
+
+def test_charges_survive_on_disk_and_are_shared(tmp_path):
+    path = tmp_path / "ledger"
+    with bf.Ledger(path, epsilon=1, policy=POLICY) as ledger:
+        weeks = bf.Series(ledger, column="received", every="week")
+        weeks.release("2026-W45", _laplace("0.4"), VISITS)
+    with bf.Ledger(path) as ledger:
+        weeks = bf.Series(ledger, column="received", every="week")
+        weeks.release("2026-W46", _laplace("0.4"), VISITS)
+        assert float(ledger.spent) == pytest.approx(0.4)
+        assert weeks.epochs() == ["2026-W45", "2026-W46"]
+        assert weeks.total("2026-W46").estimate.shape == (3,)
+
+
+def test_what_ties_epochs_together_is_refused(ledger):
+    dated = bf.Domain(5, names=["received"])
+    protected = bf.Ledger(None, epsilon=1, policy=bf.policies.Line(dated))
+    with pytest.raises(PolicyError, match="changes two epochs at once"):
+        bf.Series(protected, column="received", every="week")
+    known = bf.policies.CountConstraints(AGES, [[1, 0, 0]])
+    tied = bf.Ledger(
+        None, epsilon=1, policy=bf.policies.Full(AGES).with_constraints(known)
+    )
+    with pytest.raises(PolicyError, match="tie records of different epochs"):
+        bf.Series(tied, column="received", every="week")
+    weeks = bf.Series(ledger, column="received", every="week")
+    holes = {"age": [0, 1], "received": np.array(["2026-11-09", "NaT"], dtype="M8[D]")}
+    with pytest.raises(CountsError, match="do not say when they arrived"):
+        weeks.release("2026-W46", _laplace(), holes, rng=1)
+    assert ledger.spent == 0
+
+
+def test_persons_over_weeks_are_stated_honestly():
+    persons = POLICY.per_person(2, person="patient")
+    ledger = bf.Ledger(None, epsilon=1, policy=POLICY.per_person(person="patient"))
+    with pytest.raises(PolicyError, match="there epochs add up"):
+        bf.Series(ledger, column="received", every="week", level="event")
+    with pytest.raises(PolicyError, match="a person in one week"):
+        bf.Series(ledger, column="received", every="week", level="person-week")
+    weeks = bf.Series(ledger, column="received", every="week", level="person")
+    people = bf.Histogram(AGES, [1, 2, 3], at_most=2, person="patient")
+    for name in ("2026-W45", "2026-W46"):
+        weeks.release(name, _laplace("0.2", persons), people, rng=1)
+    assert float(ledger.spent) == pytest.approx(0.4)
+    assert "the sum over the epochs so far" in weeks.sentence()
+    assert float(weeks.plan(6).each) == pytest.approx(0.1)
+    with pytest.raises(PolicyError, match="needs a ledger of persons"):
+        bf.Series(
+            bf.Ledger(None, epsilon=1, policy=POLICY),
+            column="received",
+            every="week",
+            level="person",
+        )
+
+
+def test_a_person_in_one_week_is_protected_at_the_price_of_the_dearest():
+    persons = POLICY.per_person(2, person="patient-week")
+    whole = POLICY.per_person(person="patient-week")
+    ledger = bf.Ledger(None, epsilon=1, policy=whole)
+    weeks = bf.Series(ledger, column="received", every="week", level="person-week")
+    people = bf.Histogram(AGES, [1, 2, 3], at_most=2, person="patient-week")
+    for name in ("2026-W45", "2026-W46"):
+        weeks.release(name, _laplace("0.2", persons), people, rng=1)
+    assert float(ledger.spent) == pytest.approx(0.2)
+    assert "in all 2 of them at eps = 0.4" in weeks.sentence()
+    with pytest.raises(InputError, match="takes a Histogram"):
+        weeks.release("2026-W47", _laplace("0.2", persons), VISITS, rng=1)
+
+
+def test_record_level_mechanisms_stay_out_of_a_series_of_persons():
+    ledger = bf.Ledger(None, epsilon=1, policy=POLICY.per_person(person="patient"))
+    weeks = bf.Series(ledger, column="received", every="week", level="person")
+    with pytest.raises(PolicyError, match="protects persons"):
+        weeks.release("2026-W45", _laplace(), [1, 2, 3], rng=1)
+
+
+@pytest.mark.parametrize("every", sorted(FORMS))
+def test_epochs_follow_each_other_without_gap_or_overlap(every):
+    day, last = date(2019, 12, 30), None
+    for _ in range(800):
+        year, week, _ = day.isocalendar()
+        name = {
+            "day": day.isoformat(),
+            "week": f"{year}-W{week:02}",
+            "month": f"{day.year}-{day.month:02}",
+            "quarter": f"{day.year}-Q{(day.month + 2) // 3}",
+            "year": str(day.year),
+        }[every]
+        epoch = read_epoch(every, name)
+        assert epoch.start <= day < epoch.stop
+        if last is not None and last.name != name:
+            assert last.stop == epoch.start
+        last, day = epoch, day + timedelta(days=1)
+
+
+def test_names_of_other_epochs_are_refused(weeks):
+    for name in ("2026-46", "2026-W54", 46, "2026-W4"):
+        with pytest.raises(InputError, match="named like '2026-W46'"):
+            weeks.release(name, _laplace(), VISITS, rng=1)
+    with pytest.raises(InputError, match="every is one of"):
+        bf.Series(weeks.ledger, column="received", every="fortnight")
+    with pytest.raises(InputError, match="level is"):
+        bf.Series(weeks.ledger, column="received", every="week", level="user")
+
+
+def test_two_levels_err_less_on_long_series(weeks):
+    assert best_block(12) == (1, 13.0)
+    assert best_block(52)[0] > 1
+    size, mean = best_block(365)
+    assert (size > 1, mean) == (True, pytest.approx(145, abs=1))
+    assert weeks.plan(30).block == 1
+    assert "second series" in weeks.plan(365).sentence
+
+
+def test_an_edge_inside_a_week_changes_one_epoch_and_one_across_two():
+    cells = list(itertools.product(range(3), range(3)))
+    inside = {(one, two) for one in cells for two in cells if one[0] == two[0]}
+    across = {(one, two) for one in cells for two in cells if one[1] == two[1]}
+    assert max(len({one[0], two[0]}) for one, two in inside) == 1
+    assert max(len({one[0], two[0]}) for one, two in across) == 2
