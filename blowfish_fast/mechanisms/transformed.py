@@ -39,7 +39,7 @@ from blowfish_fast.measure.strategies.strategy_choice import (
     NAMES,
     Name,
     all_choices,
-    built,
+    build_strategy,
     mean_difference_size,
     predicted_variance,
 )
@@ -231,11 +231,11 @@ class Transformed(Mechanism):
         if self.domain.ndim == 1:
             return self._best(private, form, budget, NAMES)
         if self.strategy in ON_GRIDS:
-            return Chosen(private, built(self.strategy, private.policy, form))
+            return Chosen(private, build_strategy(self.strategy, private.policy, form))
         along = private.coarsened(cell_order(self.domain))
         if self.strategy != "best":
             line_form = self.workload.form(along.buckets)
-            return Chosen(along, built(self.strategy, along.policy, line_form))
+            return Chosen(along, build_strategy(self.strategy, along.policy, line_form))
         if self.workload.mean_cells() <= SINGLE_CELLS or _is_grid(private.policy):
             return self._best(private, form, budget, ON_GRIDS)
         line_form = self.workload.form(along.buckets)
@@ -259,7 +259,7 @@ class Transformed(Mechanism):
         """Return noise along the lines of a grid if it is small beside the records."""
         form = self.workload.form(private.buckets)
         budget = private.remaining.over(self.policy.group_size)
-        lines = built("edge_lines", private.policy, form)
+        lines = build_strategy("edge_lines", private.policy, form)
         variance = predicted_variance(lines, private.policy, form, budget)
         error = math.sqrt(variance / max(self.workload.queries, 1))
         if error > SMALL_PART * float(private.public_totals.sum()):
@@ -287,7 +287,7 @@ class Transformed(Mechanism):
             return Chosen(handle, PrefixSums(handle.policy.domain.size))
         assert not isinstance(self.strategy, Explicit)
         if self.strategy != "best":
-            return Chosen(handle, built(self.strategy, handle.policy, form))
+            return Chosen(handle, build_strategy(self.strategy, handle.policy, form))
         found = all_choices(handle.policy, form, budget, names=names, hurried=True)
         best = found[0].strategy
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)

@@ -130,8 +130,8 @@ def label_axis(
         shown = list(range(0, len(named), every))
         axis.set_ticks(shown, labels=[named[one] for one in shown])
         axis.set_tick_params(length=0)
-        if which == "x" and _crowded(axes, [named[one] for one in shown], inches):
-            turned(axes)
+        if which == "x" and _is_crowded(axes, [named[one] for one in shown], inches):
+            rotate_names(axes)
     elif places.kind == "date":
         dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
         ticks = dates.AutoDateLocator(maxticks=8)
@@ -149,11 +149,11 @@ def names_along(axes: Axes, names: list[str]) -> None:
     shown = list(range(0, len(names), every))
     axes.xaxis.set_ticks(shown, labels=[names[one] for one in shown])
     axes.xaxis.set_tick_params(length=0)
-    if _crowded(axes, [names[one] for one in shown]):
-        turned(axes)
+    if _is_crowded(axes, [names[one] for one in shown]):
+        rotate_names(axes)
 
 
-def _crowded(axes: Axes, names: list[str], inches: float | None = None) -> bool:
+def _is_crowded(axes: Axes, names: list[str], inches: float | None = None) -> bool:
     """Return whether names, with a space between, need more room than there is."""
     room = axes.bbox.width / axes.figure.dpi if inches is None else inches
     return sum(len(one) + 1 for one in names) > CHARACTERS_PER_INCH * room
@@ -172,7 +172,7 @@ def name_extras(axes: Axes, which: str, places: Places) -> None:
     line = axes.axvline if which == "x" else axes.axhline
     line(last, color="0.6", linestyle=":", linewidth=1)
     if which == "x":
-        turned(axes)
+        rotate_names(axes)
 
 
 def plain_counts(axes: Axes) -> None:
@@ -200,7 +200,7 @@ def marks_along(axes: Axes, which: str) -> int:
     return int(min(max(inches * 1.2, 2), 8))
 
 
-def turned(axes: Axes) -> None:
+def rotate_names(axes: Axes) -> None:
     """Turn the names along the lower axis, ending below their marks."""
     for text in axes.get_xticklabels():
         text.set(rotation=40, ha="right", rotation_mode="anchor")

@@ -111,7 +111,7 @@ def error_against_epsilon(
             f"a curve needs at least two epsilons; received {list(epsilons)!r}"
         )
     middle = granted[len(granted) // 2]
-    chosen = _chosen(policy, workload, middle, mechanisms, records, rng)
+    chosen = _choose_candidates(policy, workload, middle, mechanisms, records, rng)
     curves = [
         _curve(name, one, granted, records, trials, rng) for name, one in chosen.items()
     ]
@@ -154,7 +154,7 @@ def error_against_epsilon(
     return drawn
 
 
-def _chosen(
+def _choose_candidates(
     policy: Policy,
     workload: Workload,
     epsilon: Fraction,
@@ -222,7 +222,9 @@ def _curve(
     mechanism = candidate.mechanism
     if not candidate.typical:
         with contextlib.suppress(DataDependentError):
-            return Curve(name, False, [_predicted(mechanism, one) for one in epsilons])
+            return Curve(
+                name, False, [_predict_error(mechanism, one) for one in epsilons]
+            )
     if records is None:
         raise InputError(
             f"the error of {name} depends on the data: give a public guess of how many "
@@ -238,7 +240,7 @@ def _curve(
     return Curve(name, True, errors)
 
 
-def _predicted(mechanism: Mechanism, epsilon: Fraction) -> float:
+def _predict_error(mechanism: Mechanism, epsilon: Fraction) -> float:
     total = mechanism.at_epsilon(epsilon).expected_total_error()
     return math.sqrt(max(total, LEAST_ERROR) / max(mechanism.workload.queries, 1))
 

@@ -78,7 +78,7 @@ def groups(
         )
     if not len(answers):
         raise InputError("there is no group to draw")
-    along, lines = _arranged(answers)
+    along, lines = _arrange(answers)
     bounds = _bounds(answers, as_confidence(confidence))
     drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
     names = list(dict.fromkeys(one for one, _ in along))
@@ -108,7 +108,7 @@ def groups(
     return drawn
 
 
-def _arranged(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]:
+def _arrange(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]:
     """Return (place along the axis, line) of each group, and the lines."""
     if len(answers.attributes) == 1:
         return [(one, None) for one in answers], [None]

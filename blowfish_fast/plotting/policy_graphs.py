@@ -27,7 +27,7 @@ from blowfish_fast.policies.drawing import (
     is_small,
 )
 
-from .canvas import axes_for, in_full, marks_along, turned
+from .canvas import axes_for, in_full, marks_along, rotate_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,7 +191,7 @@ def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     names = cell_labels(along)
     axes.set_xticks(range(len(names)), labels=names)
     if sum(len(one) for one in names) > 60:
-        turned(axes)
+        rotate_names(axes)
     axes.set_xlabel(_axis_name(along, "cell" if layout.form == "line" else "column"))
     if layout.form == "line":
         axes.set_yticks([])

@@ -50,7 +50,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         """Keep a copy of the policy that nobody can change in place."""
         object.__setattr__(self, "budget", Budget.of(self.budget))
-        object.__setattr__(self, "policy", _fixed(self.policy))
+        object.__setattr__(self, "policy", _freeze(self.policy))
 
     @classmethod
     def of(
@@ -64,7 +64,7 @@ class Guarantee:
         """State the guarantee of spending `budget` under `policy`."""
         return cls(
             Budget.of(budget),
-            _stated(policy),
+            _policy_data(policy),
             _meaning(policy, Budget.of(budget)),
             policy.neighbours,
             secure,
@@ -209,27 +209,27 @@ class _FixedList(list[Any]):
 _SIMPLE = frozenset([str, int, float, bool, type(None)])
 
 
-def _fixed(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     """Copy nested plain data into what cannot be changed."""
     if isinstance(value, _FixedDict):
         return value
     if isinstance(value, dict):
-        return _FixedDict({key: _fixed(one) for key, one in value.items()})
+        return _FixedDict({key: _freeze(one) for key, one in value.items()})
     if isinstance(value, list | tuple):
         if _SIMPLE.issuperset(map(type, value)):
             # Thousands of edges or levels, once per release: no call for each.
             return _FixedList(value)
-        return _FixedList([_fixed(one) for one in value])
+        return _FixedList([_freeze(one) for one in value])
     return value
 
 
-def _stated(policy: Policy) -> Any:
+def _policy_data(policy: Policy) -> Any:
     """Return the policy as plain data, written once for all releases under it."""
     key = id(policy)
     known = _STATED.get(key)
     if known is not None and known[0]() is policy:
         return known[1]
-    plain = _fixed(policy.to_dict())
+    plain = _freeze(policy.to_dict())
     _STATED[key] = weakref.ref(policy, lambda _: _STATED.pop(key, None)), plain
     return plain
 

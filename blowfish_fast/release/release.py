@@ -296,7 +296,7 @@ class Release:
 
         Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
         """
-        _ordered(self.domain, "cdf")
+        _check_ordered(self.domain, "cdf")
         return cdf_values(self.estimate)
 
     def cdf_intervals(
@@ -317,7 +317,7 @@ class Release:
         ``quantiles(0.5)`` is the median. One attribute of several has
         ``where(...).quantile(name, q)``.
         """
-        _ordered(self.domain, "quantiles")
+        _check_ordered(self.domain, "quantiles")
         return quantile_places(self.domain, self.estimate, q)
 
     def quantile_intervals(
@@ -445,6 +445,19 @@ class Release:
         """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
 
+    def to_xarray(self, confidence: float | None = 0.95) -> Any:
+        """Return the estimate and its intervals as an xarray dataset, by attribute.
+
+        Needs xarray to be installed.
+        """
+        from blowfish_fast.data.frames import labelled_arrays
+
+        kept = {"estimate", *BOUND_NAMES["truth"], *BOUND_NAMES["noise"]}
+        table = self.to_table(confidence)
+        values = {name: table[name] for name in table if name in kept}
+        promise = {"mechanism": self.mechanism, "promise": str(self.guarantee)}
+        return labelled_arrays(self.domain, values, promise)
+
     def __add__(self, other: Any) -> CombinedRelease:
         """Add a release about other people: nobody may be in both.
 
@@ -487,7 +500,7 @@ class Release:
 
     def _running_totals(self, name: str, of: Scope | None) -> tuple[FloatArray, Spread]:
         """Return the linear estimate and the spread of each of its running totals."""
-        _ordered(self.domain, name)
+        _check_ordered(self.domain, name)
         self._demand(of, Prefixes(self.domain))
         linear = self.estimate if self.unfitted is None else self.unfitted
         return linear, self._spread(Prefixes(self.domain))
@@ -605,7 +618,7 @@ class Release:
         )
 
 
-def _ordered(domain: Domain, name: str) -> None:
+def _check_ordered(domain: Domain, name: str) -> None:
     """Refuse domains whose cells do not all lie along one axis."""
     ordered_attribute(domain, name)
     extras = domain.attributes[0].extras

@@ -228,7 +228,7 @@ class Estimator:
                 f"{list(known)}; received {list(names)}"
             )
 
-    def _stated(self, columns: int) -> Policy:
+    def _build_policy(self, columns: int) -> Policy:
         """Return the policy over the public domain; bounds are never guessed."""
         check_stated(self.policy)
         if self.epsilon is None:

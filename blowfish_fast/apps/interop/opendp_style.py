@@ -237,7 +237,7 @@ def as_opendp(
             metric, vectors = dp.change_one_distance(), dp.vector_domain(cells, size)
 
     def function(data: Any) -> Release:
-        read = _counts if counts else _counted
+        read = _counts if counts else _count_records
         return mechanism.release(Histogram(domain, read(data, domain)))
 
     return dp.m.make_user_measurement(
@@ -249,7 +249,7 @@ def as_opendp(
     )
 
 
-def _counted(records: Any, domain: Domain) -> IntArray:
+def _count_records(records: Any, domain: Domain) -> IntArray:
     cells = np.clip(np.asarray(records, dtype=np.int64), 0, domain.size - 1)
     return np.bincount(cells, minlength=domain.size).reshape(domain.shape)
 

@@ -125,7 +125,7 @@ class PrivateHistogram(Estimator):
         y : ignored
         """
         rows = self._array(X, fitting=True)
-        policy = self._stated(rows.shape[1])
+        policy = self._build_policy(rows.shape[1])
         domain = policy.domain
         if self.mechanism not in MECHANISMS or self.mechanism == "kmeans":
             known = sorted(set(MECHANISMS) - {"kmeans"})
@@ -165,16 +165,16 @@ class PrivateHistogram(Estimator):
 
     def predict(self, X: Any) -> FloatArray:
         """Return the estimated number of records in the cell of each record."""
-        counts: FloatArray = self._picked("counts_", X)
+        counts: FloatArray = self._pick("counts_", X)
         return counts
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the logarithm of the density at each record; -inf where it is 0."""
         with np.errstate(divide="ignore"):
-            logarithms: FloatArray = np.log(self._picked("density_", X))
+            logarithms: FloatArray = np.log(self._pick("density_", X))
         return logarithms
 
-    def _picked(self, name: str, records: Any) -> Any:
+    def _pick(self, name: str, records: Any) -> Any:
         cells = self._cells(records)
         return getattr(self, name).reshape(-1)[cells]
 

@@ -102,7 +102,7 @@ class PrivateKMeans(Estimator):
         y : ignored
         """
         points = self._array(X, fitting=True)
-        policy = self._stated(points.shape[1])
+        policy = self._build_policy(points.shape[1])
         if self.outside not in ("refuse", "clamp"):
             raise InputError(
                 f'outside must be "refuse" or "clamp"; received {self.outside!r}'

@@ -199,7 +199,7 @@ class Answers(LinearStrategy):
         """
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
-        return self._spread(self._declared(form), scales)
+        return self._spread(self._query_places(form), scales)
 
     def _spread(self, rows: IntArray, scales: Scales) -> Spread:
         width, variance = _one_draw(scales)
@@ -220,7 +220,7 @@ class Answers(LinearStrategy):
         bound = super().half_widths(form, scales, miss)
         if isinstance(form, Implicit) or not scales.measured.all():
             return bound
-        rows = self._declared(form)
+        rows = self._query_places(form)
         width, _ = _one_draw(scales)
         if not self._left.alone:
             return bound
@@ -228,7 +228,7 @@ class Answers(LinearStrategy):
         exact = law(width, np.ones_like(rows), miss) + 0.5
         return np.minimum(bound, exact)
 
-    def _declared(self, form: Fractions | Pieces) -> IntArray:
+    def _query_places(self, form: Fractions | Pieces) -> IntArray:
         """Return the place of each query among those declared; refuse others."""
         asked = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
         rows = asked.shape[0] if asked is not None else 0
@@ -266,7 +266,7 @@ class Answers(LinearStrategy):
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over the declared queries."""
         if isinstance(form, Implicit):
-            form = _listed(form)
+            form = _list_queries(form)
         return float(self.spread(form, scales).variance.sum())
 
     def pack(self) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def _one_draw(scales: Scales) -> tuple[float, float]:
     return float(scales.widths[first]), float(scales.variances[first])
 
 
-def _listed(form: Implicit) -> Fractions:
+def _list_queries(form: Implicit) -> Fractions:
     """List all queries of one kind over single cells."""
     cells = form.edges.size - 1
     if int(form.edges[-1]) != cells or cells**2 > MOST_COEFFICIENTS:

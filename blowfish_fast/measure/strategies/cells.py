@@ -171,7 +171,7 @@ class Cells(LinearStrategy):
             squares = np.maximum(squares - mean * moments.total, 0.0)
             largest = np.maximum(moments.largest - mean, mean - moments.least)
         elif self.parts is not None and known.any():
-            removed = self._explained(form, known)
+            removed = self._explained_variance(form, known)
             squares = np.where(removed >= squares * (1 - 1e-12), 0.0, squares - removed)
             largest = np.minimum(moments.largest - moments.least, np.sqrt(squares))
         found = Spread.of_one_scale(squares, largest, width, variance)
@@ -211,7 +211,9 @@ class Cells(LinearStrategy):
         exact = law(width, terms, miss)
         return np.where(plain, np.minimum(bound, exact), bound)
 
-    def _explained(self, form: Fractions | Pieces, known: BoolArray) -> FloatArray:
+    def _explained_variance(
+        self, form: Fractions | Pieces, known: BoolArray
+    ) -> FloatArray:
         """Return, per query, what exact totals explain: sum of (part sum)^2 / size."""
         from scipy import sparse
 

@@ -92,7 +92,7 @@ class Choice(NamedTuple):
     reason: str
 
 
-def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
+def build_strategy(name: Name, policy: Policy, form: Form) -> LinearStrategy:
     """Return a strategy by its name, for the queries of `form` over the cells.
 
     Refused with a reason where the policy does not admit it.
@@ -113,13 +113,13 @@ def built(name: Name, policy: Policy, form: Form) -> LinearStrategy:
     if name == "tuned_tree":
         return tuned_tree(form, policy, budget=SMALL)
     if name == "h_theta":
-        return _planned(HTheta.under, policy, form)
+        return _plan_for(HTheta.under, policy, form)
     if name == "ordered_hierarchical":
-        return _planned(planned_hierarchy, policy, form)
+        return _plan_for(planned_hierarchy, policy, form)
     return PrefixSums(policy.domain.size)
 
 
-def _planned(
+def _plan_for(
     plan: Callable[[Policy], LinearStrategy], policy: Policy, form: Form
 ) -> LinearStrategy:
     """Return the plan for a policy, or the one for `Full` where it promises less.
@@ -134,8 +134,7 @@ def _planned(
     wide = plan(Full(policy.domain))
     try:
         promised, wider = (
-            _rounded(predicted_variance(one, policy, form, SMALL))
-            for one in (own, wide)
+            _round(predicted_variance(one, policy, form, SMALL)) for one in (own, wide)
         )
     except SizeError:
         return own
@@ -199,9 +198,7 @@ def all_choices(
     for name in sorted(names, key=lambda one: one in SLOW):
         found.append(_choice(name, policy, form, budget, found if hurried else None))
     # Sums of one value in different orders differ in their last digits.
-    return sorted(
-        found, key=lambda one: (_rounded(one.variance), NAMES.index(one.name))
-    )
+    return sorted(found, key=lambda one: (_round(one.variance), NAMES.index(one.name)))
 
 
 def best_choice(
@@ -250,7 +247,7 @@ def _choice(
             _refuse_beside_lines(rivals)
         if rivals is not None and name in ("edge", "tree"):
             _refuse_too_many(policy)
-        strategy = built(name, policy, form)
+        strategy = build_strategy(name, policy, form)
         if rivals is not None and isinstance(strategy, SpanningTree):
             least = min(one.variance for one in rivals)
             _refuse_detours(strategy, policy, form, budget, least)
@@ -298,7 +295,7 @@ def _refuse_detours(
         )
 
 
-def _rounded(variance: float) -> float:
+def _round(variance: float) -> float:
     return float(f"{variance:.9e}")
 
 

@@ -19,7 +19,7 @@ from blowfish_fast.measure.strategies.strategy_choice import (
     NAMES,
     all_choices,
     best_choice,
-    built,
+    build_strategy,
     mean_difference_size,
     predicted_variance,
 )
@@ -89,7 +89,7 @@ def test_a_threshold_of_two_is_a_tie_between_cells_and_edges():
     form = bf.workloads.Identity(domain).form(Buckets.single_cells(4000))
     epsilon = Fraction(1, 100)
     for name in ("vertex", "edge"):
-        strategy = built(name, policy, form)
+        strategy = build_strategy(name, policy, form)
         error = predicted_variance(strategy, policy, form, epsilon) / 4000
         assert error * 0.01**2 == pytest.approx(8, rel=2e-3)
     sparse = bf.policies.Line(domain)
@@ -103,7 +103,7 @@ def test_a_pair_of_cells_is_one_edge_and_costs_a_quarter_of_two_cells():
     policy = bf.policies.Full(domain)
     form = bf.workloads.Identity(domain).form(Buckets.single_cells(2))
     error = predicted_variance(
-        built("edge", policy, form), policy, form, Fraction(1, 100)
+        build_strategy("edge", policy, form), policy, form, Fraction(1, 100)
     )
     assert error / 2 * 0.01**2 == pytest.approx(2, rel=1e-3)
 

@@ -60,10 +60,10 @@ def cheapest_mates(
     spread = (cells + 1) * savings + single[first] + single[second] - chosen
     if (mates == _most_saving(cells, first, second, spread)).all():
         return mates
-    return _settled_in_order(cells, first, second, savings)
+    return _settle_in_order(cells, first, second, savings)
 
 
-def _settled_in_order(
+def _settle_in_order(
     cells: int, first: IntArray, second: IntArray, savings: AnyArray
 ) -> IntArray:
     """Settle the mate of one cell after the other, each as near as the minimum allows.

@@ -222,8 +222,10 @@ class MatchingPairs(Partition):
             offered &= second - first <= self.window
         first, second = first[offered], second[offered]
         deviations = pair_deviations(totals, sizes, first, second, noise.grid)
-        alone = noise.price - _drawn(noise.single, totals.size, rng)
-        paired = deviations + noise.pair_price - _drawn(noise.pair, first.size, rng)
+        alone = noise.price - _draw_geometric(noise.single, totals.size, rng)
+        paired = (
+            deviations + noise.pair_price - _draw_geometric(noise.pair, first.size, rng)
+        )
         return blossom.cheapest_mates(alone, first, second, paired)
 
 
@@ -254,7 +256,7 @@ def pair_deviations(
     return deviations
 
 
-def _drawn(scale: Fraction, size: int, rng: Randomness) -> IntArray:
+def _draw_geometric(scale: Fraction, size: int, rng: Randomness) -> IntArray:
     """Return geometric noise as integers of any size."""
     noise = rng.geometric(scale.numerator, scale.denominator, size=size)
     return noise.astype(object)

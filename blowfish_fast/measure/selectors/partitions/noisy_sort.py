@@ -133,11 +133,11 @@ class NoisySort(Partition):
         rate = int(scales.rates[0])
         if rate == 0:
             # An epsilon too small to tell anything buys nothing, and reads nothing.
-            return self._grouped(np.zeros(counts.size, dtype=np.int64), policy)
+            return self._group(np.zeros(counts.size, dtype=np.int64), policy)
         drawn = rng.laplace(scales.unit, rate, size=scales.rates.size)
-        return self._grouped(counts + on_cells(drawn, edges, counts.size), policy)
+        return self._group(counts + on_cells(drawn, edges, counts.size), policy)
 
-    def _grouped(self, noisy: IntArray, policy: Policy) -> Buckets:
+    def _group(self, noisy: IntArray, policy: Policy) -> Buckets:
         """Sort and cut; this reads noisy counts only."""
         # No count is negative, so what lies below 0 is as good as 0.
         likely = np.maximum(noisy, 0)

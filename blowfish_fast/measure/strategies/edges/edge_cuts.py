@@ -75,10 +75,10 @@ def cut_variance(
         return float(
             cut_spread(form, cells, heads, tails, variances, variances).variance.sum()
         )
-    return float(_seen(form, heads, tails) @ variances)
+    return float(_edge_energies(form, heads, tails) @ variances)
 
 
-def _seen(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArray:
+def _edge_energies(form: Implicit, heads: IntArray, tails: IntArray) -> FloatArray:
     """Return, for each edge, the squares of what all queries see of it, summed."""
     sizes = np.diff(form.edges).astype(np.float64)
     gone = tails == ABSENT

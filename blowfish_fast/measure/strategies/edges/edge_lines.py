@@ -162,7 +162,7 @@ class EdgeLines(LinearStrategy):
         grid_shape(policy)
         worst = 0
         for across, draws in zip(AXES, self._split(weights), strict=True):
-            along = _synthesised(draws, signed=False)
+            along = _synthesise(draws, signed=False)
             worst = max(worst, int(along[:, : self.shape[1 - across]].max(initial=0)))
         return worst
 
@@ -185,7 +185,7 @@ class EdgeLines(LinearStrategy):
         fine = max(self.tops)
         cells = np.zeros(self.shape, dtype=np.int64)
         for across, draws in zip(AXES, self._split(noise), strict=True):
-            along = _synthesised(draws, signed=True)[:, : self.shape[1 - across]]
+            along = _synthesise(draws, signed=True)[:, : self.shape[1 - across]]
             along <<= fine - self.tops[across]
             if across == 0:
                 cells[:-1] += along
@@ -207,14 +207,14 @@ class EdgeLines(LinearStrategy):
         if isinstance(form, Implicit):
             raise IntervalError("list the queries first: use explicit_form")
         found = [np.zeros(0)] * 4
-        for across, energies in zip(AXES, self._seen(form), strict=True):
+        for across, energies in zip(AXES, self._line_energies(form), strict=True):
             variances = self._per_level(scales.variances, across)
             widths = self._per_level(scales.widths, across)
             parts = [
-                _weighted(energies.sums, energies.differences, variances),
-                _weighted(energies.sums, energies.differences, widths**2),
+                _weigh_levels(energies.sums, energies.differences, variances),
+                _weigh_levels(energies.sums, energies.differences, widths**2),
                 _loudest(energies, widths),
-                _weighted(energies.sums, energies.differences, np.sign(widths)),
+                _weigh_levels(energies.sums, energies.differences, np.sign(widths)),
             ]
             if across == 0:
                 found = parts
@@ -234,10 +234,10 @@ class EdgeLines(LinearStrategy):
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""
         total = 0.0
-        for across, energies in zip(AXES, self._seen(form), strict=True):
+        for across, energies in zip(AXES, self._line_energies(form), strict=True):
             variances = self._per_level(scales.variances, across)
             sums, turns = energies.sums.sum(axis=0), energies.differences.sum(axis=0)
-            total += float(_weighted(sums[None], turns[None], variances)[0])
+            total += float(_weigh_levels(sums[None], turns[None], variances)[0])
         return total
 
     def _per_level(self, values: FloatArray, across: int) -> FloatArray:
@@ -253,7 +253,7 @@ class EdgeLines(LinearStrategy):
         levels = np.arange(1, self.tops[across] + 1)
         return np.append(block[0], block[size >> levels])
 
-    def _seen(self, form: Form) -> list[Any]:
+    def _line_energies(self, form: Form) -> list[Any]:
         if self._energies is None or self._energies[0] is not form:
             found = [_energies(form, self.shape, across) for across in AXES]
             self._energies = (form, found)
@@ -290,7 +290,7 @@ def grid_shape(policy: Policy) -> tuple[int, int]:
     return domain.shape[0], domain.shape[1]
 
 
-def _synthesised(draws: IntArray, *, signed: bool) -> IntArray:
+def _synthesise(draws: IntArray, *, signed: bool) -> IntArray:
     """Return the noise of each edge of each line, in units of 1 / block size.
 
     Unsigned, the sum of the draws of each edge instead, each taken once.
@@ -346,7 +346,9 @@ def _best_weights(sums: FloatArray, turns: FloatArray) -> FloatArray:
     return weights
 
 
-def _weighted(sums: FloatArray, turns: FloatArray, levels: FloatArray) -> FloatArray:
+def _weigh_levels(
+    sums: FloatArray, turns: FloatArray, levels: FloatArray
+) -> FloatArray:
     """Return, per query, the energies weighed by a number per level."""
     top = levels.size - 1
     weighed: FloatArray = sums[:, top] * levels[0]

@@ -166,10 +166,10 @@ class Haar(LinearStrategy):
             least,
         )
         for query in np.flatnonzero(many):
-            self._transformed(pieces, int(query), variances, widths, spread)
+            self._fill_from_transform(pieces, int(query), variances, widths, spread)
         return spread
 
-    def _transformed(
+    def _fill_from_transform(
         self,
         pieces: Pieces,
         query: int,

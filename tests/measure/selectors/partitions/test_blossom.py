@@ -62,7 +62,7 @@ def test_a_unique_minimum_is_recognised(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("nothing is tied")
 
-    monkeypatch.setattr(blossom, "_settled_in_order", refuse)
+    monkeypatch.setattr(blossom, "_settle_in_order", refuse)
     assert mates_of([9, 9, 9], {(0, 1): 3, (0, 2): 4, (1, 2): 5}) == (1, 0, 2)
     with pytest.raises(AssertionError, match="tied"):
         mates_of([9, 9, 9], {(0, 1): 3, (0, 2): 3, (1, 2): 5})
