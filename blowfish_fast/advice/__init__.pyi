@@ -1,8 +1,9 @@
+from . import usefulness as usefulness
 from .accuracy import translate as translate
 from .comparison import compare as compare
-from .posterior_belief import largest_epsilon as largest_epsilon, risk as risk
+from .posterior_belief import largest_epsilon as largest_epsilon
+from .posterior_belief import risk as risk
 from .recommendation import recommend as recommend
-from . import usefulness as usefulness
 
 __all__ = [
     "compare",

@@ -30,10 +30,12 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence, as_whole
 from blowfish_fast.errors import BlowfishError, EpsilonError, InputError, SizeError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales, Spread, chernoff_tail
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.answers import Answers
+from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Policy, refuse_units
@@ -82,21 +84,32 @@ class Candidate(NamedTuple):
     ----------
     name : str
         As in `compare`.
-    epsilon : Fraction or None
-        The least that keeps the promise; None where there is no promise.
+    budget : Budget or None
+        The least that keeps the promise; None where there is no promise. `epsilon` is
+        its amount, where it is epsilon.
     mechanism : Mechanism or None
-        Ready to release at that epsilon.
+        Ready to release at that budget.
     found_by : {"bound", "simulation", ""}
-        How the epsilon was found.
+        How the budget was found.
     reason : str
         Why there is no promise; empty where there is one.
     """
 
     name: str
-    epsilon: Fraction | None
+    budget: Budget | None
     mechanism: Mechanism | None
     found_by: str
     reason: str
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The least epsilon; None where there is no promise."""
+        return None if self.budget is None else self.budget.epsilon
+
+    @property
+    def amount(self) -> Fraction | None:
+        """The least budget in its currency; None where there is no promise."""
+        return None if self.budget is None else self.budget.amount
 
 
 class Translation:
@@ -124,13 +137,13 @@ class Translation:
     ) -> None:
         self.alpha, self.beta, self.scope, self.free = alpha, beta, scope, free
         self.candidates = tuple(
-            sorted(candidates, key=lambda one: (one.epsilon is None, one.epsilon or 0))
+            sorted(candidates, key=lambda one: (one.amount is None, one.amount or 0))
         )
 
     @property
     def best(self) -> Candidate:
         """The cheapest candidate."""
-        if self.free or not self.candidates or self.candidates[0].epsilon is None:
+        if self.free or not self.candidates or self.candidates[0].budget is None:
             why = (
                 "the answers are public; no mechanism is needed"
                 if self.free
@@ -140,13 +153,29 @@ class Translation:
         return self.candidates[0]
 
     @property
-    def epsilon(self) -> Fraction:
-        """The least epsilon; 0 where the answers are public."""
+    def budget(self) -> Budget:
+        """The least budget; 0 where the answers are public."""
         if self.free:
-            return Fraction(0)
-        found = self.best.epsilon
+            return Budget(Fraction(0))
+        found = self.best.budget
         assert found is not None
         return found
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The least epsilon; refused where the accuracy was asked for in rho."""
+        return self.budget.epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """The least rho, or that of the least epsilon."""
+        return self.budget.rho
+
+    @property
+    def currency(self) -> str:
+        """What the candidates are priced in: "epsilon" or "rho"."""
+        priced = [one.budget for one in self.candidates if one.budget is not None]
+        return priced[0].currency if priced else "epsilon"
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -154,7 +183,7 @@ class Translation:
         return [
             {
                 "name": one.name,
-                "epsilon": None if one.epsilon is None else float(one.epsilon),
+                self.currency: None if one.amount is None else float(one.amount),
                 "found_by": one.found_by,
                 "reason": one.reason,
             }
@@ -172,11 +201,11 @@ class Translation:
         if self.free:
             return f"{promise}: exact and free, no edge of the policy changes them"
         width = max(len(one.name) for one in self.candidates)
-        lines = [promise, f"{'mechanism':{width}}   epsilon    found by"]
+        lines = [promise, f"{'mechanism':{width}}   {self.currency:8}   found by"]
         for one in self.candidates:
-            if one.epsilon is not None:
+            if one.amount is not None:
                 lines.append(
-                    f"{one.name:{width}}   {float(one.epsilon):<8.6g}   {one.found_by}"
+                    f"{one.name:{width}}   {float(one.amount):<8.6g}   {one.found_by}"
                 )
             else:
                 lines.append(f"{one.name:{width}}   no promise: {one.reason}")
@@ -185,7 +214,7 @@ class Translation:
     def __repr__(self) -> str:
         return (
             f"Translation(alpha={self.alpha:g}, beta={self.beta:g}, "
-            f"epsilon={float(self.epsilon):g})"
+            f"{self.currency}={float(self.budget):g})"
         )
 
 
@@ -197,8 +226,9 @@ def translate(
     beta: float,
     scope: Scope = "simultaneous",
     samples: int = 0,
+    currency: Literal["epsilon", "rho"] = "epsilon",
 ) -> Translation:
-    """Return the least epsilon of every mechanism for a wanted accuracy.
+    """Return the least epsilon, or rho, of every mechanism for a wanted accuracy.
 
     Free: no data is read.
 
@@ -215,7 +245,9 @@ def translate(
     samples : int
         Draws of the noise with which the cheapest candidates are simulated; 0 uses
         bounds alone. Needs several hundred for beta = 0.05, and more for less.
-        Simultaneous promises only.
+        Simultaneous promises in epsilon only.
+    currency : {"epsilon", "rho"}
+        What the accuracy is paid in: Laplace noise, or Gaussian noise.
 
     Examples
     --------
@@ -235,15 +267,20 @@ def translate(
     if scope not in SCOPES:
         raise InputError(f"scope must be one of {SCOPES}; received {scope!r}")
     samples = as_whole(samples, "samples", 0)
+    if currency not in ("epsilon", "rho"):
+        raise InputError(f'currency must be "epsilon" or "rho"; received {currency!r}')
     workload._refuse_too_many()
     if float(sensitivity(policy.unconstrained, workload)) == 0.0:
         return Translation(wanted, miss, scope, [], free=True)
-    promise = _Promise(policy, workload, wanted, miss, scope)
+    power = 1 if currency == "epsilon" else 2
+    promise = _Promise(policy, workload, wanted, miss, scope, power)
     found = [
         promise.candidate(one.name, one.mechanism, one.reason)
-        for one in compare(policy, workload, epsilon=1, hurried=True)
+        for one in compare(
+            policy, workload, epsilon=promise.budget_at(Fraction(1)), hurried=True
+        )
     ]
-    if samples and scope == "simultaneous":
+    if samples and scope == "simultaneous" and power == 1:
         found = promise.simulate(found, samples)
     return Translation(wanted, miss, scope, found, free=False)
 
@@ -267,10 +304,18 @@ class _Promise:
         alpha: float,
         beta: float,
         scope: Scope,
+        power: int = 1,
     ) -> None:
-        self.policy, self.workload = policy, workload
+        self.policy, self.workload, self.power = policy, workload, power
         self.alpha, self.beta, self.scope = alpha, beta, scope
         self.queries = max(workload.queries, 1)
+
+    def budget_at(self, epsilon: Fraction) -> Budget:
+        """Return the budget whose noise is as large as that of Laplace at `epsilon`.
+
+        In rho, epsilon^2 / 4: half-widths then go with 1 / epsilon in either currency.
+        """
+        return Budget(epsilon if self.power == 1 else epsilon**2 / 4, self.power)
 
     def candidate(
         self, name: str, mechanism: Mechanism | None, reason: str
@@ -280,10 +325,10 @@ class _Promise:
             return Candidate(name, None, None, "", reason)
         try:
             law = self._law(mechanism)
-            epsilon = self._least(law)
+            budget = self.budget_at(self._least(law))
         except BlowfishError as problem:
             return Candidate(name, None, None, "", str(problem))
-        return Candidate(name, epsilon, mechanism.at_epsilon(epsilon), "bound", "")
+        return Candidate(name, budget, mechanism.at(budget), "bound", "")
 
     def simulate(self, found: list[Candidate], samples: int) -> list[Candidate]:
         """Replace the epsilon of the cheapest candidates where simulation needs less.
@@ -318,7 +363,7 @@ class _Promise:
             largest = _largest_errors(law, guess, samples)[rank - 1]
             if largest <= self.alpha:
                 return one._replace(
-                    epsilon=guess,
+                    budget=Budget(guess),
                     mechanism=one.mechanism.at_epsilon(guess),
                     found_by="simulation",
                 )
@@ -343,12 +388,27 @@ class _Promise:
             answers = asked.answer(cells.reshape(asked.domain.shape))
             return float(np.abs(answers).max(initial=0.0))
 
+        known: list[Spread] = []
+
+        def spread(scales: Scales) -> Spread:
+            # Draws of one scale enter answers with the same parts at every epsilon.
+            if known and _one_scale(scales):
+                return known[0].at_scale(scales)
+            found = strategy.spread(form, scales)
+            if _one_scale(scales):
+                known.append(found)
+            return found
+
         def half_widths(scales: Scales, miss: float) -> FloatArray:
+            if type(strategy).half_widths is LinearStrategy.half_widths:
+                return noise_half_widths(spread(scales), miss)
             return strategy.half_widths(form, scales, miss)
 
         return _ErrorLaw(
-            lambda epsilon: strategy.scales(over, epsilon / self.policy.group_size),
-            lambda scales: strategy.spread(form, scales),
+            lambda epsilon: strategy.scales(
+                over, self.budget_at(epsilon).over(self.policy.group_size)
+            ),
+            spread,
             half_widths,
             # A fit by iterations is too slow to be drawn many times.
             None if isinstance(strategy, Answers) else largest_error,
@@ -440,6 +500,16 @@ class _Promise:
             else:
                 low = middle
         return high
+
+
+def _one_scale(scales: Scales) -> bool:
+    rates = scales.rates[scales.measured]
+    return bool(
+        scales.power == 1
+        and rates.size
+        and rates.min() == rates.max()
+        and (scales.measured | scales.exact).all()
+    )
 
 
 def _kinds(spread: Spread) -> tuple[Spread, IntArray]:

@@ -18,14 +18,16 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 from weakref import WeakKeyDictionary
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_epsilon, as_whole
+from blowfish_fast._support.validation import as_whole
 from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.plugins import MechanismName
 from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -46,6 +48,8 @@ FITTED = {
 
 MANY_CELLS = 2**14
 TRIALS = 3
+CLOSE = 1.05
+"""Gaussian noise goes first where it is better by more than this."""
 LEAST_ERROR = 1e-9
 MOST_KEPT = 256
 LONGEST_REASON = 160
@@ -95,12 +99,16 @@ class Recommendation:
     """
 
     def __init__(
-        self, advice: list[Advice], shapes: dict[str, IntArray], heading: str
+        self,
+        advice: list[Advice],
+        shapes: dict[str, IntArray],
+        heading: str,
+        delta: Fraction | None = None,
     ) -> None:
-        self.advice = tuple(sorted(advice, key=lambda one: float(f"{one.error:.6e}")))
+        self.advice = tuple(sorted(advice, key=_order))
         self.shapes = shapes
         self.heading = heading
-        self.because = tuple(_reasons(self))
+        self.because = (*_reasons(self), *_currencies(self, delta))
 
     @property
     def best(self) -> Advice:
@@ -148,7 +156,7 @@ class Recommendation:
         return ChosenPrivately(
             best.policy,
             best.workload,
-            epsilon=best.epsilon,
+            epsilon=best.budget,
             shapes=self.shapes,
             candidates=candidates,
             share=share,
@@ -209,12 +217,12 @@ def recommend(
     policy: Policy,
     workload: Workload,
     *,
-    epsilon: Any,
-    records: int,
+    records: int | None = None,
     mechanisms: Sequence[MechanismName] | None = None,
     trials: int | None = None,
     rng: int | None = None,
     progress: Progress | None = None,
+    **budget: Unpack[BudgetTerms],
 ) -> Recommendation:
     """Rank mechanisms for a task by predicted or typical error, and say why.
 
@@ -226,10 +234,14 @@ def recommend(
         What must stay indistinguishable.
     workload : Workload
         What will be asked.
-    epsilon : number
-        What one release may spend.
-    records : int
-        Roughly how many records there are; a public guess.
+    epsilon, rho, delta : number
+        What one release may spend. With `epsilon` and `delta` both currencies stand
+        side by side: Laplace noise at epsilon, without delta, and Gaussian noise at the
+        largest rho that implies (epsilon, delta), marked "(rho)". Laplace noise goes
+        first where they are close.
+    records : int, optional
+        Roughly how many records there are; a public guess. Left out, mechanisms that
+        adapt to the data are not tried.
     mechanisms : sequence of str or class, optional
         What to rank, instead of everything in the package; see `compare`. A mechanism
         defined outside the package is ranked like any other.
@@ -253,18 +265,31 @@ def recommend(
     >>> advice.best.error < advice["vertex"].error
     True
     """
-    granted = as_epsilon(epsilon)
+    granted = Budget.stated(**budget)
+    if records is None:
+        return _from_predictions(policy, workload, granted, budget, mechanisms)
     guessed = as_whole(records, "records")
     if trials is None:
         trials = TRIALS if policy.domain.size <= MANY_CELLS else 1
     repeats = as_whole(trials, "trials", 1)
     shapes = reference_shapes(policy.domain, guessed)
-    predictions = compare(policy, workload, epsilon=granted, mechanisms=mechanisms)
-    fitted = FITTED
-    if mechanisms is not None:
-        fitted = {one.name: one.name for one in predictions if one.name in FITTED}
-    simulated = _data_dependent(predictions, policy, workload, granted, fitted)
-    found = [_predicted_advice(one) for one in predictions if one.name not in simulated]
+    simulated: dict[str, Mechanism] = {}
+    found: list[Advice] = []
+    for one in _both(granted, budget):
+        predictions = compare(policy, workload, epsilon=one, mechanisms=mechanisms)
+        fitted = FITTED
+        if mechanisms is not None:
+            fitted = {
+                each.name: each.name for each in predictions if each.name in FITTED
+            }
+        mark = _mark(one, granted)
+        drawn = _data_dependent(predictions, policy, workload, one, fitted)
+        simulated |= {f"{name}{mark}": each for name, each in drawn.items()}
+        found += [
+            _predicted_advice(each, mark)
+            for each in predictions
+            if each.name not in drawn
+        ]
     for number, (name, mechanism) in enumerate(simulated.items()):
         if progress is not None:
             progress(number, len(simulated), name)
@@ -272,17 +297,83 @@ def recommend(
     if progress is not None:
         progress(len(simulated), len(simulated), "done")
     heading = (
-        f"{workload!r} under {policy!r}, eps = {float(granted):g}, about {guessed:,} "
-        "records"
+        f"{_heading(policy, workload, granted, budget)}, about {guessed:,} records"
     )
-    return Recommendation(found, shapes, heading)
+    return Recommendation(found, shapes, heading, granted.delta)
+
+
+def _from_predictions(
+    policy: Policy,
+    workload: Workload,
+    granted: Budget,
+    terms: BudgetTerms,
+    mechanisms: Sequence[MechanismName] | None,
+) -> Recommendation:
+    """Rank by what holds for any data, where nothing is known of their number."""
+    found = [
+        _predicted_advice(each, _mark(one, granted))
+        for one in _both(granted, terms)
+        for each in compare(policy, workload, epsilon=one, mechanisms=mechanisms)
+    ]
+    heading = _heading(policy, workload, granted, terms)
+    return Recommendation(found, {}, heading, granted.delta)
+
+
+def _both(granted: Budget, terms: BudgetTerms) -> list[Budget]:
+    """Return the budgets to rank: with delta, epsilon alone and the rho of both."""
+    if granted.delta is None:
+        return [granted]
+    return [Budget.stated(epsilon=terms["epsilon"]), granted]
+
+
+def _mark(one: Budget, granted: Budget) -> str:
+    """Return what marks a name where two currencies stand side by side."""
+    return " (rho)" if one.power == 2 and granted.delta is not None else ""
+
+
+def _heading(
+    policy: Policy, workload: Workload, granted: Budget, terms: BudgetTerms
+) -> str:
+    spent = granted.words().replace("epsilon", "eps")
+    if granted.delta is not None:
+        epsilon = float(Budget.stated(epsilon=terms["epsilon"]))
+        spent = f"eps = {epsilon:g}, or delta = {float(granted.delta):g}: {spent}"
+    return f"{workload!r} under {policy!r}, {spent}"
+
+
+def _order(one: Advice) -> float:
+    """Sort by error; Laplace noise goes first where they are close."""
+    error = float(f"{one.error:.6e}")
+    gaussian = one.mechanism is not None and one.mechanism.budget.power == 2
+    return error * CLOSE if gaussian else error
+
+
+def _currencies(one: Recommendation, delta: Fraction | None) -> Iterator[str]:
+    """Say which noise is better here, and where the other one would be."""
+    best: dict[int, tuple[Advice, Budget]] = {}
+    for each in one.advice:
+        if each.mechanism is not None:
+            best.setdefault(each.mechanism.budget.power, (each, each.mechanism.budget))
+    if delta is None or len(best) < 2:
+        return
+    (pure, epsilon), (concentrated, rho) = best[1], best[2]
+    rows = float(epsilon) ** 2 / (4 * float(rho))
+    times = (concentrated.error / max(pure.error, LEAST_ERROR)) ** 2
+    better, factor = ("Laplace", times) if times >= 1 else ("Gaussian", 1 / times)
+    yield (
+        f"{better} noise is better for this one release: at delta = {float(delta):g} "
+        f"the best of each, {pure.name} and {concentrated.name}, differ by "
+        f"{factor:,.3g} times in squared error. Gaussian noise wins where one edge "
+        f"moves more than about {rows:.3g} rows alike: many questions or tables from "
+        "one ledger in rho, long edges, deep trees."
+    )
 
 
 def _data_dependent(
     predictions: Comparison,
     policy: Policy,
     workload: Workload,
-    epsilon: Fraction,
+    budget: Budget,
     fitted: dict[str, str],
 ) -> dict[str, Mechanism]:
     """Return the mechanisms whose error only a release shows, by name."""
@@ -295,15 +386,16 @@ def _data_dependent(
         # A mechanism that refuses this policy or domain is left out: its strategies
         # are among the predictions, with the reason.
         with contextlib.suppress(BlowfishError):
-            found[shown] = MECHANISMS[name](policy, workload, epsilon=epsilon)
+            found[shown] = MECHANISMS[name](policy, workload, epsilon=budget)
     return found
 
 
-def _predicted_advice(one: Prediction) -> Advice:
+def _predicted_advice(one: Prediction, mark: str = "") -> Advice:
+    name = f"{one.name}{mark}"
     if one.admissible:
         error = math.sqrt(max(one.mean, 0.0))
-        return Advice(one.name, "predicted", error, {}, one.mechanism, "")
-    return Advice(one.name, "refused", math.inf, {}, None, _short(one.reason))
+        return Advice(name, "predicted", error, {}, one.mechanism, "")
+    return Advice(name, "refused", math.inf, {}, None, _short(one.reason))
 
 
 _KNOWN: WeakKeyDictionary[Workload, dict[Any, dict[str, float]]] = WeakKeyDictionary()
@@ -324,7 +416,7 @@ def _typical_advice(
         name,
         type(mechanism),
         mechanism.policy,
-        mechanism.epsilon,
+        mechanism.budget,
         records,
         trials,
         rng,
@@ -351,7 +443,7 @@ def _reasons(one: Recommendation) -> Iterator[str]:
         yield "No mechanism can be used here."
         return
     cells = best.mechanism.domain.size
-    records = int(next(iter(one.shapes.values())).sum())
+    records = sum(int(each.sum()) for each in list(one.shapes.values())[:1])
     if best.kind == "predicted":
         yield (
             f"{best.name} is off by {best.error:,.4g} records per query (root mean "
@@ -377,6 +469,12 @@ def _reasons(one: Recommendation) -> Iterator[str]:
             f"{certain.error:,.4g}, {times:,.3g} times as much"
             + (f"; it is better on {', '.join(loses)}." if loses else ".")
         )
+    if not one.shapes:
+        yield (
+            "Mechanisms that adapt to the data were not tried: state a rough number of "
+            "records."
+        )
+        return
     yield from _about_cells(best.mechanism, cells, records)
     usual = best.name
     others = {
@@ -400,11 +498,11 @@ def _reasons(one: Recommendation) -> Iterator[str]:
 
 def _about_cells(mechanism: Mechanism, cells: int, records: int) -> Iterator[str]:
     """Compare the noise on one cell with what a cell holds."""
-    laplace = Laplace(
-        mechanism.policy, Identity(mechanism.domain), epsilon=mechanism.epsilon
-    )
+    budget = mechanism.budget
+    kind = Laplace if budget.power == 1 else Gaussian
+    on_cells = kind(mechanism.policy, Identity(mechanism.domain), epsilon=budget)
     try:
-        noise = math.sqrt(laplace.expected_total_error() / cells)
+        noise = math.sqrt(on_cells.expected_total_error() / cells)
     except BlowfishError:
         return
     held = records / cells
