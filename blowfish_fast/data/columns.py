@@ -2,6 +2,7 @@
 
     numpy, list, dict of columns     taken as they are
     pandas, polars, arrow            read through narwhals, which needs none of them
+    geopandas                        the same, and lon, lat, x, y from its points
     an iterator of any of these      one chunk after the other
 
 Only one block of rows is ever turned into plain arrays at a time, so memory does not
@@ -22,6 +23,10 @@ from .domain import Attributes
 
 BLOCK = 2**18
 """Rows turned into cell numbers at a time."""
+
+EAST = ("lon", "longitude", "x", "east", "easting")
+NORTH = ("lat", "latitude", "y", "north", "northing")
+"""Attributes that are read off points, where a table has no column of that name."""
 
 Column = Any
 """A one-dimensional numpy array, or a narwhals Series."""
@@ -45,6 +50,10 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
     frame = None if isinstance(table, np.ndarray | list | tuple) else _frame(table)
     if frame is not None and hasattr(frame, "columns"):
         names = list(frame.columns)
+        points = _point_coordinates(table, domain)
+        if points:
+            kept = {one: table[one] for one in names if one in domain.names}
+            return _columns({**kept, **points}, domain)
         if not any(domain.names) and len(names) == domain.ndim:
             return [frame[name] for name in names]
         return _by_name(frame, names, domain)
@@ -61,6 +70,28 @@ def _columns(table: Any, domain: Attributes) -> list[Column]:
             "transposed, a list of chunks as iter(chunks)"
         )
     return [as_column(one) for one in chosen]
+
+
+def _point_coordinates(table: Any, domain: Attributes) -> dict[str, Any]:
+    """Return coordinates of points for attributes that a table has no column of.
+
+    Longitude and latitude are taken from geographic coordinates only.
+    """
+    points: Any = getattr(table, "geometry", None)
+    if not (hasattr(points, "x") and hasattr(points, "y")):
+        return {}
+    lacking = [str(one) for one in domain.names if one and one not in table]
+    if not lacking or not {*lacking} <= {*EAST, *NORTH}:
+        return {}
+    reference = getattr(table, "crs", None)
+    degrees = [one for one in lacking if one in (*EAST[:2], *NORTH[:2])]
+    if degrees and reference is not None and not reference.is_geographic:
+        raise InputError(
+            f"{', '.join(degrees)} are degrees, and the points of this table are not",
+            received=str(reference),
+            way_out="Hand over table.to_crs(4326), or call the sides x and y",
+        )
+    return {one: points.x if one in EAST else points.y for one in lacking}
 
 
 def named_column(table: Any, name: str, word: str) -> Column:

@@ -339,6 +339,50 @@ class Domain(Attributes):
         return cls._of([from_cuts(edges, name)])
 
     @classmethod
+    def from_box(
+        cls, cells: int | Sequence[int], **sides: tuple[float, float]
+    ) -> Domain:
+        """Cut a named bounding box into a grid of equal cells.
+
+        Parameters
+        ----------
+        cells : int or sequence of int
+            How many cells along each side.
+        **sides : pair of numbers
+            Lowest and highest value by name, such as ``lon=(5.9, 10.5)``; public, and
+            never read off the data.
+
+        Examples
+        --------
+        >>> swiss = Domain.from_box((64, 32), lon=(5.9, 10.5), lat=(45.8, 47.9))
+        >>> swiss
+        Domain(lon: 64 cells x lat: 32 cells)
+        """
+        counts = np.broadcast_to(as_integers(cells, "cells"), (len(sides),))
+        if not sides or (counts < 1).any():
+            raise DomainError(
+                "a box has sides by name, lon=(5.9, 10.5), and at least one cell along "
+                "each",
+                received=f"{cells!r} cells and {sides!r}",
+            )
+        for name, side in sides.items():
+            ends = np.asarray(side, dtype=np.float64)
+            if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] >= ends[1]:
+                raise DomainError(
+                    f"the side {name!r} of a box is a pair of its lowest and highest "
+                    "value",
+                    received=repr(side),
+                )
+        return cls.product(
+            *(
+                cls.from_edges(np.linspace(low, high, count + 1), name=name)
+                for (name, (low, high)), count in zip(
+                    sides.items(), counts.tolist(), strict=True
+                )
+            )
+        )
+
+    @classmethod
     @malformed_as(DomainError, "edges must be a list of dates")
     def from_dates(cls, edges: Iterable[Any], name: str | None = None) -> Domain:
         """Cut time at public dates: datetime64, date objects or ISO texts.

@@ -11,6 +11,7 @@ streams (polars, DuckDB, pyarrow) takes a table as it is.
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -20,7 +21,10 @@ import numpy as np
 from blowfish_fast._support.html import table, text
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.errors import DomainError
+from blowfish_fast.errors import DomainError, MissingExtraError
+
+from .cell_values import cell_columns, column_name
+from .domain import Domain
 
 ROWS_AT_ONCE = 2**16
 ROWS_SHOWN = 20
@@ -224,3 +228,31 @@ def _texts(column: AnyArray) -> Iterator[Any]:
     if column.dtype.kind == "f":
         return ("" if one != one else repr(one) for one in column.tolist())
     return iter(column.tolist())
+
+
+def labelled_arrays(
+    domain: Domain, values: Mapping[str, AnyArray], attributes: Mapping[str, str]
+) -> Any:
+    """Return an xarray dataset: a dimension per attribute, with what its cells are.
+
+    The coordinate of a dimension is where a cell begins, or its level; where it ends
+    is a second one, ``age_to``.
+    """
+    try:
+        xarray = importlib.import_module("xarray")
+    except ImportError as problem:
+        raise MissingExtraError(
+            "a dataset of xarray needs xarray, which is not installed; install it "
+            "with: pip install xarray"
+        ) from problem
+    names = [column_name(domain, axis) for axis in range(domain.ndim)]
+    coordinates: dict[str, Any] = {}
+    for axis, name in enumerate(names):
+        cells = cell_columns(domain.marginal(axis), [np.arange(domain.shape[axis])])
+        for place, (column, along) in enumerate(cells.items()):
+            coordinates[column if place else name] = (name, along)
+    return xarray.Dataset(
+        {key: (names, one.reshape(domain.shape)) for key, one in values.items()},
+        coords=coordinates,
+        attrs=dict(attributes),
+    )

@@ -168,3 +168,46 @@ def test_lists_of_mixed_values_are_not_spelled_out():
     assert as_column(["a", None]).tolist() == ["a", None]
     assert as_column([1, "a"]).tolist() == [1, "a"]
     assert as_column(range(3)).tolist() == [0, 1, 2]
+
+
+BOX = Domain.from_box((4, 2), lon=(6.0, 10.0), lat=(46.0, 48.0))
+LON, LAT = [6.5, 9.9, 9.9, 7.2], [46.5, 47.5, 47.5, 46.1]
+COUNTS = [[1, 0], [1, 0], [0, 0], [0, 2]]
+
+
+def test_a_table_of_longitudes_and_latitudes_becomes_a_map():
+    map_of = Histogram.from_records(BOX, {"lat": LAT, "lon": LON})
+    assert map_of.counts.tolist() == COUNTS
+    with pytest.raises(InputError, match=r"columns lack the attributes \['lat'\]"):
+        Histogram.from_records(BOX, {"lon": LON})
+
+
+def test_the_points_of_geopandas_become_a_map():
+    geopandas = pytest.importorskip("geopandas")
+    points = geopandas.points_from_xy(LON, LAT)
+    table = geopandas.GeoDataFrame({"sex": list("FFMM")}, geometry=points, crs=4326)
+    assert Histogram.from_records(BOX, table).counts.tolist() == COUNTS
+    both = Domain.product(BOX, Domain.from_levels(["F", "M"], name="sex"))
+    assert Histogram.from_records(both, table).counts.sum(axis=2).tolist() == COUNTS
+    with pytest.raises(InputError, match="are degrees"):
+        Histogram.from_records(BOX, table.to_crs(3857))
+
+
+class Points:
+    """What geopandas calls a geometry."""
+
+    x, y = np.array(LON), np.array(LAT)
+
+
+def test_points_are_read_where_a_table_has_no_such_columns():
+    pandas = pytest.importorskip("pandas")
+
+    class WithPoints(pandas.DataFrame):
+        geometry = Points()
+
+    table = WithPoints({"town": [1, 2, 3, 4]})
+    assert Histogram.from_records(BOX, table).counts.tolist() == COUNTS
+    own = WithPoints({"lon": LON, "lat": [46.5] * 4})
+    assert Histogram.from_records(BOX, own).counts[:, 1].sum() == 0
+    with pytest.raises(InputError, match="columns lack the attributes"):
+        Histogram.from_records(Domain.from_edges([0, 1], name="age"), table)

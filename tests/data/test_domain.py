@@ -202,3 +202,19 @@ def test_a_wide_domain_is_counted_but_not_held():
         DomainError, match=r"at most 2\^28 = 268,435,456 cells; .* SparseHistogram"
     ):
         Domain.product(wide)
+
+
+def test_a_box_has_sides_by_name_and_equal_cells():
+    box = Domain.from_box((4, 2), lon=(6.0, 10.0), lat=(46.0, 48.0))
+    assert box.names == ("lon", "lat")
+    assert box.attributes[0].cuts == (6.0, 7.0, 8.0, 9.0, 10.0)
+    assert Domain.from_box(3, x=(0, 3), y=(0, 9)).shape == (3, 3)
+    for cells, sides in [
+        (0, {"x": (0, 1)}),
+        (2, {}),
+        (2, {"x": (1, 0)}),
+        (2, {"x": (0, float("nan"))}),
+        (2, {"x": 3}),
+    ]:
+        with pytest.raises(DomainError, match=r"a box has sides by name|lowest and hi"):
+            Domain.from_box(cells, **sides)

@@ -52,7 +52,9 @@ def saved(release, tmp_path_factory):
 def test_a_saved_release_answers_as_before(release, saved):
     again = bf.Release.load(saved)
     assert (again.estimate == release.estimate).all()
-    assert (again.intervals(ASKED) == release.intervals(ASKED)).all()
+    assert (
+        again.intervals(ASKED, of="noise") == release.intervals(ASKED, of="noise")
+    ).all()
     assert (again.standard_errors(ASKED) == release.standard_errors(ASKED)).all()
     assert again.guarantee == release.guarantee
     assert again.domain == GRID
@@ -231,11 +233,17 @@ def _changed(saved, folder, change):
 
 def test_the_table_of_cells_holds_estimates_and_intervals(release):
     table = release.to_table(confidence=0.9)
-    assert list(table.columns) == ["north", "east", "estimate", "low", "high"]
+    assert list(table.columns) == [
+        "north",
+        "east",
+        "estimate",
+        "low",
+        "high",
+    ]
     assert table["north"][8] == 1
     assert table["east"][8] == 1
     assert (table["estimate"] == release.estimate.reshape(-1)).all()
-    bounds = release.intervals(bf.workloads.Identity(GRID), 0.9)
+    bounds = release.intervals(bf.workloads.Identity(GRID), 0.9, of="noise")
     assert (table["low"] == bounds[:, 0]).all()
     assert list(release.to_table(confidence=None).columns)[-1] == "estimate"
     pytest.importorskip("pandas")
@@ -263,7 +271,7 @@ def test_loaded_releases_are_asked_and_sampled_as_before(release, saved):
     again = bf.Release.load(saved)
     here, there = (one.where(north=slice(1, 3.5)) for one in (release, again))
     assert here.count() == there.count()
-    assert here.count().interval() == there.count().interval()
+    assert here.count().interval(of="noise") == there.count().interval(of="noise")
     assert release.sample(rng=3).to_dict() == again.sample(rng=3).to_dict()
 
 
@@ -331,7 +339,37 @@ def test_intervals_of_public_totals_are_these_totals(name):
         found = mechanism.release(counts, rng=1)
         if found.interval_scope == "nothing" or len(found.measurements) != 1:
             continue
-        low, high = found.intervals(total)[0]
+        low, high = found.intervals(total, of="noise")[0]
         assert low <= counts.sum() <= high
         if high - low < 1e-6:
             assert low == high == counts.sum()
+
+
+def test_a_release_becomes_a_dataset_of_xarray_by_attribute():
+    xarray = pytest.importorskip("xarray")
+    box = bf.Domain.from_box((3, 2), lon=(0, 3), lat=(0, 2))
+    people = bf.Domain.product(box, bf.Domain.from_levels(["F", "M"], name="sex"))
+    cells = bf.workloads.Identity(people)
+    laplace = bf.Laplace(bf.policies.AddRemove(people), cells, epsilon=1)
+    release = laplace.release(np.zeros((3, 2, 2), int), rng=1)
+    found = release.to_xarray()
+    assert isinstance(found, xarray.Dataset)
+    assert dict(found.sizes) == {"lon": 3, "lat": 2, "sex": 2}
+    assert found.estimate.sel(lon=1, lat=0, sex="M") == release.estimate[1, 0, 1]
+    assert (found.low <= found.estimate).all()
+    assert found.lon_to.values.tolist() == [1, 2, 3]
+    assert "eps = 1" in found.attrs["promise"]
+
+
+def test_without_xarray_the_way_to_it_is_told(monkeypatch):
+    import sys
+
+    from blowfish_fast.errors import MissingExtraError
+
+    line = bf.Domain(3)
+    laplace = bf.Laplace(
+        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1
+    )
+    monkeypatch.setitem(sys.modules, "xarray", None)
+    with pytest.raises(MissingExtraError, match="pip install xarray"):
+        laplace.release([1, 2, 3], rng=1).to_xarray()
