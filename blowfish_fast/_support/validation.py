@@ -192,6 +192,8 @@ def as_choice(value: Any, name: str, offered: Sequence[str | None]) -> Any:
 
 def as_confidence(value: Any) -> float:
     """Read a confidence: strictly between 0 and 1."""
+    if type(value) is float and 0.0 < value < 1.0:
+        return value
     confidence = float(as_fraction(value, "confidence"))
     if not 0 < confidence < 1:
         raise InputError(

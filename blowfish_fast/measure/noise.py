@@ -254,6 +254,21 @@ class Spread(NamedTuple):
             steps=self.steps / units**2,
         )
 
+    def at_scale(self, scales: Scales) -> Self:
+        """Return the spread at another scale, where all draws have one.
+
+        Every moment but the sum of squared coefficients follows the scale.
+        """
+        width = scales.least
+        ratio = width / self.least
+        return self._replace(
+            variance=self.steps * float(laplace_variance(width)),
+            square=self.square * ratio**2,
+            largest=self.largest * ratio,
+            width=self.width * ratio,
+            least=width,
+        )
+
     @classmethod
     def of_one_scale(
         cls, squares: FloatArray, largest: FloatArray, width: float, variance: float

@@ -39,7 +39,7 @@ PROBE_BITS = 30
 PROBES = 2
 SEED = 20240711
 # Below this part of a probe's size a result is rounding; see the module docstring.
-ROUNDING_BITS = 18
+LIMIT = 2.0 ** (PROBE_BITS - 18)
 
 
 class Bias:
@@ -50,22 +50,24 @@ class Bias:
         self._left: list[tuple[FloatArray, dict[str, AnyArray]]] = []
         source = np.random.default_rng(SEED)
         strategy, buckets = measurement.strategy, measurement.buckets
+        scales = measurement.scales
+        still = np.zeros(scales.rates.size, dtype=np.int64)
         for _ in range(PROBES):
             counts = source.integers(0, 2**PROBE_BITS, buckets.cells)
-            rows = strategy.rows(buckets.sum(counts))
-            known = measurement.scales.measured | measurement.scales.exact
-            rows = np.where(known, rows, 0)
-            guess = buckets.expand(strategy.infer(rows, measurement.scales))
+            rows = strategy.published(strategy.rows(buckets.sum(counts)), still, scales)
+            guess = buckets.expand(strategy.infer(rows, scales))
             self._left.append((guess - counts, {}))
+        # Below this sum of all that is left, no query sees more than rounding.
+        self.nothing = all(np.abs(one).sum() <= LIMIT for one, _ in self._left)
 
     def absent(self, workload: Workload) -> BoolArray:
         """Mark the queries whose answers are off by noise alone."""
-        if not workload.queries:
-            return np.ones(0, dtype=np.bool_)
+        if self.nothing or not workload.queries:
+            return np.ones(workload.queries, dtype=np.bool_)
         form = workload.explicit_form(self.buckets)
         moments = row_moments(form, self.buckets.count)
         sizes = np.maximum(np.abs(moments.largest), np.abs(moments.least))
-        limit = 2.0 ** (PROBE_BITS - ROUNDING_BITS) * np.maximum(sizes, 1e-300)
+        limit = LIMIT * np.maximum(sizes, 1e-300)
         free = np.ones(workload.queries, dtype=np.bool_)
         for left, sums in self._left:
             seen = workload.answer_again(left.reshape(workload.domain.shape), sums)

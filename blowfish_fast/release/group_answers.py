@@ -135,7 +135,7 @@ class Quotient:
 
     Each of the two may miss with half the probability; if the count's interval has no
     width, S may miss with all of it. True counts are not negative, and the quotient
-    lies between `lowest` and `highest`.
+    lies between `lowest` and `highest`, that of true values within `reach`.
     """
 
     def __init__(
@@ -146,11 +146,12 @@ class Quotient:
         lowest: FloatArray | float,
         highest: FloatArray | float,
         centre: FloatArray | float,
+        reach: tuple[FloatArray | float, FloatArray | float] | None = None,
     ) -> None:
         self.dividend = dividend
         self.divisor = divisor
-        self.lowest = lowest
-        self.highest = highest
+        self.limits = (lowest, highest)
+        self.reach = reach or self.limits
         self.centre = centre
 
     def bounds(self, confidence: float, of: Scope) -> FloatArray:
@@ -163,10 +164,11 @@ class Quotient:
         least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
         low = _divided(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
         high = _divided(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
+        lowest, highest = self.reach if of == "truth" else self.limits
         return np.stack(
             [
-                np.clip(self.centre + low, self.lowest, self.highest),
-                np.clip(self.centre + high, self.lowest, self.highest),
+                np.clip(self.centre + low, lowest, highest),
+                np.clip(self.centre + high, lowest, highest),
             ],
             axis=-1,
         )

@@ -294,6 +294,7 @@ class _Measures:
         axis = self.release.domain.axis(name)
         found = self._value_rows(axis, given)
         lowest, highest = found.lowest, found.highest
+        least, most = found.reach()
         centre = lowest + (highest - lowest) / 2
         from scipy import sparse
 
@@ -305,7 +306,12 @@ class _Measures:
         )
         estimate = middle + summed.values / np.maximum(counted.values, 1.0)
         quotient = Quotient(
-            summed.bounds, counted.bounds, lowest=low, highest=high, centre=middle
+            summed.bounds,
+            counted.bounds,
+            lowest=low,
+            highest=high,
+            centre=middle,
+            reach=(self.grid.along(axis, least), self.grid.along(axis, most)),
         )
         values = np.clip(estimate, low, high)
         claim = self._claim(quotient.bounds, summed, counted)
@@ -318,11 +324,9 @@ class _Measures:
 
     def _claim(self, bounds: Bounds, *parts: Claimed) -> Claim:
         """Return intervals that hold the truth where all their parts do."""
-
-        def kind() -> Scope:
-            return "truth" if all(one.kind() == "truth" for one in parts) else "noise"
-
-        return Claim(bounds, kind, self.release.interval_sentence)
+        return Claim(
+            bounds, partial(_common_kind, parts), self.release.interval_sentence
+        )
 
     def _value_rows(self, axis: int, values: Any) -> ValueRows:
         attribute = self.release.domain.attributes[axis]
@@ -375,6 +379,10 @@ def merged(
 def _each(name: Any) -> Sequence[Any]:
     """Return a name, or the names of a list, one by one."""
     return list(name) if isinstance(name, list | tuple) else [name]
+
+
+def _common_kind(parts: Sequence[Claimed]) -> Scope:
+    return "truth" if all(one.kind() == "truth" for one in parts) else "noise"
 
 
 def _in_order(

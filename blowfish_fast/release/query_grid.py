@@ -12,8 +12,8 @@ axis; a row over all cells is built only for intervals that need one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -86,8 +86,10 @@ class Grid:
         """Return the number of records of each group."""
         if all(one is rows for one, rows in zip(self.inner, self.rows, strict=True)):
             return GridAnswers(self, self.rows, boxes=True)
-        ends = (product_rows(self.inner), product_rows(self.outer))
-        return GridAnswers(self, self.rows, boxes=True, ends=ends)
+        return GridAnswers(self, self.rows, boxes=True, ends=self._count_ends)
+
+    def _count_ends(self) -> tuple[Any, Any]:
+        return product_rows(self.inner), product_rows(self.outer)
 
     def weighted(self, axis: int, rows: Any, ends: tuple[Any, Any]) -> GridAnswers:
         """Return sums of a value along one axis, given its rows.
@@ -95,10 +97,12 @@ class Grid:
         `ends` are rows of the least and the largest that a record in each cell may
         count with.
         """
-        low, high = self._product(axis, ends[0], -1), self._product(axis, ends[1], 1)
-        return GridAnswers(
-            self, self._with(self.rows, axis, rows), boxes=False, ends=(low, high)
-        )
+        listed = partial(self._value_ends, axis, ends)
+        axes = self._with(self.rows, axis, rows)
+        return GridAnswers(self, axes, boxes=False, ends=listed)
+
+    def _value_ends(self, axis: int, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        return self._product(axis, ends[0], -1), self._product(axis, ends[1], 1)
 
     def _product(self, axis: int, values: Any, sign: int) -> Any:
         """Return rows whose answer lies below (sign -1) or above all true answers.
@@ -143,15 +147,11 @@ class GridAnswers:
         rows: list[Any],
         *,
         boxes: bool,
-        ends: tuple[Any, Any] | None = None,
+        ends: Callable[[], tuple[Any, Any]] | None = None,
     ) -> None:
         self.grid = grid
         self.rows = rows
-        self.ends = (
-            None
-            if ends is None
-            else tuple(SparseRows(grid.domain, sparse_rows(one)) for one in ends)
-        )
+        self._ends = ends
         self.boxes = boxes and all(
             len(cover) == 1 for groups in grid.axes for cover in groups
         )
@@ -192,6 +192,14 @@ class GridAnswers:
             )
             return Rectangles(domain, lows, highs)
         return SparseRows(domain, product_rows(self.rows))
+
+    @cached_property
+    def ends(self) -> tuple[Workload, ...] | None:
+        """Queries below and above the true answers, where places in cells matter."""
+        if self._ends is None:
+            return None
+        rows = self._ends()
+        return tuple(SparseRows(self.grid.domain, sparse_rows(one)) for one in rows)
 
     def bounds(self, confidence: float, of: Scope) -> FloatArray:
         """Return intervals, (groups, 2), of the truth where `kind` says so.
@@ -303,8 +311,8 @@ def value_rows(
     parts = [one.ends - one.starts for one in pieces]
     return ValueRows(
         _sparse_rows(cells, _products(parts, worth), attribute.size),
-        np.array([value.min() for value in least]),
-        np.array([value.max() for value in most]),
+        np.array([value.min() for value in worth]),
+        np.array([value.max() for value in worth]),
         [cells, parts, least, most],
         attribute.size,
     )
@@ -319,8 +327,9 @@ def _products(
 class ValueRows(NamedTuple):
     """Values along one axis: rows of what records count with, and their limits.
 
-    `lowest` and `highest` are those of the values in each group; `pieces` the cells of
-    each group, the covered part of each, and the least and the largest value in it.
+    `lowest` and `highest` are those that records of each group count with; `pieces`
+    the cells of each group, the covered part of each, and the least and the largest
+    value in it.
     """
 
     rows: Any
@@ -328,6 +337,12 @@ class ValueRows(NamedTuple):
     highest: FloatArray
     pieces: list[Any]
     size: int
+
+    def reach(self) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the largest value that a record of each group has."""
+        _, _, least, most = self.pieces
+        low = np.array([one.min() for one in least])
+        return low, np.array([one.max() for one in most])
 
     def ends(self, centre: FloatArray | float = 0.0) -> tuple[Any, Any]:
         """Return rows of the least and the largest of (value - centre) of a record.

@@ -381,8 +381,8 @@ class Release:
         ... ).release([300, 20], rng=3)
         >>> print(release.group_by("town").count())
         town  count      low     high
-        Bern    303  295.878  310.122
-        Chur     17  9.87842  24.1216
+        Bern    303  298.567  307.433
+        Chur     17  12.5675  21.4325
         """
         return self.where().group_by(*names, **bins)
 

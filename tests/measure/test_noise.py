@@ -21,7 +21,6 @@ from blowfish_fast.measure.noise import (
     laplace_sum_half_width,
     laplace_variance,
     measured_rows,
-    one_draw_half_width,
     scales_within,
     without_rounding,
 )
@@ -77,10 +76,8 @@ def test_the_chernoff_bound_lies_above_the_exact_tail(width, terms):
     for _ in range(terms - 1):
         total = np.convolve(total, mass)
     reach = np.arange(total.size) - total.size // 2
-    spread = Spread(
-        np.array([terms * float(laplace_variance(width))]),
-        np.array([terms * width**2]),
-        np.array([width]),
+    spread = Spread.of_one_scale(
+        np.array([float(terms)]), np.ones(1), width, float(laplace_variance(width))
     )
     for miss in (0.2, 0.05, 0.001):
         half = float(chernoff_half_width(spread, miss)[0])
@@ -97,7 +94,7 @@ def test_half_widths_are_those_of_a_plain_bisection_to_the_last_bit(miss):
     rng = np.random.default_rng(5)
     largest = np.exp(rng.uniform(-20.0, 30.0, 300)) * (rng.random(300) > 0.05)
     square = largest**2 * np.exp(rng.uniform(0.0, 25.0, 300))
-    spread = Spread(square, square, largest)
+    spread = Spread.bounded(square, square, largest, 1.0)
     low, high = np.zeros(300), np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
     for _ in range(100):
         middle = 0.5 * (low + high)
@@ -115,32 +112,8 @@ def test_measured_rows_are_found_together_or_apart(rates):
     assert isinstance(measured_rows(scales), slice) == (rates != [5, 0, 7])
 
 
-@pytest.mark.parametrize("width", [0.4, 1.0, 6.0])
-@pytest.mark.parametrize("others", [0, 1, 3])
-def test_one_heavy_draw_is_bounded_above_and_closely(width, others):
-    # One draw weighs 4, the others 1: the sum lives on the integers.
-    _, mass = law(width, 120)
-    total = np.zeros(4 * (mass.size - 1) + 1)
-    total[::4] = mass
-    for _ in range(others):
-        total = np.convolve(total, mass)
-    reach = np.abs(np.arange(total.size) - total.size // 2)
-    square = (16 + others) * width**2
-    spread = Spread(np.ones(1), np.array([square]), np.array([4 * width]))
-    for miss in (0.2, 0.05, 0.001):
-        half = float(one_draw_half_width(spread, width, miss)[0])
-        assert total[reach > half].sum() <= miss
-        if width >= 6:
-            assert total[reach > half / 1.5].sum() > miss
-
-
-def test_the_bound_for_one_heavy_draw_knows_when_there_is_none():
-    even = Spread(np.ones(1), np.array([3.0]), np.array([1.0]))
-    assert one_draw_half_width(even, 1.0, 0.05)[0] == math.inf
-
-
 def test_without_noise_the_interval_is_a_point():
-    none = Spread(np.zeros(2), np.zeros(2), np.zeros(2))
+    none = Spread.bounded(np.zeros(2), np.zeros(2), np.zeros(2), 0.0)
     assert chernoff_half_width(none, 0.05).tolist() == [0.0, 0.0]
 
 
@@ -159,7 +132,8 @@ def test_the_law_of_a_sum_gives_the_smallest_half_width(width):
 
 @pytest.mark.parametrize("width", [1e-12, 1e-6, 1e-3])
 def test_the_chernoff_bound_of_tiny_noise_far_away_vanishes(width):
-    spread = Spread(np.ones(1), np.array([3.0 * width**2]), np.array([width]))
+    square = np.array([3.0 * width**2])
+    spread = Spread.bounded(square, square, np.array([width]), width)
     assert chernoff_tail(np.array([5.0]), spread)[0] < 1e-300
     assert chernoff_tail(np.array([20 * width]), spread)[0] < 1e-5
 
@@ -186,7 +160,8 @@ def test_long_sums_are_rounded_up_and_stay_below_the_chernoff_bound():
     half = laplace_sum_half_width(2.0, terms, 0.05)
     assert half[0] == 0
     assert (np.diff(half) > 0).all()
-    bound = chernoff_half_width(Spread(terms * 1.0, terms * 4.0, np.full(5, 2.0)), 0.05)
+    same = Spread.of_one_scale(terms * 1.0, np.ones(5), 2.0, 1.0)
+    bound = chernoff_half_width(same, 0.05)
     assert (half[1:] < bound[1:]).all()
     deviation = np.sqrt(terms * float(laplace_variance(2.0)))
     assert half[1:] / deviation[1:] == pytest.approx(1.96, rel=0.03)
@@ -211,3 +186,12 @@ def test_answers_without_noise_lose_their_rounding_and_no_others():
     assert found.tolist() == [7.0, 7.0001, 2.4, -3.0]
     # Beside few records a ten-thousandth is no rounding.
     assert without_rounding(answers, noise, np.ones(4)).tolist() == answers.tolist()
+
+
+def test_a_spread_of_one_scale_follows_the_scale():
+    squares, largest = np.array([3.0, 0.5]), np.array([1.0, 0.5])
+    found = Spread.of_one_scale(squares, largest, 4.0, float(laplace_variance(4.0)))
+    scales = Scales(np.array([2, 2, 0]), 3, np.array([False, False, True]))
+    other = Spread.of_one_scale(squares, largest, 1.5, float(laplace_variance(1.5)))
+    for got, want in zip(found.at_scale(scales), other, strict=True):
+        np.testing.assert_allclose(got, want)

@@ -22,8 +22,9 @@ from blowfish_fast.kernels.graph.edge_line_noise import line_levels
 from blowfish_fast.measure.strategies import EdgeLines, EdgeNoise
 from blowfish_fast.measure.strategies.edges.edge_cuts import cut_variance
 from blowfish_fast.workloads import Implicit
-from tests.reference.draws import assert_same_spread, spread_by_draws
+from tests.reference.draws import spread_by_draws
 from tests.reference.shifts import worst_price
+from tests.reference.spread import assert_same_spread
 
 SHAPES = [(1, 1), (1, 5), (4, 1), (2, 2), (3, 4), (5, 3)]
 

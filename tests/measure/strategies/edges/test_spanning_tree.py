@@ -14,8 +14,9 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DomainError, EpsilonError, InputError, SizeError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.strategies import SpanningTree
-from tests.reference.draws import assert_same_spread, spread_by_draws
+from tests.reference.draws import spread_by_draws
 from tests.reference.policy_examples import any_policy
+from tests.reference.spread import assert_same_spread
 
 LINE = bf.Domain(6)
 GRID = bf.Domain((2, 3))

@@ -26,7 +26,7 @@ from blowfish_fast.workloads import (
     Total,
 )
 from tests.reference.haar_transform import haar_matrix
-from tests.reference.spread import dense_spread
+from tests.reference.spread import assert_same_spread, dense_spread
 
 SHAPES = [
     (1,),
@@ -153,8 +153,7 @@ def test_spread_equals_the_push_of_unit_noises(shape, policy, generator):
         form = workload.explicit_form(cells)
         found = strategy.spread(form, scales)
         expected = dense_spread(strategy, scales, form, domain.size)
-        for got, want in zip(found, expected, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+        assert_same_spread(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_ranges_that_cut_buckets_equal_the_push_of_unit_noises():
@@ -164,8 +163,7 @@ def test_ranges_that_cut_buckets_equal_the_push_of_unit_noises():
     form = AllRanges(domain).explicit_form(buckets)
     found = strategy.spread(form, scales)
     expected = dense_spread(strategy, scales, form, 5)
-    for got, want in zip(found, expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert_same_spread(found, expected, rtol=1e-9)
 
 
 def test_queries_of_many_pieces_are_transformed_whole(generator):
@@ -177,8 +175,7 @@ def test_queries_of_many_pieces_are_transformed_whole(generator):
     form = Linear(domain, matrix).explicit_form(Buckets.single_cells(256))
     found = strategy.spread(form, scales)
     expected = dense_spread(strategy, scales, form, 256)
-    for got, want in zip(found, expected, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert_same_spread(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("policy", [AddRemove, Full])

@@ -14,7 +14,7 @@ from blowfish_fast.measure.strategies import STRATEGIES, TreeStrategy
 from blowfish_fast.policies import AddRemove, Blocks, Full, Graph, Line, Threshold
 from blowfish_fast.workloads import AllRanges, Linear, Ranges
 from tests.measure.strategies.implicit_totals import assert_totals_equal_their_list
-from tests.reference.spread import dense_spread
+from tests.reference.spread import assert_same_spread, dense_spread
 from tests.reference.trees import random_parents, worst_edge
 
 POLICIES = {
@@ -92,8 +92,7 @@ def test_spread_equals_dense_least_squares(policy, tree, generator):
         form = workload.explicit_form(buckets)
         found = strategy.spread(form, scales)
         expected = dense_spread(strategy, scales, form, 11)
-        for got, want in zip(found, expected, strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+        assert_same_spread(found, expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", [AddRemove, Full], ids=["add_remove", "full"])
