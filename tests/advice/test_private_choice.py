@@ -47,7 +47,7 @@ def test_the_mechanism_of_the_nearest_shape_is_used(counts, shape, name):
     assert release.details["chosen_mechanism"] == name
     assert release.guarantee.epsilon == 1
     assert release.mechanism == "chosen_privately"
-    assert release.intervals(CELLS).shape == (32, 2)
+    assert release.intervals(CELLS, of="noise").shape == (32, 2)
 
 
 def test_the_choice_and_the_release_share_epsilon():

@@ -22,7 +22,7 @@ def test_estimate_interval_and_reference_are_drawn(plain, legend):
     axes = bf.plotting.histogram(
         release, reference=np.arange(20), reference_name="census"
     )
-    assert legend(axes) == ["estimate", "noise interval, 95%", "census (public)"]
+    assert legend(axes) == ["estimate", "holds the truth, 95 %", "census (public)"]
     estimate, band, reference = stairs(axes)
     assert (estimate.values == release.estimate).all()
     low, high = release.intervals(bf.workloads.Identity(AGES)).T
@@ -35,6 +35,16 @@ def test_estimate_interval_and_reference_are_drawn(plain, legend):
     assert axes.get_ylabel() == "records"
 
 
+def test_intervals_of_noise_alone_are_hatched_and_labelled(legend):
+    line = bf.Domain(16)
+    release = bf.mechanisms.StructureFirst(
+        bf.policies.AddRemove(line), bf.workloads.Identity(line), epsilon=1, buckets=3
+    ).release([5] * 8 + [90] * 8, rng=1)
+    axes = bf.plotting.histogram(release)
+    assert "noise only, 95 %" in legend(axes)
+    assert "///" in {one.get_hatch() for one in axes.patches}
+
+
 def test_seeded_releases_are_marked_and_secure_ones_are_not(plain):
     assert "seeded: an experiment" in bf.plotting.histogram(plain(AGES)).get_title()
     secure = bf.plotting.histogram(plain(AGES, rng=None))
@@ -44,7 +54,7 @@ def test_seeded_releases_are_marked_and_secure_ones_are_not(plain):
 def test_the_confidence_sets_the_band(plain, legend):
     release = plain(AGES)
     axes = bf.plotting.histogram(release, confidence=0.5)
-    assert "noise interval, 50%" in legend(axes)
+    assert "holds the truth, 50 %" in legend(axes)
     band = stairs(axes)[1]
     low, high = release.intervals(bf.workloads.Identity(AGES), 0.5).T
     assert (band.values - band.baseline == high - low).all()

@@ -27,7 +27,7 @@ def test_answers_intervals_and_reference_are_drawn(plain, legend):
     (bars,) = axes.collections
     drawn = np.array(bars.get_segments())[:, :, 0]
     np.testing.assert_allclose(drawn, release.intervals(ASKED))
-    assert set(legend(axes)) == {"answer", "noise interval, 95%", "census (public)"}
+    assert set(legend(axes)) == {"answer", "holds the truth, 95 %", "census (public)"}
     assert axes.get_ylim() == (1.5, -0.5)
     assert "seeded" in axes.get_title()
 

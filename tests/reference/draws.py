@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast.measure.noise import Spread
-
 from .forms import dense_form
+from .spread import spread_of
 
 
 def spread_by_draws(strategy, scales, form, cells):
-    """Return variance, square and largest of every query, draw by draw."""
+    """Return the moments of every query, draw by draw."""
     rows = strategy.rows(np.zeros(cells, dtype=np.int64))
     draws = scales.rates.size
     blank = np.zeros(draws, dtype=np.int64)
@@ -23,15 +22,4 @@ def spread_by_draws(strategy, scales, form, cells):
         columns.append(((moved - still) / 2**20)[:, None])
     amounts = dense_form(form, cells) @ np.concatenate(columns, axis=1)
     noisy = scales.measured
-    weighted = np.abs(amounts) * scales.widths[noisy]
-    return Spread(
-        amounts**2 @ scales.variances[noisy],
-        (weighted**2).sum(axis=1),
-        weighted.max(axis=1, initial=0.0),
-    )
-
-
-def assert_same_spread(found, expected):
-    np.testing.assert_allclose(found.variance, expected.variance, atol=1e-9)
-    np.testing.assert_allclose(found.square, expected.square, atol=1e-9)
-    np.testing.assert_allclose(found.largest, expected.largest, atol=1e-9)
+    return spread_of(amounts, scales.widths[noisy], scales.variances[noisy])

@@ -122,9 +122,7 @@ def _best_share(error, variance, gain):
     return (share if value < error else 0.0), margin
 
 
-def dense_scaling(
-    rows, fan_out, *, decay=True, root_exact=False, prune=False
-) -> Dense:
+def dense_scaling(rows, fan_out, *, decay=True, root_exact=False, prune=False) -> Dense:
     """Greedy scaling of the workload matrix `rows`, queries by leaves."""
     leaves = rows.shape[1]
     if not rows.any():
@@ -145,9 +143,7 @@ def dense_scaling(
         size = fan_out**level
         shares, new_inverses, new_spans = [], [], []
         for parent in range(-(-len(spans) // fan_out)):
-            children = range(
-                parent * fan_out, min((parent + 1) * fan_out, len(spans))
-            )
+            children = range(parent * fan_out, min((parent + 1) * fan_out, len(spans)))
             span = (spans[children[0]][0], spans[children[-1]][1])
             new_spans.append(span)
             if len(children) == 1:

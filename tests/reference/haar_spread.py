@@ -8,7 +8,7 @@ from .haar_transform import haar_matrix
 
 
 def haar_spread(variances, scales, queries):
-    """Return variance, square and largest of queries of shape (m, *shape)."""
+    """Return the five moments of queries of shape (m, *shape)."""
     shape = queries.shape[1:]
     parts = queries.reshape(len(queries), -1) @ np.linalg.inv(haar_matrix(shape))
     parts[np.abs(parts) < 1e-12] = 0.0
@@ -16,4 +16,6 @@ def haar_spread(variances, scales, queries):
         parts**2 @ variances,
         parts**2 @ scales**2,
         np.abs(parts * scales).max(axis=1),
+        (parts**2).sum(axis=1),
+        scales[np.abs(parts * scales).argmax(axis=1)],
     )

@@ -9,22 +9,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blowfish_fast.errors import InputError, IntervalError
-from blowfish_fast.release.group_answers import Estimate, GroupedAnswers, Quotient
+from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
+from blowfish_fast.release.group_answers import (
+    Claim,
+    Estimate,
+    GroupedAnswers,
+    Quotient,
+)
 
 
-def grouped(asked):
-    def bounds(confidence):
+def claim(bounds, kind="truth"):
+    return Claim(bounds, lambda: kind, lambda found: f"They hold the {found}.")
+
+
+def grouped(asked, kind="truth"):
+    def bounds(confidence, of):
         asked.append(confidence)
         return np.array([[0.0, 2.0], [3.0, 9.0]])
 
     return GroupedAnswers(
-        ["town"], [["Bern", "Chur"]], "count", np.array([1.0, 6.0]), bounds
+        ["town"], [["Bern", "Chur"]], "count", np.array([1.0, 6.0]), claim(bounds, kind)
     )
 
 
 def test_an_answer_is_a_number():
-    answer = Estimate(2.5, lambda confidence: (confidence, 9.0))
+    answer = Estimate(2.5, lambda confidence, of: (confidence, 9.0), lambda: "truth")
     assert answer + 1 == 3.5
     assert f"{answer:.1f}" == str(answer) == "2.5"
     assert answer.interval(0.5) == (0.5, 9.0)
@@ -55,10 +64,12 @@ def test_printing_shows_the_answers_with_their_intervals(monkeypatch):
     ]
     assert "<td" in grouped([])._repr_html_()
 
-    def unknown(confidence):
+    def unknown(confidence, of):
         raise IntervalError("not linear")
 
-    bare = GroupedAnswers(["a"], [["<b>"]], "mean", np.array([0.5]), unknown, of="pay")
+    bare = GroupedAnswers(
+        ["a"], [["<b>"]], "mean", np.array([0.5]), claim(unknown), of="pay"
+    )
     assert str(bare) == "a    mean\n<b>   0.5"
     assert repr(bare) == "GroupedAnswers(mean of pay by a: 1 groups)"
     assert "&lt;b&gt;" in bare._repr_html_()
@@ -66,6 +77,20 @@ def test_printing_shows_the_answers_with_their_intervals(monkeypatch):
     asked = []
     assert "low" not in str(grouped(asked))
     assert asked == []
+
+
+def test_groups_whose_intervals_hold_the_noise_say_so():
+    answers = grouped([], "noise")
+    assert answers.interval_kind() == "noise"
+    assert list(answers.to_table().columns)[2:] == ["noise_low", "noise_high"]
+    with pytest.warns(NoiseOnlyWarning, match="They hold the noise"):
+        assert answers["Chur"].interval() == (3.0, 9.0)
+    assert answers["Chur"].interval(of="noise") == (3.0, 9.0)
+    assert not answers["Chur"].holds_truth
+    with pytest.raises(IntervalError, match="They hold the noise"):
+        answers.intervals(of="truth")
+    with pytest.raises(InputError, match='of must be "truth", "noise" or None'):
+        answers.intervals(of="both")
 
 
 def test_groups_become_a_table():
@@ -89,13 +114,13 @@ def test_every_quotient_of_two_covered_numbers_is_covered(a, b, c, d, over, unde
     low, high = min(a, b), max(a, b)
     least, most = min(c, d), max(c, d)
     quotient = Quotient(
-        lambda confidence: np.array([[low, high]]),
-        lambda confidence: np.array([[least, most]]),
+        lambda confidence, of: np.array([[low, high]]),
+        lambda confidence, of: np.array([[least, most]]),
         lowest=-1000.0,
         highest=1000.0,
         centre=2.0,
     )
-    start, end = quotient.bounds(0.9)[0]
+    start, end = quotient.bounds(0.9, "noise")[0]
     first = low + over * (high - low)
     second = least + under * (most - least)
     if second > 1e-3:
@@ -108,16 +133,16 @@ def test_every_quotient_of_two_covered_numbers_is_covered(a, b, c, d, over, unde
 def test_an_exact_count_leaves_all_the_doubt_to_the_sum():
     asked = []
 
-    def dividend(confidence):
+    def dividend(confidence, of):
         asked.append(confidence)
         return np.array([[1.0, 3.0]])
 
     exact = Quotient(
         dividend,
-        lambda confidence: np.array([[2.0, 2.0]]),
+        lambda confidence, of: np.array([[2.0, 2.0]]),
         lowest=0.0,
         highest=9.0,
         centre=0.0,
     )
-    assert exact.bounds(0.9).tolist() == [[0.5, 1.5]]
+    assert exact.bounds(0.9, "noise").tolist() == [[0.5, 1.5]]
     assert asked == [0.9]

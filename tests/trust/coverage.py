@@ -30,7 +30,7 @@ def offered(name):
         try:
             made, data = MECHANISMS[name].example(domain, policy, 1)
             release = made.release(data, rng=1)
-            release.intervals(asked(domain))
+            release.intervals(asked(domain), of="noise")
         except (BlowfishError, AttributeError):
             continue
         return made, data
@@ -47,7 +47,7 @@ def missed(made, data, releases, seed=0):
         buckets = release._linear().buckets
         truth = buckets.expand(buckets.sum(counts).astype(float))
         answers = queries.answer(truth.reshape(made.domain.shape))
-        low, high = release.intervals(queries, confidence=1 - BETA).T
+        low, high = release.intervals(queries, 1 - BETA, of="noise").T
         misses += (answers < low - 1e-9) | (answers > high + 1e-9)
     return misses / releases
 
