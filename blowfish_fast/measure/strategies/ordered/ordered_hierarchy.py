@@ -187,7 +187,7 @@ class OrderedHierarchy(LinearStrategy):
             square += (borders.excess - nodes.excess) * part
         # No row enters louder than this; it decides where variances underflow.
         loudest = width * self._largest_noise(scales)
-        rows = np.count_nonzero(scales.measured)
+        rows = np.count_nonzero(~scales.exact)
         square = np.minimum(square, rows * loudest**2)
         largest = np.minimum(loudest, np.sqrt(square))
         return Spread.bounded(variance, square, largest, scales.least)
