@@ -1,6 +1,6 @@
 """Contingency: all tables of a survey, measured together and made to agree.
 
-Pieces: plans ``tables.table_plan``, prices ``tables.edge_kinds``, strategy
+Pieces: plans ``tables.table_plan``, prices ``tables.edge_prices``, strategy
 ``tables.table_strategy``, least squares ``tables.residuals``.
 """
 
@@ -20,7 +20,7 @@ from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, PolicyError, WorkloadError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
-from blowfish_fast.measure.strategies.tables.edge_kinds import AxisSet, edge_kinds
+from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet, edge_kinds
 from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
 from blowfish_fast.measure.strategies.tables.table_plan import (
     AskedTables,

@@ -11,12 +11,12 @@ from blowfish_fast._support import palette
 
 from .budget_steps import budget_over_time
 from .error_curves import error_against_epsilon, tradeoff_over_theta
+from .error_maps import table_errors
 from .grouped import groups
 from .histograms import histogram
 from .maps import density, grid_map
 from .policy_graphs import policy_graph
 from .query_answers import answers
-from .table_errors import table_errors
 
 __all__ = [
     "answers",

@@ -10,7 +10,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.measure.strategies.tables import table_strategy
-from blowfish_fast.measure.strategies.tables.edge_kinds import (
+from blowfish_fast.measure.strategies.tables.edge_prices import (
     edge_kinds,
     heaviest_edge,
     is_exact,

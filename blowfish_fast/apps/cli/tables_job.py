@@ -175,7 +175,7 @@ def _write(made: TablesRelease, outputs: dict[str, Path]) -> None:
         shutil.rmtree(tables)
     made.save_tables(tables, fitted=True)
     if "picture" in outputs:
-        from blowfish_fast.plotting.table_errors import table_errors
+        from blowfish_fast.plotting.error_maps import table_errors
 
         write_picture(lambda: table_errors(made.errors()), outputs["picture"])
 

@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.measure.strategies.tables.edge_kinds import AxisSet
+from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet
 from blowfish_fast.release.synthetic import non_negative_shares
 
 ROUNDS = 12

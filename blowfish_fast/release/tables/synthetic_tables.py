@@ -24,7 +24,7 @@ from blowfish_fast.data.domain import Attributes
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.records import domain_with_rules, place_blocks
 from blowfish_fast.errors import InputError, SizeError
-from blowfish_fast.measure.strategies.tables.edge_kinds import AxisSet
+from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet
 from blowfish_fast.release.synthetic import MOST_RECORDS, drawn_values
 
 from .raking import RakedTables

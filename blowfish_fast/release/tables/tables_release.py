@@ -30,7 +30,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, without_rounding
-from blowfish_fast.measure.strategies.tables.edge_kinds import AxisSet
+from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet
 from blowfish_fast.measure.strategies.tables.residuals import ResidualFit, closure
 from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy

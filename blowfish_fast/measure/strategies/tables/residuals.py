@@ -23,7 +23,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.noise import Scales
 
-from .edge_kinds import AxisSet
+from .edge_prices import AxisSet
 
 LEAST_VARIANCE = 1e-100
 

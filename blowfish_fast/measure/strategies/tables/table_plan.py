@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 
-from .edge_kinds import AxisSet, EdgeKind, is_exact
+from .edge_prices import AxisSet, EdgeKind, is_exact
 from .residuals import cell_count, closure, subsets
 
 PlanKind = Literal["best", "maximal", "weights", "blocks"]

@@ -22,7 +22,7 @@ from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form
 
-from .edge_kinds import AxisSet, check_shape, edge_kinds, heaviest_edge, is_exact
+from .edge_prices import AxisSet, check_shape, edge_kinds, heaviest_edge, is_exact
 from .residuals import NoisyTables, ResidualFit, cell_count
 from .table_noise import TableNoise
 
