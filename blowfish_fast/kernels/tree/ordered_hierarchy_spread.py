@@ -39,7 +39,7 @@ from .ordered_hierarchy_inference import (
 )
 
 
-class Cuts(NamedTuple):
+class BlockCuts(NamedTuple):
     """Where cuts lie, which part of that cell each takes, and how often it counts."""
 
     cells: IntArray
@@ -164,7 +164,7 @@ def _two_cuts(
 
 @kernel
 def _many_cuts(
-    cuts: Cuts,
+    cuts: BlockCuts,
     block: int,
     known: FloatArray,
     family: FloatArray,
@@ -203,7 +203,7 @@ def _many_cuts(
 @kernel
 def _variances(
     pointers: IntArray,
-    cuts: Cuts,
+    cuts: BlockCuts,
     inside_trees: TreeVariances,
     chain: ChainVariances,
     block_of: IntArray,
@@ -302,7 +302,7 @@ def _variances(
                     parents,
                 )
             else:
-                own = Cuts(cells[cut:past], fractions[cut:past], amounts[cut:past])
+                own = BlockCuts(cells[cut:past], fractions[cut:past], amounts[cut:past])
                 covered, inside = _many_cuts(own, block, known, family, trees, coverage)
             variance += inside
             here += plain - covered
@@ -378,5 +378,5 @@ def hierarchy_variances(
     # The end of the line lies in a block of its own.
     sizes = np.append(np.diff(trees.edges), 1)
     block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
-    cuts = Cuts(cells, fractions, amounts)
+    cuts = BlockCuts(cells, fractions, amounts)
     return _variances(pointers, cuts, inside, chain, block_of, trees)
