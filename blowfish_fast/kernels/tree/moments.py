@@ -32,9 +32,9 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 from .fit import subtree_variances
+from .noise_rows import surplus_shares
 from .numbering import tree_of_parents
 from .shape import Tree
-from .spread import surplus_shares
 
 KINDS = ("all_ranges", "prefixes", "identity", "bucket_identity", "total")
 
