@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 PEOPLE = 50_000
+PATIENTS = 8_000
 
 SALARIES: dict[str, Any] = {
     "name": "salaries",
@@ -31,6 +32,24 @@ SALARIES: dict[str, Any] = {
             "levels": ["care", "finance", "logistics", "research", "sales"],
         },
     ],
+}
+
+VISITS: dict[str, Any] = {
+    "name": "visits",
+    "description": "Made-up visits to wards. Patients are protected with all their "
+    "visits, of which at most 5 are counted, and so is whether they came at all.",
+    "attributes": [
+        {
+            "name": "age",
+            "cells": {"start": 0, "stop": 100, "width": 5},
+            "missing": "none",
+        },
+        {"name": "ward", "levels": ["emergency", "heart", "children", "surgery"]},
+    ],
+    "presence": True,
+    "person": "patient",
+    "record": "visit",
+    "at_most": 5,
 }
 
 
@@ -57,5 +76,26 @@ def make_demo(path: Path) -> None:
         people = pyarrow.table({key: list(value) for key, value in columns.items()})
         connection.register("people", people)
         connection.execute("INSERT INTO salaries SELECT * FROM people")
+        connection.register("came", pyarrow.table(_visits(rng)))
+        connection.execute(
+            "CREATE TABLE visits (patient INTEGER NOT NULL, visit INTEGER NOT NULL, "
+            "age INTEGER NOT NULL, ward TEXT)"
+        )
+        connection.execute("INSERT INTO visits SELECT * FROM came")
     finally:
         connection.close()
+
+
+def _visits(rng: np.random.Generator) -> dict[str, list[Any]]:
+    """Return visits of patients, some of whom come far more often than others."""
+    times = np.minimum(rng.zipf(2.2, PATIENTS), 200)
+    patient = np.repeat(np.arange(PATIENTS), times)
+    age = np.clip(rng.gamma(4.0, 12.0, PATIENTS), 0, 99).astype(np.int64)[patient]
+    wards = np.array(VISITS["attributes"][1]["levels"], dtype=object)
+    ward = wards[rng.choice(wards.size, patient.size, p=[0.4, 0.3, 0.1, 0.2])]
+    return {
+        "patient": patient.tolist(),
+        "visit": list(range(patient.size)),
+        "age": age.tolist(),
+        "ward": ward.tolist(),
+    }

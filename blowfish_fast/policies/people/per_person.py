@@ -29,6 +29,7 @@ from blowfish_fast.errors import PolicyError
 
 from ..base import Policy, SameGraph, from_dict
 from ..protocol import PersonRule
+from .with_absent import WithAbsent
 
 
 class PerPerson(SameGraph):
@@ -179,14 +180,15 @@ class PerPerson(SameGraph):
         """Say how two neighbouring databases differ."""
         ways = []
         if self.has_moves:
+            moves = self.base.base if isinstance(self.base, WithAbsent) else self.base
             ways.append(
                 "every record of one person stays or changes along one edge "
-                f"({self.base.neighbours}), their number and keys unchanged"
+                f"({moves.neighbours}), their number and keys unchanged"
             )
         if self.has_bottom:
             ways.append("one person with all her records is added or removed")
         most = "" if self.at_most is None else f"; at most {self.at_most:,} are counted"
-        return " or ".join(ways or ["nothing differs"]) + most
+        return ", or ".join(ways or ["nothing differs"]) + most
 
     def _parameters(self) -> dict[str, Any]:
         return {

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Self
@@ -25,6 +26,8 @@ from ..add_remove import AddRemove
 from ..base import Policy, SameGraph, from_dict, one_component
 from ..implication import implies
 from ..protocol import ABSENT, Components, PolicyGraph
+
+PUBLIC_TOTALS = re.compile(r"[;,] (and )?the number of people[^;]*is public[^;]*$")
 
 
 class WithAbsent(SameGraph):
@@ -138,7 +141,9 @@ class WithAbsent(SameGraph):
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
-        return f"{self.base.describe()}; {presence_words(self.absent_length)}"
+        # Families end by saying that totals are public, which holds no more.
+        moves = PUBLIC_TOTALS.sub("", self.base.describe())
+        return f"{moves}; {presence_words(self.absent_length)}"
 
     @property
     def neighbours(self) -> str:

@@ -97,9 +97,10 @@ def test_the_demo_starts_and_answers(tmp_path):
             except httpx.TransportError:
                 time.sleep(0.1)
         with bf.connect(url, secrets["the analyst ann"]) as ann:
-            (table,) = ann.tables()
-            assert table["name"] == "salaries"
-            assert table["remaining"] == 1.0
+            salaries, visits = ann.tables()
+            assert (salaries["name"], visits["name"]) == ("salaries", "visits")
+            assert salaries["remaining"] == 1.0
+            assert "with all her records" in visits["promise"]
         with bf.connect(url, secrets["the curator"]) as curator:
             question = {
                 "kind": "histogram",

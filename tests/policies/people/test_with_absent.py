@@ -58,6 +58,13 @@ def test_no_edge_costs_more_than_was_charged(name):
         assert all(price.passed for price in prices), prices
 
 
+def test_no_sentence_calls_the_number_of_people_public():
+    for base in MOVES.values():
+        told = WithAbsent(base).describe()
+        assert "is public" not in told
+        assert "the number of people is not public" in told
+
+
 def test_the_number_of_people_is_private():
     assert WithAbsent(MOVES["blocks"]).components().private.tolist() == [True]
     asked = bf.workloads.Total(CELLS)

@@ -135,7 +135,7 @@ def open_workspace(
     """
     import tempfile
 
-    from blowfish_fast.apps.server.demo_data import SALARIES, make_demo
+    from blowfish_fast.apps.server.demo_data import SALARIES, VISITS, make_demo
     from blowfish_fast.apps.server.keys import CURATOR
     from blowfish_fast.apps.server.workspace import Workspace
 
@@ -152,7 +152,7 @@ def open_workspace(
         if not source.exists():
             folder.mkdir(parents=True, exist_ok=True)
             make_demo(source)
-        descriptions.append(SALARIES)
+        descriptions += [SALARIES, VISITS]
     if tables is not None:
         descriptions += _read_tables(tables)
     workspace = Workspace(folder, database=source)
