@@ -15,7 +15,10 @@ NOTHING: dict[str, str] = {}
 
 
 def attach(
-    package: str, homes: Mapping[str, str], internal: Mapping[str, str] = NOTHING
+    package: str,
+    homes: Mapping[str, str],
+    internal: Mapping[str, str] = NOTHING,
+    guard: str = "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
@@ -28,6 +31,9 @@ def attach(
         between them; an empty text stands for the module itself, by its last name.
     internal : mapping
         The same for names that the package uses itself: reached alike, not public.
+    guard : str
+        Module and function, ``"module:function"``, through which public functions are
+        handed out.
 
     Examples
     --------
@@ -50,6 +56,10 @@ def attach(
         elif name in attributes:
             home = importlib.import_module(f"{package}.{attributes[name]}")
             value = getattr(home, name)
+            if guard and name in public and not isinstance(value, type):
+                module, _, function = guard.partition(":")
+                home = importlib.import_module(f"{package}.{module}")
+                value = getattr(home, function)(value)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, value)

@@ -78,6 +78,7 @@ __getattr__, __dir__, __all__ = attach(
         "graph.range_sensitivity": "largest_change_within largest_edge_separation "
         "largest_separation range_coverage",
         "window_costs.count_grid": "step_exponent",
+        "partition.even_cost": "counts_within least_even_cost price_within",
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.cost_choice": "NO_CANDIDATE",
         "sampling.exponential_choice": "ABSENT",
@@ -98,10 +99,12 @@ __getattr__, __dir__, __all__ = attach(
         "tree.pruning": "pruned_leaves",
         "tree.hat_diagonal": "hat_diagonal",
         "tree.numbering": "renumber_nodes",
-        "tree.spread": "spread_pieces spread_ranges tree_noise",
+        "tree.noise_rows": "tree_noise",
+        "tree.spread": "spread_pieces spread_ranges",
         "tree.top_down": "top_down_fit",
         "tree_scaling.budget_allocation": "allocate_budget",
         "window_costs.bisection_costs": "bisection_grid split_table",
         "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",
     },
+    guard="_arguments:refuse_other_arrays",
 )

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import kernels
-from blowfish_fast.errors import BlowfishError
+from blowfish_fast.errors import BlowfishError, InputError
 
 from .public_calls import calls, plain_signatures, signatures
 
@@ -204,3 +204,29 @@ def test_kernels_may_run_in_several_threads_at_once():
     with ThreadPoolExecutor(4) as pool:
         for name, result in zip(jobs, pool.map(_run, jobs), strict=True):
             assert _same(result, expected[name]), name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arrays_that_hold_no_real_numbers_are_refused(name):
+    changes = {
+        "objects": lambda one: one.astype(object),
+        "nothing": lambda one: np.full(one.shape, None, dtype=object),
+        "complex": lambda one: one + 1j,
+        "texts": lambda one: one.astype(str),
+        "dates": lambda one: np.zeros(one.shape, dtype="M8[D]"),
+    }
+    for place, one in enumerate(CALLS[name].arguments):
+        if not isinstance(one, np.ndarray):
+            continue
+        for change in changes.values():
+            given = list(copy.deepcopy(CALLS[name].arguments))
+            given[place] = change(one)
+            with pytest.raises(InputError, match="arrays of real numbers"):
+                _run(name, given)
+
+
+def test_lists_of_texts_are_refused_and_lists_of_numbers_read():
+    assert kernels.window_deviations([1, 1, 5, 5], 2).tolist() == [0, 4, 0]
+    for wrong in (["1", "1", "5"], [1j, 2, 3], ["a", 1, 2]):
+        with pytest.raises(InputError, match="arrays of real numbers"):
+            kernels.window_deviations(wrong, 2)

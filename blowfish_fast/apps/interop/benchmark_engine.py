@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import DomainError, InputError
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.release.release import Release
 
 from .foreign_workloads import domain_of, workload_of
@@ -28,8 +28,8 @@ class Engine:
 
     Parameters
     ----------
-    mechanism : str
-        A name of ``blowfish_fast.mechanisms.registry.MECHANISMS``.
+    mechanism : str or class
+        A name such as "dawa", ``"package:Class"``, or a class of mechanisms.
     policy : str, Policy, or function from Domain to Policy
         What must stay indistinguishable; always stated. `Engine.dpbench` states what
         these projects mean.
@@ -56,20 +56,19 @@ class Engine:
     (8,)
     """
 
-    def __init__(self, mechanism: str, *, policy: Any = None, **options: Any) -> None:
-        if mechanism not in MECHANISMS:
-            raise InputError(
-                f"there is no mechanism {mechanism!r}; choose from {sorted(MECHANISMS)}"
-            )
+    def __init__(
+        self, mechanism: MechanismName, *, policy: Any = None, **options: Any
+    ) -> None:
+        self.kind = find_mechanism(mechanism)
         check_stated(policy)
-        self.mechanism = mechanism
+        self.mechanism = self.kind.name
         self.policy = policy
         self.options = options
-        self.short_name = MECHANISMS[mechanism].__name__
-        self.init_params = {"mechanism": mechanism, "policy": policy, **options}
+        self.short_name = self.kind.__name__
+        self.init_params = {"mechanism": self.mechanism, "policy": policy, **options}
 
     @classmethod
-    def dpbench(cls, mechanism: str, **options: Any) -> Self:
+    def dpbench(cls, mechanism: MechanismName, **options: Any) -> Self:
         """Return an engine under the neighbours of DPBench and ektelo.
 
         One record is added or removed (unbounded differential privacy): their Laplace
@@ -125,7 +124,7 @@ class Engine:
         data = Histogram(domain, counts.reshape(domain.shape))
         policy = policy_over(self.policy, domain)
         arguments = () if self.mechanism == "kmeans" else (workload_of(Q, domain),)
-        chosen: Any = MECHANISMS[self.mechanism]
+        chosen: Any = self.kind
         mechanism = chosen(policy, *arguments, epsilon=epsilon, **self.options)
         released: Release = mechanism.release(data, seed)
         return released

@@ -90,9 +90,7 @@ def test_a_seed_marks_an_experiment_and_none_is_secure():
 def test_the_estimate_is_that_of_the_mechanism():
     line = bf.Domain(16)
     ranges = bf.workloads.Ranges(line, [0, 3], [4, 16])
-    dawa = bf.Dawa(
-        bf.policies.AddRemove(line), ranges, epsilon=0.7, share=0.25
-    )
+    dawa = bf.Dawa(bf.policies.AddRemove(line), ranges, epsilon=0.7, share=0.25)
     engine = Engine.dpbench("dawa", share=0.25)
     expected = dawa.release(X, rng=5).estimate
     np.testing.assert_array_equal(engine.Run(ranges, X, 0.7, 5), expected)
@@ -163,3 +161,17 @@ def test_malformed_calls_are_refused():
     for counts in (-X, X + 0.5):
         with pytest.raises(BlowfishError):
             engine.Run(None, counts, 1.0)
+
+
+def test_an_engine_takes_classes_of_the_package_and_from_outside():
+    from examples.outside_mechanism.equal_widths import EqualWidths
+
+    ranges = np.tril(np.ones((16, 16)))
+    for kind in (bf.Laplace, EqualWidths):
+        engine = Engine.dpbench(kind)
+        assert (engine.short_name, engine.mechanism) == (kind.__name__, kind.name)
+        assert engine.Run(ranges, X, 1.0, seed=3).shape == (16,)
+    same = Engine.dpbench("laplace").Run(ranges, X, 1.0, seed=3)
+    assert np.array_equal(Engine.dpbench(bf.Laplace).Run(ranges, X, 1.0, seed=3), same)
+    with pytest.raises(InputError, match="subclass of Mechanism"):
+        Engine.dpbench(bf.Domain)
