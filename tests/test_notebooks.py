@@ -19,6 +19,7 @@ NAMES = (
     "city_map",
     "kernels_alone",
     "salary_three_policies",
+    "census_survey",
 )
 MOST_BYTES = 1_500_000
 
