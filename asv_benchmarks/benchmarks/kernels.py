@@ -16,11 +16,13 @@ import numpy as np
 from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
 from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
 from blowfish_fast.kernels.partition.dyadic_partition import sample_dyadic_partition
+from blowfish_fast.kernels.partition.even_cost import least_even_cost
 from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
     partition_cost,
     partition_grid,
 )
+from blowfish_fast.kernels.sampling.discrete_gaussian import gaussian
 from blowfish_fast.kernels.sampling.discrete_laplace import (
     geometric,
     laplace,
@@ -248,6 +250,19 @@ class DiscreteLaplace(Timed):
         return lambda: laplace(source, 0, above, below)
 
 
+class DiscreteGaussian(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["shared", "few values", "own"]]
+    param_names: ClassVar[list[str]] = ["draws", "variances"]
+
+    def prepare(self, draws: int, variances: str) -> Call:
+        source = words()
+        if variances == "own":
+            below = np.random.default_rng(6).integers(1, 1000, size=draws)
+            return lambda: gaussian(source, 0, 10**9, below)
+        above = 10**6 if variances == "shared" else 9
+        return lambda: gaussian(source, 0, above, 1, draws)
+
+
 class Geometric(Timed):
     param_names: ClassVar[list[str]] = ["draws"]
 
@@ -338,6 +353,18 @@ class TopDownFit(Timed):
         measured = np.where(np.isfinite(widths), widths, 0.0)
         noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
         return lambda: top_down_fit(noisy, variances, tree)
+
+
+class LeastEvenCost(Timed):
+    """The statistic that chooses between rectangles and an adaptive grid."""
+
+    params: ClassVar[list[Any]] = [[64, 256]]
+    param_names: ClassVar[list[str]] = ["side"]
+
+    def prepare(self, side: int) -> Call:
+        grid = counts("dense", side * side).reshape(side, side)
+        weights = [[1.0] * side.bit_length()] * side.bit_length()
+        return lambda: least_even_cost(grid, weights, 2**18)
 
 
 class TreeSpreadRanges(Timed):

@@ -50,7 +50,7 @@ class OpenDPMeasurement:
     input_metric : str
         How far two databases are from each other: in steps along the policy.
     output_measure : str
-        "MaxDivergence": epsilon.
+        "MaxDivergence": epsilon; "ZeroConcentratedDivergence" where rho was stated.
 
     Notes
     -----
@@ -59,7 +59,8 @@ class OpenDPMeasurement:
     that is). The mechanism's output distributions at neighbours differ by a factor of
     at most e^epsilon; along a chain of `d_in` steps the factors multiply, so databases
     `d_in` apart are within e^(d_in * epsilon): group privacy. That is the privacy map.
-    It is computed in fractions and rounded up.
+    It is computed in fractions and rounded up. A mechanism paid in rho has the measure
+    "ZeroConcentratedDivergence", and d_in steps cost rho d_in^2.
 
     Under constraints the chain runs over databases that fulfil them, and a step may
     change several records together; `input_metric` says so.
@@ -76,8 +77,6 @@ class OpenDPMeasurement:
     steps; in one step one record moves to an adjacent cell
     """
 
-    output_measure = "MaxDivergence"
-
     def __init__(self, mechanism: Mechanism) -> None:
         if not isinstance(mechanism, Mechanism):
             raise InputError(
@@ -85,6 +84,11 @@ class OpenDPMeasurement:
                 f"{mechanism!r}"
             )
         self.mechanism = mechanism
+        self.output_measure = (
+            "MaxDivergence"
+            if mechanism.budget.power == 1
+            else "ZeroConcentratedDivergence"
+        )
 
     @property
     def input_domain(self) -> Domain:
@@ -102,10 +106,10 @@ class OpenDPMeasurement:
             raise InputError(
                 f"d_in is a number of steps, 0, 1, 2, ...; received {d_in!r}"
             )
-        return int(steps) * self.mechanism.epsilon
+        return self.mechanism.budget.at_distance(int(steps)).amount
 
     def map(self, d_in: int) -> float:
-        """Return the epsilon that holds for databases `d_in` steps apart."""
+        """Return the epsilon, or rho, that holds for databases `d_in` steps apart."""
         return _at_least(self._loss(d_in))
 
     def check(self, d_in: int, d_out: float) -> bool:
@@ -155,10 +159,13 @@ def as_opendp(
     counts: bool = False,
     size: int | None = None,
     input_domain: Any = None,
+    T: str = "i64",
+    whole_release: bool = False,
 ) -> Any:
     """Return a real OpenDP measurement that releases with `mechanism`.
 
-    It takes a list of whole numbers and returns a `Release`. OpenDP asks that you
+    It takes a list or array of whole numbers and returns a list of floats, the
+    estimated count of every cell in C order. OpenDP asks that you
     enable its features "contrib" and "honest-but-curious" first, for it cannot check
     code outside its library; what it would check is proved below.
 
@@ -176,6 +183,11 @@ def as_opendp(
         A vector domain of whole numbers, such as the ``output_domain`` of the
         transformation to chain with. By default vectors of cell numbers, or of
         as many counts as there are cells.
+    T : {"i64", "i32"}
+        Type of the cell numbers of records: "i64" for arrays of numpy, "i32" to chain
+        with transformations of OpenDP's ``int``.
+    whole_release : bool
+        Return the `Release` instead, with its guarantee and intervals.
 
     Raises
     ------
@@ -225,7 +237,9 @@ def as_opendp(
         metric = dp.l1_distance(T="i64")
         vectors = dp.vector_domain(dp.atom_domain(T="i64"), size=domain.size)
     else:
-        cells = dp.atom_domain(bounds=(0, domain.size - 1), T="i32")
+        if T not in ("i64", "i32"):
+            raise InputError(f'T is "i64" or "i32"; received {T!r}')
+        cells = dp.atom_domain(bounds=(0, domain.size - 1), T=T)
         if adds:
             metric, vectors = dp.symmetric_distance(), dp.vector_domain(cells)
         elif size is None and input_domain is None:
@@ -236,14 +250,17 @@ def as_opendp(
         else:
             metric, vectors = dp.change_one_distance(), dp.vector_domain(cells, size)
 
-    def function(data: Any) -> Release:
+    def function(data: Any) -> Any:
         read = _counts if counts else _count_records
-        return mechanism.release(Histogram(domain, read(data, domain)))
+        release = mechanism.release(Histogram(domain, read(data, domain)))
+        return release if whole_release else release.estimate.reshape(-1).tolist()
 
     return dp.m.make_user_measurement(
         vectors if input_domain is None else input_domain,
         metric,
-        dp.max_divergence(),
+        dp.max_divergence()
+        if mechanism.budget.power == 1
+        else dp.zero_concentrated_divergence(),
         function,
         own.map,
     )

@@ -96,7 +96,7 @@ def test_a_measurement_releases_with_secure_noise():
 def test_opendp_accepts_records_under_add_remove(dp):
     ranges = bf.workloads.AllRanges(LINE)
     dawa = bf.Dawa(bf.policies.AddRemove(LINE), ranges, epsilon=0.5)
-    measurement = interop.as_opendp(dawa)
+    measurement = interop.as_opendp(dawa, whole_release=True)
     assert measurement.map(3) == 1.5
     assert measurement.check(1, 0.5)
     assert not measurement.check(2, 0.9)
@@ -105,12 +105,26 @@ def test_opendp_accepts_records_under_add_remove(dp):
     assert abs(release.estimate.sum() - 200) < 150
 
 
+def test_opendp_gets_plain_numbers_and_takes_arrays_of_64_bits(dp):
+    measurement = interop.as_opendp(_laplace(bf.policies.AddRemove(LINE), 50))
+    for records in ([1, 2, 2], np.array([1, 2, 2])):
+        found = measurement(records)
+        assert isinstance(found, list)
+        assert all(isinstance(one, float) for one in found)
+        np.testing.assert_allclose(found, [0, 1, 2, 0, 0, 0, 0, 0], atol=0.9)
+    narrow = interop.as_opendp(_laplace(bf.policies.AddRemove(LINE), 50), T="i32")
+    assert len(narrow(np.array([1, 2, 2], dtype=np.int32))) == 8
+    with pytest.raises(InputError, match='T is "i64" or "i32"'):
+        interop.as_opendp(_laplace(bf.policies.AddRemove(LINE)), T="f64")
+
+
 def test_opendp_chains_its_own_transformations_with_ours(dp):
     clamp = dp.t.make_clamp(
         dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance(), (0, 7)
     )
-    chained = clamp >> interop.as_opendp(_laplace(bf.policies.AddRemove(LINE), 50))
-    estimate = chained([-5, 3, 3, 99]).estimate
+    own = interop.as_opendp(_laplace(bf.policies.AddRemove(LINE), 50), T="i32")
+    chained = clamp >> own
+    estimate = chained([-5, 3, 3, 99])
     assert chained.map(2) == 100.0
     np.testing.assert_allclose(estimate, [1, 0, 0, 2, 0, 0, 0, 1], atol=0.9)
 
@@ -131,11 +145,11 @@ def test_opendp_chains_counts_by_category(dp):
     chained = counted >> own
     assert chained.map(1) == 50.0
     np.testing.assert_allclose(
-        chained(list("abba?")).estimate, [2, 2, 0, 0, 0, 0, 0, 1], atol=0.9
+        chained(list("abba?")), [2, 2, 0, 0, 0, 0, 0, 1], atol=0.9
     )
     # Negative counts and vectors of another length are cut, never refused.
-    assert own([-4, 5]).estimate.shape == (8,)
-    assert own([1] * 20).estimate.shape == (8,)
+    assert len(own([-4, 5])) == 8
+    assert len(own([1] * 20)) == 8
 
 
 def test_opendp_composes_and_refuses_to_overspend(dp):
@@ -162,7 +176,7 @@ def test_opendp_knows_full_as_change_one(dp):
     measurement = interop.as_opendp(full, size=3)
     assert "ChangeOne" in str(measurement.input_metric)
     assert measurement.map(1) == 0.5
-    assert abs(measurement([1, 2, 3]).estimate.sum() - 3) < 200
+    assert abs(sum(measurement([1, 2, 3])) - 3) < 200
 
 
 @pytest.mark.parametrize(
@@ -194,3 +208,20 @@ def test_constraints_are_refused_by_opendp(dp):
     with pytest.raises(PolicyError):
         interop.as_opendp(_laplace(policy), size=4)
     assert interop.as_measurement(_laplace(policy)).map(1) == 0.5
+
+
+def test_steps_cost_the_square_in_rho():
+    """Planted bug: rho times the steps, which is half of the truth at two steps."""
+    policy = bf.policies.AddRemove(bf.Domain(4))
+    asked = bf.workloads.Identity(policy.domain)
+    measurement = bf.interop.as_measurement(bf.Gaussian(policy, asked, rho="0.01"))
+    assert measurement.output_measure == "ZeroConcentratedDivergence"
+    found = [measurement.map(steps) for steps in (0, 1, 2, 3)]
+    assert found == pytest.approx([0, 0.01, 0.04, 0.09])
+    assert all(one >= true for one, true in zip(found, (0, 0.01, 0.04, 0.09), strict=False))
+    assert not measurement.check(2, 0.03)
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib", "honest-but-curious")
+    real = bf.interop.as_opendp(bf.Gaussian(policy, asked, rho="0.01"))
+    assert "ZeroConcentratedDivergence" in str(real.output_measure)
+    assert real.map(2) >= 0.04

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import inspect
 import math
+import textwrap
 from fractions import Fraction
 
 import numpy as np
@@ -160,3 +162,53 @@ def test_impossible_variances_are_refused(above, below, message):
 def test_draws_begin_at_chunks():
     with pytest.raises(InputError, match="start at a multiple of 32768"):
         ours.gaussian(Randomness(1).stream(), 5, 100, 1, 2)
+
+
+def _mutated(old, new, **constants):
+    """Return the second look with one expression, or a constant, replaced."""
+    look = getattr(ours._second_look, "py_func", ours._second_look)
+    source = textwrap.dedent(inspect.getsource(look))
+    assert old in source
+    names = {**vars(ours), **constants, "kernel": lambda function: function}
+    exec(source.replace(old, new), names)
+    return names["_second_look"]
+
+
+def _disagreements(look, variance, words):
+    """Count the points that a second look decides otherwise than the definition."""
+    laws = ours._Law(variance.numerator, variance.denominator, 1).doubles(0, 1)
+    out = np.zeros(len(words), dtype=np.int64)
+    lists = np.empty((2, len(words)), dtype=np.int64)
+    with np.errstate(over="ignore"):
+        rejected, opened = look(np.arange(len(words)), words, laws, out, lists)
+    gone = set(lists[0, :rejected].tolist())
+    unclear = set(lists[1, :opened].tolist())
+    return sum(
+        (None if t in gone else int(out[t]))
+        != reference.point(three, float(laws[0, 0]), variance)
+        for t, three in enumerate(words.tolist())
+        if t not in unclear
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "constants", "variance"),
+    [
+        ("laws[1, law] + laws[2, law]", "laws[1, law]", {}, Fraction(2)),
+        ("place = stretch * x + 0.5", "place = stretch * x", {}, Fraction(30)),
+        ("far / _RATE", "far / (_RATE + 0.01)", {}, Fraction(10**8)),
+    ],
+    ids=["no allowance for rounding", "rounded down", "another rate of the tail"],
+)
+def test_planted_bugs_decide_points_otherwise(generator, old, new, constants, variance):
+    words = _points(generator, 300)
+    assert _disagreements(_mutated(old, old), variance, words) == 0
+    assert _disagreements(_mutated(old, new, **constants), variance, words) > 0
+
+
+def test_randomness_draws_the_same_with_any_number_of_threads():
+    size = 3 * 2**16 + 5
+    alone = Randomness(3).gaussian(10**6, 7, size=size, threads=1)
+    several = Randomness(3).gaussian(10**6, 7, size=size, threads=3)
+    assert np.array_equal(alone, several)
+    assert float(alone.var()) == pytest.approx(10**6 / 7, rel=0.02)
