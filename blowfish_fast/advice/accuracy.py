@@ -422,13 +422,14 @@ class _Promise:
         within a thousandth.
         """
         fails, holds = 0.0, math.inf
+        least, lower = Fraction(0), 2.0**-9
         tried = self._scaled_start(law.spread(law.scales(Fraction(1))))
         for _ in range(MOST_LAWS):
             epsilon = _round_up(min(tried, LARGEST_EPSILON))
             excess = self._excess(law, law.scales(epsilon))
             tried = float(epsilon) * excess
             if excess <= 1.0:
-                holds = float(epsilon)
+                least, holds = epsilon, float(epsilon)
             elif float(epsilon) >= LARGEST_EPSILON:
                 raise EpsilonError(
                     f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
@@ -437,13 +438,14 @@ class _Promise:
                 fails = float(epsilon)
                 # Rates are rounded down, so noise is a little larger than promised.
                 tried = max(tried, fails * (1.0 + 2.0**-12))
-            if 1.0 - 2.0**-10 <= excess <= 1.0 or holds <= fails * (1.0 + 2.0**-10):
+            if 1.0 - 2.0**-10 <= excess < 1.0 or holds <= fails * (1.0 + 2.0**-9):
                 break
             if not fails < tried < holds:
-                tried = math.sqrt(fails * holds) if fails else holds / 2.0
-        if math.isinf(holds):
-            return self._least_by_doubling(law, fails)
-        return _round_up(holds)
+                # Half-widths of few draws are whole numbers, and stay while epsilon
+                # falls: steps that grow find where they change.
+                tried = math.sqrt(fails * holds) if fails else holds * (1.0 - lower)
+                lower = min(4.0 * lower, 0.5)
+        return least if least else self._least_by_doubling(law, fails)
 
     def _least_by_doubling(self, law: _ErrorLaw, fails: float) -> Fraction:
         """Return some epsilon that holds, if the search has met none."""

@@ -442,19 +442,21 @@ def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatA
         terms,
         np.ceil(1.02 ** np.ceil(np.log(np.maximum(terms, 1)) / math.log(1.02))),
     )
-    found: dict[float, float] = {0.0: 0.0}
+    counts, place = np.unique(grid, return_inverse=True)
+    found = np.zeros(counts.size)
     spent = 0
-    for count in np.unique(grid):
+    for at, count in enumerate(counts.tolist()):
         if count == 0:
             continue
-        size = _transform_size(width, float(count))
+        size = _transform_size(width, count)
         spent += size
-        found[float(count)] = (
-            _transformed(width, float(count), size, miss)
+        found[at] = (
+            _transformed(width, count, size, miss)
             if size <= LONGEST_TRANSFORM and spent <= MOST_TRANSFORMED
             else math.inf
         )
-    return np.array([found[float(count)] for count in grid])
+    half: FloatArray = found[place]
+    return half
 
 
 @lru_cache(maxsize=2**14)

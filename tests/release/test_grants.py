@@ -1,0 +1,152 @@
+"""Which intervals hold the true answer, and which the noise alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
+from blowfish_fast.release.grants import interval_label
+
+LINE = bf.Domain(64)
+GRID = bf.Domain((8, 8))
+RANGES = bf.workloads.Ranges(LINE, [0, 3, 10, 40], [64, 4, 33, 41])
+BOXES = bf.workloads.Rectangles(GRID, [[0, 0], [1, 2]], [[8, 8], [5, 3]])
+COUNTS = np.random.default_rng(3).poisson(20, 64)
+
+
+def release_of(name, domain, asked, **options):
+    policy = bf.policies.AddRemove(domain)
+    made = getattr(bf.mechanisms, name)(policy, asked, epsilon=1, **options)
+    return made.release(COUNTS.reshape(domain.shape), rng=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Laplace", {}),
+        ("Hierarchy", {}),
+        ("Privelet", {}),
+        ("NoiseFirst", {}),
+        ("Dawa", {"partition": None}),
+        ("Transformed", {"partition": None}),
+    ],
+)
+def test_mechanisms_without_buckets_hold_the_truth(name, options):
+    release = release_of(name, LINE, RANGES, **options)
+    assert release.holds_truth(RANGES).all()
+    assert release.interval_kind(RANGES) == "truth"
+    truth = release.intervals(RANGES, of="truth")
+    assert (truth == release.intervals(RANGES, of="noise")).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "asked"),
+    [
+        ("Efpa", LINE, RANGES),
+        ("KdTree", GRID, BOXES),
+        ("AdaptiveGrid", GRID, BOXES),
+        ("UniformGrid", GRID, BOXES),
+    ],
+)
+def test_dropped_coefficients_and_reused_noise_are_never_granted(name, domain, asked):
+    release = release_of(name, domain, asked)
+    assert not release.holds_truth(asked).any()
+    with pytest.raises(IntervalError, match="hold the noise and not the true"):
+        release.intervals(asked, of="truth")
+
+
+def test_queries_that_cut_no_bucket_hold_the_truth_under_any_partition():
+    release = release_of("StructureFirst", LINE, RANGES, buckets=4)
+    edges = np.append(0, release.measurements[0].buckets.edges[1:])
+    whole = bf.workloads.Ranges(LINE, edges[:-1], edges[1:])
+    assert release.holds_truth(whole).all()
+    wide = np.flatnonzero(np.diff(edges) > 1)
+    cut = bf.workloads.Ranges(LINE, edges[:-1][wide], edges[:-1][wide] + 1)
+    assert not release.holds_truth(cut).any()
+    both = bf.workloads.Ranges(
+        LINE, np.append(edges[0], cut.starts), np.append(edges[1], cut.ends)
+    )
+    with pytest.raises(IntervalError) as refused:
+        release.intervals(both, of="truth")
+    assert refused.value.data["queries"].tolist() == list(range(1, both.queries))
+    with pytest.warns(NoiseOnlyWarning, match="even inside 4 buckets"):
+        release.intervals(both)
+
+
+def test_leaves_that_were_not_measured_are_taken_as_even():
+    tree = bf.kernels.regular_tree(8, 2)
+    weights = np.ones(tree.nodes)
+    weights[:2] = 0.0
+    strategy = bf.strategies.TreeStrategy(tree, weights)
+    domain = bf.Domain(8)
+    scales = strategy.scales(
+        bf.policies.AddRemove(domain),
+        bf.Laplace(
+            bf.policies.AddRemove(domain), bf.workloads.Identity(domain), epsilon=1
+        ).epsilon,
+    )
+    from blowfish_fast.data.buckets import Buckets
+    from blowfish_fast.measure.handle import Measurement
+    from blowfish_fast.release.grants import Bias
+
+    measured = Measurement(
+        strategy, scales, np.zeros(tree.nodes, np.int64), Buckets.single_cells(8)
+    )
+    cells = bf.workloads.Identity(domain)
+    assert Bias(measured).absent(cells).tolist() == [False] * 2 + [True] * 6
+    pairs = bf.workloads.Ranges(domain, [0, 2], [2, 4])
+    assert Bias(measured).absent(pairs).all()
+
+
+def test_boxes_that_cut_cells_hold_the_noise_only():
+    release = release_of("Laplace", GRID, BOXES)
+    cut = bf.workloads.Rectangles(GRID, [[0, 0], [0.5, 1]], [[2, 2], [3, 2]])
+    assert release.holds_truth(cut).tolist() == [True, False]
+
+
+def test_a_spike_in_a_bucket_lies_outside_the_noise_and_is_not_promised():
+    counts = np.zeros(64, dtype=np.int64)
+    counts[7] = 5000
+    policy = bf.policies.AddRemove(LINE)
+    cell = bf.workloads.Ranges(LINE, [7], [8])
+    made = bf.mechanisms.StructureFirst(policy, cell, epsilon=1, buckets=1)
+    release = made.release(counts, rng=1)
+    low, high = release.intervals(cell, of="noise")[0]
+    assert high < 5000
+    assert not release.holds_truth(cell).any()
+    unbiased = bf.Hierarchy(policy, cell, epsilon=1).release(counts, rng=1)
+    low, high = unbiased.intervals(cell, of="truth")[0]
+    assert low < 5000 < high
+
+
+def test_true_answers_are_missed_as_seldom_as_stated():
+    missed = np.zeros(RANGES.queries)
+    hierarchy = bf.Hierarchy(bf.policies.AddRemove(LINE), RANGES, epsilon=1)
+    truth = RANGES.answer(COUNTS)
+    together = 0
+    for seed in range(400):
+        release = hierarchy.release(COUNTS, rng=seed)
+        low, high = release.intervals(RANGES, 0.9, of="truth").T
+        missed += (truth < low) | (truth > high)
+        low, high = release.intervals(RANGES, 0.9, of="truth", together=True).T
+        together += ((truth < low) | (truth > high)).any()
+    allowed = 0.1 + 3 * np.sqrt(0.09 / 400)
+    assert (missed / 400 <= allowed).all()
+    assert missed.mean() / 400 > 0.05
+    assert together / 400 <= allowed
+
+
+def test_what_intervals_are_of_is_one_of_two_words():
+    release = release_of("Laplace", LINE, RANGES)
+    with pytest.raises(InputError, match='of must be "truth", "noise" or None'):
+        release.intervals(RANGES, of="both")
+    assert interval_label("noise", 0.9) == "noise only, 90 %"
+
+
+def test_a_saved_release_still_knows_what_its_intervals_hold():
+    for name in ("Laplace", "Efpa"):
+        release = release_of(name, LINE, RANGES)
+        again = bf.Release.from_bytes(release.to_bytes())
+        assert (again.holds_truth(RANGES) == release.holds_truth(RANGES)).all()
