@@ -1,77 +1,169 @@
+from .capi import c_entries as c_entries
 from .fitting.isotonic import isotonic_fit as isotonic_fit
-from .fitting.multiplicative_weights import multiplicative_update as multiplicative_update
+from .fitting.lloyd import assigned_totals as assigned_totals
+from .fitting.lloyd import cell_positions as cell_positions
+from .fitting.lloyd import cluster_totals as cluster_totals
+from .fitting.lloyd import nearest_clusters as nearest_clusters
+from .fitting.lloyd import squared_distance_total as squared_distance_total
+from .fitting.multiplicative_weights import (
+    multiplicative_update as multiplicative_update,
+)
 from .fitting.multiscale_fit import multiscale_cells as multiscale_cells
+from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
 from .fitting.posterior_mean import shrink_towards_zero as shrink_towards_zero
-from .fitting.sum_constrained_fit import non_negative_with_totals as non_negative_with_totals
-from .graph.graph_tree import breadth_first_tree as breadth_first_tree, lowest_common as lowest_common, subtree_totals as subtree_totals, subtract_children as subtract_children
+from .fitting.record_exchange import exchange_records as exchange_records
+from .fitting.sum_constrained_fit import (
+    non_negative_with_totals as non_negative_with_totals,
+)
+from .graph.column_distance import column_lengths as column_lengths
+from .graph.column_distance import furthest_in_pairs as furthest_in_pairs
+from .graph.column_distance import furthest_in_windows as furthest_in_windows
+from .graph.column_distance import repeated_columns as repeated_columns
+from .graph.constraint_cycles import SEVERAL as SEVERAL
+from .graph.constraint_cycles import edge_changes as edge_changes
+from .graph.constraint_cycles import longest_cycle as longest_cycle
+from .graph.constraint_cycles import longest_open_path as longest_open_path
+from .graph.cut_variance import cut_variances as cut_variances
+from .graph.edge_line_noise import Energies as Energies
+from .graph.edge_line_noise import line_energies as line_energies
+from .graph.edge_line_noise import line_levels as line_levels
+from .graph.graph_distance import band_distances as band_distances
+from .graph.graph_distance import component_labels as component_labels
+from .graph.graph_distance import corner_distances as corner_distances
+from .graph.graph_distance import pair_distances as pair_distances
+from .graph.graph_tree import breadth_first_tree as breadth_first_tree
+from .graph.graph_tree import lowest_common as lowest_common
+from .graph.graph_tree import path_crossings as path_crossings
+from .graph.graph_tree import subtract_children as subtract_children
+from .graph.graph_tree import subtree_totals as subtree_totals
+from .graph.graph_tree import top_down_order as top_down_order
+from .graph.quotient_graph import adjacency as adjacency
+from .graph.quotient_graph import clique_pairs as clique_pairs
+from .graph.quotient_graph import group_members as group_members
+from .graph.quotient_graph import upper_pairs as upper_pairs
+from .graph.range_sensitivity import largest_change_within as largest_change_within
+from .graph.range_sensitivity import largest_edge_separation as largest_edge_separation
+from .graph.range_sensitivity import largest_separation as largest_separation
+from .graph.range_sensitivity import range_coverage as range_coverage
 from .partition.bucket_merge import merge_buckets as merge_buckets
-from .partition.dyadic_partition import sample_dyadic_partition as sample_dyadic_partition, sampling_slack as sampling_slack
-from .partition.interval_partition import least_cost_partition as least_cost_partition, partition_cost as partition_cost
+from .partition.dyadic_partition import (
+    sample_dyadic_partition as sample_dyadic_partition,
+)
+from .partition.dyadic_partition import sampling_slack as sampling_slack
+from .partition.even_cost import counts_within as counts_within
+from .partition.even_cost import least_even_cost as least_even_cost
+from .partition.even_cost import price_within as price_within
+from .partition.interval_partition import least_cost_partition as least_cost_partition
+from .partition.interval_partition import partition_cost as partition_cost
 from .partition.kd_gain import gain_boxes as gain_boxes
-from .partition.kd_split import box_order as box_order, median_boxes as median_boxes, median_cuts as median_cuts
+from .partition.kd_split import box_order as box_order
+from .partition.kd_split import median_boxes as median_boxes
+from .partition.kd_split import median_cuts as median_cuts
 from .partition.rectangle_partition import sample_rectangles as sample_rectangles
+from .partition.rectangle_prior import rectangle_slack as rectangle_slack
+from .sampling.cost_choice import NO_CANDIDATE as NO_CANDIDATE
 from .sampling.cost_choice import choose_by_cost as choose_by_cost
 from .sampling.discrete_gaussian import gaussian as gaussian
-from .sampling.discrete_laplace import geometric as geometric, laplace as laplace, subtract_geometric as subtract_geometric
+from .sampling.discrete_laplace import geometric as geometric
+from .sampling.discrete_laplace import laplace as laplace
+from .sampling.discrete_laplace import subtract_geometric as subtract_geometric
+from .sampling.exponential_choice import ABSENT as ABSENT
 from .sampling.exponential_choice import choose as choose
-from .space.box_buckets import boxes_to_pieces as boxes_to_pieces, bucket_boxes as bucket_boxes
-from .space.box_division import cells_of_boxes as cells_of_boxes, divide_boxes as divide_boxes
+from .sampling.laplace_half_widths import laplace_half_widths as laplace_half_widths
+from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
+from .space.box_buckets import bucket_boxes as bucket_boxes
+from .space.box_division import cells_of_boxes as cells_of_boxes
+from .space.box_division import divide_boxes as divide_boxes
+from .space.chosen_records import Texts as Texts
+from .space.chosen_records import decimal_texts as decimal_texts
+from .space.chosen_records import first_by_tag as first_by_tag
+from .space.chosen_records import group_rows as group_rows
+from .space.chosen_records import keyed_tags as keyed_tags
+from .space.chosen_records import rows_of_large_groups as rows_of_large_groups
 from .space.curve_intervals import rectangle_intervals as rectangle_intervals
 from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order
-from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces, ranges_to_fractions as ranges_to_fractions
-from .space.summed_area import fractional_rectangle_sums as fractional_rectangle_sums, rectangle_sums as rectangle_sums, summed_area_table as summed_area_table
-from .transform.haar_spread import haar_spread_boxes as haar_spread_boxes, haar_total_variance as haar_total_variance
-from .transform.haar_transform import haar_cell_variances as haar_cell_variances, haar_cells as haar_cells, haar_coefficients as haar_coefficients, haar_path_sums as haar_path_sums, haar_rows as haar_rows, haar_worst_move as haar_worst_move
+from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
+from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
+from .space.record_cells import Targets as Targets
+from .space.record_cells import cells_between_edges as cells_between_edges
+from .space.record_cells import count_into as count_into
+from .space.record_cells import edge_guide as edge_guide
+from .space.rectangle_cover import box_columns as box_columns
+from .space.rectangle_cover import box_coverage as box_coverage
+from .space.rectangle_cover import largest_box_separation as largest_box_separation
+from .space.rectangle_cover import step_slices as step_slices
+from .space.summed_area import fractional_rectangle_sums as fractional_rectangle_sums
+from .space.summed_area import rectangle_sums as rectangle_sums
+from .space.summed_area import summed_area_table as summed_area_table
+from .space.table_counts import count_tables as count_tables
+from .transform.fourier_rows import STEP_BITS as STEP_BITS
+from .transform.fourier_rows import circle_sums as circle_sums
+from .transform.fourier_rows import heaviest_column as heaviest_column
+from .transform.fourier_rows import largest_turn as largest_turn
+from .transform.haar_spread import haar_spread_boxes as haar_spread_boxes
+from .transform.haar_spread import haar_total_variance as haar_total_variance
+from .transform.haar_spread import most_rows as most_rows
+from .transform.haar_transform import haar_cell_variances as haar_cell_variances
+from .transform.haar_transform import haar_cells as haar_cells
+from .transform.haar_transform import haar_coefficients as haar_coefficients
+from .transform.haar_transform import haar_path_sums as haar_path_sums
+from .transform.haar_transform import haar_rows as haar_rows
+from .transform.haar_transform import haar_worst_move as haar_worst_move
+from .tree.block_trees import trees_over_blocks as trees_over_blocks
+from .tree.block_trees import worst_block_move as worst_block_move
 from .tree.fit import tree_fit as tree_fit
+from .tree.hat_diagonal import hat_diagonal as hat_diagonal
 from .tree.moments import tree_total_variance as tree_total_variance
-from .tree.numbering import leaf_first_numbers as leaf_first_numbers, tree_of_parents as tree_of_parents
-from .tree.paths import heaviest_pair as heaviest_pair, heaviest_path as heaviest_path
-from .tree.shape import regular_tree as regular_tree, tree_levels as tree_levels, tree_totals as tree_totals
-from .tree.spread import tree_spread_pieces as tree_spread_pieces, tree_spread_ranges as tree_spread_ranges
-from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling, greedy_scaling_fractions as greedy_scaling_fractions, greedy_scaling_implicit as greedy_scaling_implicit, greedy_scaling_pieces as greedy_scaling_pieces
+from .tree.noise_rows import tree_noise as tree_noise
+from .tree.numbering import leaf_first_numbers as leaf_first_numbers
+from .tree.numbering import renumber_nodes as renumber_nodes
+from .tree.numbering import tree_of_parents as tree_of_parents
+from .tree.ordered_hierarchy_inference import block_estimates as block_estimates
+from .tree.ordered_hierarchy_inference import (
+    hierarchy_least_squares as hierarchy_least_squares,
+)
+from .tree.ordered_hierarchy_inference import settle_blocks as settle_blocks
+from .tree.ordered_hierarchy_spread import hierarchy_variances as hierarchy_variances
+from .tree.paths import LeafDistances as LeafDistances
+from .tree.paths import heaviest_pair as heaviest_pair
+from .tree.paths import heaviest_path as heaviest_path
+from .tree.paths import uncrossed_nodes as uncrossed_nodes
+from .tree.pruning import pruned_leaves as pruned_leaves
+from .tree.shape import regular_tree as regular_tree
+from .tree.shape import tree_levels as tree_levels
+from .tree.shape import tree_totals as tree_totals
+from .tree.spread import spread_pieces as spread_pieces
+from .tree.spread import spread_ranges as spread_ranges
+from .tree.spread import tree_spread_pieces as tree_spread_pieces
+from .tree.spread import tree_spread_ranges as tree_spread_ranges
+from .tree.top_down import top_down_fit as top_down_fit
+from .tree_scaling.budget_allocation import allocate_budget as allocate_budget
+from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
+from .tree_scaling.greedy_weights import (
+    greedy_scaling_fractions as greedy_scaling_fractions,
+)
+from .tree_scaling.greedy_weights import (
+    greedy_scaling_implicit as greedy_scaling_implicit,
+)
+from .tree_scaling.greedy_weights import greedy_scaling_pieces as greedy_scaling_pieces
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
-from .window_costs.all_intervals import interval_costs as interval_costs, least_cost_partition_all as least_cost_partition_all
+from .window_costs.all_intervals import interval_costs as interval_costs
+from .window_costs.all_intervals import (
+    least_cost_partition_all as least_cost_partition_all,
+)
+from .window_costs.bisection_costs import bisection_grid as bisection_grid
+from .window_costs.bisection_costs import split_table as split_table
 from .window_costs.count_grid import partition_grid as partition_grid
-from .window_costs.sorted_groups import group_sorted as group_sorted, group_squares as group_squares
+from .window_costs.count_grid import step_exponent as step_exponent
+from .window_costs.k_bucket_costs import best_heads as best_heads
+from .window_costs.k_bucket_costs import bucket_errors as bucket_errors
+from .window_costs.k_bucket_costs import squares_grid as squares_grid
+from .window_costs.sorted_groups import group_sorted as group_sorted
+from .window_costs.sorted_groups import group_squares as group_squares
 from .window_costs.window_deviation import window_deviations as window_deviations
 from .window_costs.window_matching import window_mates as window_mates
 from .window_costs.window_pinball import window_pinball_costs as window_pinball_costs
-from .capi import c_entries as c_entries
-from .fitting.lloyd import assigned_totals as assigned_totals, cell_positions as cell_positions, cluster_totals as cluster_totals, nearest_clusters as nearest_clusters, squared_distance_total as squared_distance_total
-from .fitting.piecewise_fit import piecewise_linear as piecewise_linear
-from .fitting.record_exchange import exchange_records as exchange_records
-from .graph.column_distance import column_lengths as column_lengths, furthest_in_pairs as furthest_in_pairs, furthest_in_windows as furthest_in_windows, repeated_columns as repeated_columns
-from .graph.constraint_cycles import SEVERAL as SEVERAL, edge_changes as edge_changes, longest_cycle as longest_cycle, longest_open_path as longest_open_path
-from .graph.cut_variance import cut_variances as cut_variances
-from .graph.edge_line_noise import Energies as Energies, line_energies as line_energies, line_levels as line_levels
-from .graph.graph_distance import component_labels as component_labels, corner_distances as corner_distances, pair_distances as pair_distances, band_distances as band_distances
-from .graph.graph_tree import path_crossings as path_crossings, top_down_order as top_down_order
-from .graph.quotient_graph import adjacency as adjacency, clique_pairs as clique_pairs, group_members as group_members, upper_pairs as upper_pairs
-from .graph.range_sensitivity import largest_change_within as largest_change_within, largest_edge_separation as largest_edge_separation, largest_separation as largest_separation, range_coverage as range_coverage
-from .partition.rectangle_prior import rectangle_slack as rectangle_slack
-from .sampling.cost_choice import NO_CANDIDATE as NO_CANDIDATE
-from .sampling.exponential_choice import ABSENT as ABSENT
-from .sampling.laplace_half_widths import laplace_half_widths as laplace_half_widths
-from .space.chosen_records import Texts as Texts, decimal_texts as decimal_texts, first_by_tag as first_by_tag, group_rows as group_rows, keyed_tags as keyed_tags, rows_of_large_groups as rows_of_large_groups
-from .space.record_cells import Targets as Targets, cells_between_edges as cells_between_edges, count_into as count_into, edge_guide as edge_guide
-from .space.rectangle_cover import box_columns as box_columns, box_coverage as box_coverage, largest_box_separation as largest_box_separation, step_slices as step_slices
-from .space.table_counts import count_tables as count_tables
-from .transform.fourier_rows import STEP_BITS as STEP_BITS, circle_sums as circle_sums, heaviest_column as heaviest_column, largest_turn as largest_turn
-from .transform.haar_spread import most_rows as most_rows
-from .tree.block_trees import trees_over_blocks as trees_over_blocks, worst_block_move as worst_block_move
-from .tree.hat_diagonal import hat_diagonal as hat_diagonal
-from .tree.numbering import renumber_nodes as renumber_nodes
-from .tree.ordered_hierarchy_inference import block_estimates as block_estimates, hierarchy_least_squares as hierarchy_least_squares, settle_blocks as settle_blocks
-from .tree.ordered_hierarchy_spread import hierarchy_variances as hierarchy_variances
-from .tree.paths import LeafDistances as LeafDistances, uncrossed_nodes as uncrossed_nodes
-from .tree.pruning import pruned_leaves as pruned_leaves
-from .tree.spread import spread_pieces as spread_pieces, spread_ranges as spread_ranges, tree_noise as tree_noise
-from .tree.top_down import top_down_fit as top_down_fit
-from .tree_scaling.budget_allocation import allocate_budget as allocate_budget
-from .window_costs.bisection_costs import bisection_grid as bisection_grid, split_table as split_table
-from .window_costs.count_grid import step_exponent as step_exponent
-from .window_costs.k_bucket_costs import best_heads as best_heads, bucket_errors as bucket_errors, squares_grid as squares_grid
 
 __all__ = [
     "box_order",

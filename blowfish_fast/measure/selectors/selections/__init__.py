@@ -7,8 +7,16 @@ from .coefficients import KeptFrequencies
 from .medians import Medians
 from .nearest_shape import NearestShape
 from .queries import WorstQuery
+from .scatter import ScatterTest
 
-__all__ = ["ByCost", "KeptFrequencies", "Medians", "NearestShape", "WorstQuery"]
+__all__ = [
+    "ByCost",
+    "KeptFrequencies",
+    "Medians",
+    "NearestShape",
+    "ScatterTest",
+    "WorstQuery",
+]
 
 
 def __dir__() -> list[str]:
