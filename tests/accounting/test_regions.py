@@ -21,11 +21,12 @@ from blowfish_fast.accounting.regions import (
     region_labels,
 )
 from blowfish_fast.errors import DomainError, PolicyError
+from blowfish_fast.measure.budgets import Budget
 
 LINE = bf.Domain(6)
 HALF = bf.Domain(3)
 BLOCKS = bf.policies.Blocks(LINE, [0, 0, 0, 1, 1, 1])
-TENTH = Fraction(1, 10)
+TENTH = Budget(Fraction(1, 10))
 
 graph_edges = st.sets(
     st.tuples(st.integers(-1, 5), st.integers(0, 5)).filter(lambda p: p[0] != p[1]),
@@ -120,7 +121,7 @@ def test_a_crossing_is_refused_with_its_price():
 
 def test_an_exact_total_across_a_border_has_no_price():
     full = bf.policies.Full(HALF)
-    with pytest.raises(PolicyError, match="more than any epsilon"):
+    with pytest.raises(PolicyError, match="more than any budget"):
         check_regions(
             [region([0, 1, 2], full), region([3, 4, 5], full)], bf.policies.Line(LINE)
         )
@@ -162,5 +163,5 @@ def test_presence_costs_one_edge_per_step_to_absent():
     assert presence_cost(bf.policies.AddRemove(LINE), TENTH) == TENTH
     assert presence_cost(bf.policies.Full(LINE), TENTH) == math.inf
     chain = [(-1, 0), *itertools.pairwise(range(6))]
-    assert presence_cost(graph(LINE, chain), TENTH) == 6 * TENTH
+    assert presence_cost(graph(LINE, chain), TENTH) == Fraction(6, 10)
     assert presence_cost(graph(LINE, chain[:-1]), TENTH) == math.inf

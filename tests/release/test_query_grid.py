@@ -24,7 +24,6 @@ def test_parts_of_cells_are_cut_at_borders():
     assert parts.cells.tolist() == [0, 1, 2, 2]
     assert parts.starts.tolist() == [0.5, 1.0, 2.0, 2.5]
     assert parts.ends.tolist() == [1.0, 2.0, 2.25, 3.0]
-    assert parts.middles.tolist() == [0.75, 0.5, 0.125, 0.75]
 
 
 def test_rows_hold_the_covered_part_of_every_cell():
@@ -33,11 +32,11 @@ def test_rows_hold_the_covered_part_of_every_cell():
 
 
 def test_rows_of_values_take_the_middle_of_the_covered_part():
-    rows, least, largest = value_rows(AGES.attributes[0], [((0.5, 2.0),)], None)
-    assert rows.toarray().tolist() == [[0.5 * 7.5, 20.0, 0.0]]
-    assert (least.tolist(), largest.tolist()) == ([7.5], [20.0])
-    given, _, _ = value_rows(AGES.attributes[0], [((0.5, 2.0),)], np.array([4.0, 6.0]))
-    assert given.toarray().tolist() == [[2.0, 6.0, 0.0]]
+    found = value_rows(AGES.attributes[0], [((0.5, 2.0),)], None)
+    assert found[0].toarray().tolist() == [[0.5 * 7.5, 20.0, 0.0]]
+    assert (found[1].tolist(), found[2].tolist()) == ([7.5], [20.0])
+    given = value_rows(AGES.attributes[0], [((0.5, 2.0),)], np.array([4.0, 6.0]))
+    assert given[0].toarray().tolist() == [[2.0, 6.0, 0.0]]
     with pytest.raises(InputError, match="have no value"):
         value_rows(AGES.attributes[0], [((0.0, 3.0),)], None)
 
