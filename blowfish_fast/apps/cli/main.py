@@ -20,6 +20,7 @@ from .commands.answer import run_answer
 from .commands.audit import run_audit
 from .commands.compare import run_compare
 from .commands.demo import run_demo
+from .commands.draw import run_draw
 from .commands.experiment import run_experiment
 from .commands.explain import run_explain
 from .commands.ledger import ledger
@@ -43,6 +44,7 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "release": run_release,
         "explain": run_explain,
         "answer": run_answer,
+        "draw": run_draw,
     },
     "Choosing": {"recommend": run_recommend, "compare": run_compare, "policy": policy},
     "Budget": {"ledger": ledger},

@@ -107,7 +107,7 @@ class Outputs:
                 if kind == "table":
                     _write_table(release, path, self.confidence)
                 else:
-                    _draw(release, path, self.confidence)
+                    draw_release(release, path, self.confidence)
                 files[kind] = str(path)
             except Exception as problem:
                 # Paid for and safe by now: whatever went wrong is told, not raised.
@@ -203,7 +203,8 @@ def write_csv(table: Table, path: Path) -> None:
     table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
 
 
-def _draw(release: Release, path: Path, confidence: float) -> None:
+def draw_release(release: Release, path: Path, confidence: float) -> None:
+    """Draw one or two columns of a release; intervals only where some are known."""
     from blowfish_fast import plotting
 
     def drawn() -> Axes:

@@ -1,0 +1,60 @@
+"""``blowfish draw``: a picture of a saved release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.options import Json
+from blowfish_fast.apps.cli.printing import show, spinner
+from blowfish_fast.errors import InputError
+
+
+def run_draw(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RELEASE", help="The file of a release.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False
+        ),
+    ],
+    confidence: Annotated[
+        float, typer.Option(metavar="PART", help="Confidence of each interval.")
+    ] = 0.95,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Draw a saved release of one or two columns. Free.
+
+    Example: blowfish draw ages.blowfish --out ages.svg
+    """
+    from blowfish_fast._support.validation import as_confidence
+    from blowfish_fast.apps.cli.files.picture_files import check_picture
+    from blowfish_fast.apps.cli.files.release_outputs import draw_release
+
+    checked = as_confidence(confidence)
+    check_picture(out)
+    if out.exists() and not overwrite:
+        raise InputError(f"{out} exists already; allow --overwrite, or name another")
+    with spinner(f"reading {path.name}") as step:
+        release = bf.Release.load(path)
+        domain = release.domain
+        if domain.ndim > 2:
+            raise InputError(
+                f"a picture shows one or two columns; this release has {domain.ndim}. "
+                f"`blowfish answer {path} --by {domain.names[0]}` gives a table of some"
+            )
+        step("drawing")
+        draw_release(release, out, checked)
+    found = {"picture": str(out), "mechanism": release.mechanism, "cells": domain.size}
+    show(found if as_json else f"written: {out}")
