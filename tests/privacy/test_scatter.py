@@ -105,23 +105,6 @@ def test_level_weights_above_one_are_caught():
     assert worst_loss(test, POLICIES["add_remove"], Fraction(1)) > 1.2
 
 
-@pytest.mark.parametrize("name", ["add_remove", "full"])
-def test_a_map_pays_for_count_test_and_what_is_chosen(name):
-    grid = bf.Domain((32, 32))
-    policy = {"add_remove": bf.policies.AddRemove, "full": bf.policies.Full}[name](grid)
-    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
-    seen = set()
-    scattered = np.random.default_rng(1).poisson(0.9, (32, 32))
-    corner = np.zeros((32, 32), dtype=int)
-    corner[:8, :8] = 800
-    for counts in (scattered, corner):
-        dawa = bf.Dawa(policy, asked, epsilon=0.2)
-        release = dawa.release(counts, rng=2)
-        seen.add(release.details["chosen"])
-        assert release.guarantee.epsilon == Fraction(1, 5)
-    assert seen == {"adaptive_grid", "dyadic_rectangles"}
-
-
 @pytest.mark.parametrize("scattered", [True, False])
 @pytest.mark.parametrize("policy", [bf.policies.AddRemove, bf.policies.Full])
 def test_both_ways_charge_what_they_draw(monkeypatch, scattered, policy):
@@ -129,15 +112,3 @@ def test_both_ways_charge_what_they_draw(monkeypatch, scattered, policy):
     dawa, data = bf.Dawa.example(bf.Domain((4, 5)), policy(bf.Domain((4, 5))), 1)
     assert all(price.passed for price in audit_measurements(dawa, data))
     assert not list(audit_invariants(dawa, data))
-
-
-def test_rectangles_asked_by_name_are_not_tested():
-    grid = bf.Domain((16, 16))
-    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
-    policy = bf.policies.AddRemove(grid)
-    named = bf.Dawa(
-        policy, asked, epsilon=2, partition=bf.partitions.DyadicRectangles()
-    )
-    assert "chosen" not in named.release(np.ones((16, 16), dtype=int), rng=1).details
-    cells = bf.Dawa(policy, bf.workloads.Identity(grid), epsilon=2)
-    assert not cells.tests_scatter

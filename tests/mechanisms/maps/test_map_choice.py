@@ -1,0 +1,55 @@
+"""Which way of dividing a map is chosen, and what the choice costs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.mechanisms.maps.map_choice import _settings, asks_boxes
+
+
+@pytest.mark.parametrize("name", ["add_remove", "full"])
+def test_a_map_pays_for_count_test_and_what_is_chosen(name):
+    grid = bf.Domain((32, 32))
+    policy = {"add_remove": bf.policies.AddRemove, "full": bf.policies.Full}[name](grid)
+    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
+    seen = set()
+    scattered = np.random.default_rng(1).poisson(0.9, (32, 32))
+    corner = np.zeros((32, 32), dtype=int)
+    corner[:8, :8] = 800
+    for counts in (scattered, corner):
+        dawa = bf.Dawa(policy, asked, epsilon=0.2)
+        release = dawa.release(counts, rng=2)
+        seen.add(release.details["chosen"])
+        assert release.guarantee.epsilon == Fraction(1, 5)
+    assert seen == {"adaptive_grid", "dyadic_rectangles"}
+
+
+def test_rectangles_asked_by_name_are_not_tested():
+    grid = bf.Domain((16, 16))
+    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
+    policy = bf.policies.AddRemove(grid)
+    named = bf.Dawa(
+        policy, asked, epsilon=2, partition=bf.partitions.DyadicRectangles()
+    )
+    assert "chosen" not in named.release(np.ones((16, 16), dtype=int), rng=1).details
+    cells = bf.Dawa(policy, bf.workloads.Identity(grid), epsilon=2)
+    assert not cells.tests_scatter
+
+
+@pytest.mark.parametrize("mass", [0.0, 1.0, 194.0, 5506.0, 1e5, 1e9])
+def test_share_and_threshold_stay_within_their_bounds(mass):
+    share, threshold = _settings(mass)
+    assert Fraction(1, 501) < share <= Fraction(6, 100)
+    assert share.denominator <= 2**20
+    assert 0.002 <= threshold <= 0.25
+
+
+def test_only_rectangles_are_asked_about():
+    grid = bf.Domain((4, 4))
+    boxes = bf.workloads.Rectangles.random(grid, 3, rng=1)
+    assert asks_boxes(boxes | boxes)
+    assert not asks_boxes(boxes | bf.workloads.Identity(grid))
