@@ -1,7 +1,10 @@
 # %% [markdown]
 # # All tables of a survey
 #
-# A statistics office publishes every table of one and two attributes of a survey. The product of all attributes is never made: the tables are measured together, made to agree, and their errors are known before anything is spent. The people are made up and the noise is seeded; **real releases have no seed.**
+# A statistics office publishes every table of one and two attributes of a survey. The
+# product of all attributes is never made: the tables are measured together, made to
+# agree, and their errors are known before anything is spent. The people are made up and
+# the noise is seeded; **real releases have no seed.**
 
 # %%
 import numpy as np
@@ -39,7 +42,9 @@ f"{domain.size:,} cells in all"
 # %% [markdown]
 # ## What a promise costs, before anything is spent
 #
-# Under `AddRemove` nobody can tell whether a person is in the survey at all. A `TablePolicy` by attribute says less, that one answer of a person stays secret, and needs half of the noise here.
+# Under `AddRemove` nobody can tell whether a person is in the survey at all. A
+# `TablePolicy` by attribute says less, that one answer of a person stays secret, and
+# needs half of the noise here.
 
 # %%
 asked = bf.workloads.Tables(domain, ways=2)
@@ -48,7 +53,8 @@ for policy in (bf.policies.AddRemove(domain), bf.policies.TablePolicy(domain, {}
     print(bf.Contingency(policy, asked, epsilon=1).plan(records=people), end="\n\n")
 
 # %% [markdown]
-# Errors beside mean counts say which tables will be of use. A field of the map is the table of its row and column; above 1, its error exceeds its counts.
+# Errors beside mean counts say which tables will be of use. A field of the map is the
+# table of its row and column; above 1, its error exceeds its counts.
 
 # %%
 policy = bf.policies.AddRemove(domain)
@@ -58,7 +64,8 @@ bf.plotting.table_errors(mechanism.plan(records=people))
 # %% [markdown]
 # ## The release
 #
-# Records are counted once, into the tables that the plan measures. Any two tables agree on what they share.
+# Records are counted once, into the tables that the plan measures. Any two tables agree
+# on what they share.
 
 # %%
 ledger = bf.Ledger(None, epsilon=1, policy=policy)
@@ -68,10 +75,11 @@ out.table("work", "sex").to_pandas().round(1)
 
 # %%
 both, alone = out.table("age", "work").estimate, out.table("work").estimate
-np.abs(both.sum(axis=0) - alone).max() < 1e-6
+print(np.abs(both.sum(axis=0) - alone).max() < 1e-6)
 
 # %% [markdown]
-# Questions go to the table of their attributes, with intervals that hold the true count.
+# Questions go to the table of their attributes, with intervals that hold the true
+# count.
 
 # %%
 print(out.where(age=slice(20, 40), work="yes").count())
@@ -80,7 +88,9 @@ print(out.group_by("car").count())
 # %% [markdown]
 # ## Tables without negatives, and synthetic records
 #
-# Fitted tables have no negative counts; with `whole=True` they are whole and agree exactly. Synthetic records follow the tables of two attributes; what holds in three or more at once is kept only as far as it follows from those.
+# Fitted tables have no negative counts; with `whole=True` they are whole and agree
+# exactly. Synthetic records follow the tables of two attributes; what holds in three or
+# more at once is kept only as far as it follows from those.
 
 # %%
 print(out.fitted("school", "work", whole=True).estimate.astype(int).tolist())
@@ -89,4 +99,5 @@ worst = out.misplaced(records).to_pandas().sort_values("misplaced").tail(3)
 worst.round(3)
 
 # %% [markdown]
-# `out.save_tables("tables")` writes a folder of CSV files with a contents page and the promise, `out.save_tables("tables.xlsx")` one workbook.
+# `out.save_tables("tables")` writes a folder of CSV files with a contents page and the
+# promise, `out.save_tables("tables.xlsx")` one workbook.
