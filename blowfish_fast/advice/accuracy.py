@@ -21,7 +21,7 @@ Both are proved in docs/proofs/translation.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -32,7 +32,7 @@ from blowfish_fast._support.validation import as_confidence, as_whole
 from blowfish_fast.errors import BlowfishError, EpsilonError, InputError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.laplace_tails import noise_half_widths
-from blowfish_fast.measure.noise import Scales, Spread, chernoff_tail
+from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.base import LinearStrategy
@@ -42,15 +42,9 @@ from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
 from .comparison import compare
+from .least_epsilon import ErrorLaw, LeastEpsilon, Scope, one_scale, round_up
 
-Scope = Literal["simultaneous", "per_query"]
 SCOPES = ("simultaneous", "per_query")
-
-UNITS = 10**9
-"""Epsilons are found to a billionth, rounded up, as ledgers charge them."""
-
-LARGEST_EPSILON = 1000.0
-"""Beyond this nothing is promised that is worth the name."""
 
 OPEN_SHARE = 0.01
 """Part of beta that pays for the confidence of a simulation."""
@@ -66,12 +60,6 @@ STEP_UP = 1.01
 
 MOST_COEFFICIENTS = 2**22
 """Edges times queries up to which noise along edges is weighed."""
-
-MANTISSA = 2.0**12
-"""Spreads are rounded up to so many steps, so that few kinds stand for all queries."""
-
-MOST_LAWS = 24
-"""Laws that are worked out on the way to the least epsilon; two or three are usual."""
 
 MOST_DRAWN = 2**27
 """Draws of one simulation; larger ones are left to the bound."""
@@ -285,15 +273,6 @@ def translate(
     return Translation(wanted, miss, scope, found, free=False)
 
 
-class _ErrorLaw(NamedTuple):
-    """The noise of a mechanism as a function of epsilon."""
-
-    scales: Callable[[Fraction], Scales]
-    spread: Callable[[Scales], Spread]
-    half_widths: Callable[[Scales, float], FloatArray]
-    largest_error: Callable[[Scales, IntArray], float] | None
-
-
 class _Promise:
     """An accuracy that candidates are held against."""
 
@@ -309,6 +288,7 @@ class _Promise:
         self.policy, self.workload, self.power = policy, workload, power
         self.alpha, self.beta, self.scope = alpha, beta, scope
         self.queries = max(workload.queries, 1)
+        self.bound = LeastEpsilon(alpha, beta, scope, self.queries)
 
     def budget_at(self, epsilon: Fraction) -> Budget:
         """Return the budget whose noise is as large as that of Laplace at `epsilon`.
@@ -325,7 +305,7 @@ class _Promise:
             return Candidate(name, None, None, "", reason)
         try:
             law = self._law(mechanism)
-            budget = self.budget_at(self._least(law))
+            budget = self.budget_at(self.bound.least(law))
         except BlowfishError as problem:
             return Candidate(name, None, None, "", str(problem))
         return Candidate(name, budget, mechanism.at(budget), "bound", "")
@@ -357,7 +337,7 @@ class _Promise:
         # Errors shrink a little slower than 1 / epsilon: noise is whole numbers.
         tried = float(epsilon) * largest / self.alpha
         for _ in range(MOST_TRIES - 1):
-            guess = _round_up(tried)
+            guess = round_up(tried)
             if guess >= one.epsilon:
                 return one
             largest = _largest_errors(law, guess, samples)[rank - 1]
@@ -370,7 +350,7 @@ class _Promise:
             tried *= STEP_UP * largest / self.alpha
         return one
 
-    def _law(self, mechanism: Mechanism) -> _ErrorLaw:
+    def _law(self, mechanism: Mechanism) -> ErrorLaw:
         measurement, asked = mechanism._predictable(None)
         strategy, buckets = measurement.strategy, measurement.buckets
         form = asked.explicit_form(buckets)
@@ -392,10 +372,10 @@ class _Promise:
 
         def spread(scales: Scales) -> Spread:
             # Draws of one scale enter answers with the same parts at every epsilon.
-            if known and _one_scale(scales):
+            if known and one_scale(scales):
                 return known[0].at_scale(scales)
             found = strategy.spread(form, scales)
-            if _one_scale(scales):
+            if one_scale(scales):
                 known.append(found)
             return found
 
@@ -404,7 +384,7 @@ class _Promise:
                 return noise_half_widths(spread(scales), miss)
             return strategy.half_widths(form, scales, miss)
 
-        return _ErrorLaw(
+        return ErrorLaw(
             lambda epsilon: strategy.scales(
                 over, self.budget_at(epsilon).over(self.policy.group_size)
             ),
@@ -413,122 +393,6 @@ class _Promise:
             # A fit by iterations is too slow to be drawn many times.
             None if isinstance(strategy, Answers) else largest_error,
         )
-
-    def _least(self, law: _ErrorLaw) -> Fraction:
-        """Return the least epsilon of the two bounds, checked at that very epsilon.
-
-        The law at epsilon 1 scaled down says where to start; then the laws themselves
-        decide, between an epsilon that fails and one that holds, until these are
-        within a thousandth.
-        """
-        fails, holds = 0.0, math.inf
-        least, lower = Fraction(0), 2.0**-9
-        tried = self._scaled_start(law.spread(law.scales(Fraction(1))))
-        for _ in range(MOST_LAWS):
-            epsilon = _round_up(min(tried, LARGEST_EPSILON))
-            excess = self._excess(law, law.scales(epsilon))
-            tried = float(epsilon) * excess
-            if excess <= 1.0:
-                least, holds = epsilon, float(epsilon)
-            elif float(epsilon) >= LARGEST_EPSILON:
-                raise EpsilonError(
-                    f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
-                )
-            else:
-                fails = float(epsilon)
-                # Rates are rounded down, so noise is a little larger than promised.
-                tried = max(tried, fails * (1.0 + 2.0**-12))
-            if 1.0 - 2.0**-10 <= excess < 1.0 or holds <= fails * (1.0 + 2.0**-9):
-                break
-            if not fails < tried < holds:
-                # Half-widths of few draws are whole numbers, and stay while epsilon
-                # falls: steps that grow find where they change.
-                tried = math.sqrt(fails * holds) if fails else holds * (1.0 - lower)
-                lower = min(4.0 * lower, 0.5)
-        return least if least else self._least_by_doubling(law, fails)
-
-    def _least_by_doubling(self, law: _ErrorLaw, fails: float) -> Fraction:
-        """Return some epsilon that holds, if the search has met none."""
-        epsilon = fails
-        while epsilon < LARGEST_EPSILON:
-            epsilon = min(2.0 * epsilon, LARGEST_EPSILON)
-            if self._excess(law, law.scales(_round_up(epsilon))) <= 1.0:
-                return _round_up(epsilon)
-        raise EpsilonError(
-            f"no epsilon up to {LARGEST_EPSILON:g} promises this accuracy"
-        )
-
-    def _excess(self, law: _ErrorLaw, scales: Scales) -> float:
-        """Return the widest half-width over alpha; at most 1 where the promise holds.
-
-        Where the tails of all queries add up to less than beta, it holds as well.
-        """
-        widest = float(law.half_widths(scales, self._miss_of_each).max(initial=0.0))
-        if widest <= self.alpha or self.scope != "simultaneous":
-            return widest / self.alpha
-        kinds, counts = _kinds(law.spread(scales))
-        return (
-            1.0
-            if self._tail_sum(kinds, counts, 1.0) <= self.beta
-            else (widest / self.alpha)
-        )
-
-    @property
-    def _miss_of_each(self) -> float:
-        return self.beta / (self.queries if self.scope == "simultaneous" else 1)
-
-    def _tail_sum(self, kinds: Spread, counts: IntArray, epsilon: float) -> float:
-        """Return the tails beyond alpha of all queries, at `epsilon` times the scales.
-
-        Squares shrink by epsilon squared, so it is alpha that grows by epsilon.
-        """
-        far = np.full(kinds.square.size, self.alpha * epsilon)
-        return float(chernoff_tail(far, kinds) @ counts)
-
-    def _scaled_start(self, spread: Spread) -> float:
-        """Return about the least epsilon, from one law: noise is nearly 1 / epsilon."""
-        kinds, counts = _kinds(spread)
-        widest = float(noise_half_widths(kinds, self._miss_of_each).max(initial=0.0))
-        start = max(widest / self.alpha, 1.0 / UNITS)
-        if self.scope != "simultaneous":
-            return start
-        low, high = start / 16.0, start
-        if self._tail_sum(kinds, counts, high) > self.beta:
-            return start
-        for _ in range(20):
-            middle = math.sqrt(low * high)
-            if self._tail_sum(kinds, counts, middle) <= self.beta:
-                high = middle
-            else:
-                low = middle
-        return high
-
-
-def _one_scale(scales: Scales) -> bool:
-    rates = scales.rates[scales.measured]
-    return bool(
-        scales.power == 1
-        and rates.size
-        and rates.min() == rates.max()
-        and (scales.measured | scales.exact).all()
-    )
-
-
-def _kinds(spread: Spread) -> tuple[Spread, IntArray]:
-    """Return the different spreads, rounded up to 12 bits, and how often each occurs.
-
-    Continuous noise of these squares stands for all of a kind: a law that has only to
-    be near, or above, that of its queries.
-    """
-    square, largest = _rounded_up(spread.square), _rounded_up(spread.largest)
-    kinds, counts = np.unique(square + 1j * largest, return_counts=True)
-    square, largest = kinds.real.copy(), kinds.imag.copy()
-    return Spread.bounded(2.0 * square, square, largest, spread.least), counts
-
-
-def _rounded_up(values: FloatArray) -> FloatArray:
-    mantissa, exponent = np.frexp(values)
-    return np.ldexp(np.ceil(mantissa * MANTISSA) / MANTISSA, exponent)
 
 
 def _rank(samples: int, beta: float, tries: int) -> int | None:
@@ -549,7 +413,7 @@ def _rank(samples: int, beta: float, tries: int) -> int | None:
     return rank if rank <= samples else None
 
 
-def _largest_errors(law: _ErrorLaw, epsilon: Fraction, samples: int) -> FloatArray:
+def _largest_errors(law: ErrorLaw, epsilon: Fraction, samples: int) -> FloatArray:
     """Draw the noise `samples` times and return the largest errors, sorted.
 
     Exact discrete noise from a fixed seed: the plan is the same whoever asks.
@@ -576,10 +440,6 @@ def _refuse_many_edges(coefficients: int) -> None:
             f"its draws along edges meet the queries in up to {coefficients:,} places; "
             f"at most 2^22 = {MOST_COEFFICIENTS:,} are weighed"
         )
-
-
-def _round_up(epsilon: float) -> Fraction:
-    return Fraction(max(math.ceil(epsilon * UNITS), 1), UNITS)
 
 
 def _as_alpha(alpha: Any) -> float:
