@@ -78,7 +78,7 @@ function drawMap(box, answer) {
   const sides = (axis) => axis.kind === "number" ? axis.edges : middles(axis);
   const text = answer.intervals?.map((row) => row.map((pair) => `${number(pair[0])} to ${number(pair[1])}`));
   return put(box, [{ type: "heatmap", z: answer.values, x: sides(across), y: sides(down), text,
-    hovertemplate: `%{z:.4g}${text ? "<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}" : ""}<extra></extra>`,
+    hovertemplate: `%{z:.4g}${text ? `<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}` : ""}<extra></extra>`,
     colorscale: "Viridis", colorbar: { thickness: 10 } }],
   { xaxis: { title: { text: plain(across.attribute) }, type: across.kind === "category" ? "category" : undefined },
     yaxis: { title: { text: plain(down.attribute) }, type: down.kind === "category" ? "category" : undefined } });
