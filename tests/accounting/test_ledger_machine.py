@@ -93,9 +93,13 @@ class LedgerMachine(RuleBasedStateMachine):
         try:
             if expected is not None:
                 with pytest.raises(expected):
-                    self.ledger.release(mechanism(epsilon, self.policy), COUNTS, name)
+                    self.ledger.release(
+                        mechanism(epsilon, self.policy), COUNTS, name, vouched=True
+                    )
                 return
-            answer = self.ledger.release(mechanism(epsilon, self.policy), COUNTS, name)
+            answer = self.ledger.release(
+                mechanism(epsilon, self.policy), COUNTS, name, vouched=True
+            )
         finally:
             failing = False
         if drawn:
@@ -113,10 +117,16 @@ class LedgerMachine(RuleBasedStateMachine):
 
         def others():
             rival = bf.Ledger(self.path) if self.on_disk else self.ledger
-            faster.append(rival.release(mechanism(epsilon, self.policy), COUNTS, name))
+            faster.append(
+                rival.release(
+                    mechanism(epsilon, self.policy), COUNTS, name, vouched=True
+                )
+            )
 
         meanwhile = others
-        answer = self.ledger.release(mechanism(epsilon, self.policy), COUNTS, name)
+        answer = self.ledger.release(
+            mechanism(epsilon, self.policy), COUNTS, name, vouched=True
+        )
         assert meanwhile is None
         assert (answer.estimate == faster[0].estimate).all()
         self.spent += cost
@@ -168,13 +178,13 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule()
     def bad_data(self):
         with pytest.raises(CountsError):
-            self.ledger.release(mechanism(EPSILONS[0], self.policy), [1])
+            self.ledger.release(mechanism(EPSILONS[0], self.policy), [1], vouched=True)
 
     @rule()
     def bad_policy(self):
         absent = bf.policies.AddRemove(LINE)
         with pytest.raises(PolicyError):
-            self.ledger.release(mechanism(EPSILONS[0], absent), COUNTS)
+            self.ledger.release(mechanism(EPSILONS[0], absent), COUNTS, vouched=True)
 
     @rule(tenths=st.integers(1, 20), policy=st.sampled_from(POLICIES))
     def amend(self, tenths, policy):
