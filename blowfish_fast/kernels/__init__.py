@@ -82,7 +82,7 @@ __getattr__, __dir__, __all__ = attach(
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.cost_choice": "NO_CANDIDATE",
         "sampling.exponential_choice": "ABSENT",
-        "sampling.laplace_half_widths": "laplace_half_widths",
+        "sampling.half_width_bounds": "laplace_half_widths",
         "space.chosen_records": "Texts decimal_texts first_by_tag group_rows "
         "keyed_tags rows_of_large_groups",
         "space.record_cells": "Targets cells_between_edges count_into edge_guide",

@@ -69,7 +69,7 @@ from .sampling.discrete_laplace import laplace as laplace
 from .sampling.discrete_laplace import subtract_geometric as subtract_geometric
 from .sampling.exponential_choice import ABSENT as ABSENT
 from .sampling.exponential_choice import choose as choose
-from .sampling.laplace_half_widths import laplace_half_widths as laplace_half_widths
+from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widths
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
 from .space.box_division import cells_of_boxes as cells_of_boxes

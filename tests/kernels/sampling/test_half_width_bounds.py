@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.sampling.laplace_half_widths import laplace_half_widths
+from blowfish_fast.kernels.sampling.half_width_bounds import laplace_half_widths
 
 # The quantile of one Laplace variable for every theta: a valid table at miss .05.
 BORDERS, QUANTILES = np.array([1.0]), np.array([math.log(20.0)])
