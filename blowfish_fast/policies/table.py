@@ -204,14 +204,15 @@ class TablePolicy(Policy):
                 "has (unbounded differential privacy)"
             )
         if self.absent_length is None:
-            return f"{self._describe_moves()}; the number of people is public"
+            whole = " (bounded differential privacy)" if self._stated is None else ""
+            return f"{self._describe_moves()}; the number of people is public{whole}"
         return f"{self._describe_moves()}; {presence_words(self.absent_length)}"
 
     def _describe_moves(self) -> str:
         if self.by_attribute is None:
             return (
                 "nobody can tell, beyond a factor e^eps, which of any two records a "
-                "person has (bounded differential privacy)"
+                "person has"
             )
         parts = [
             f"in {name}, {one.describe()}" for name, one in self.by_attribute.items()

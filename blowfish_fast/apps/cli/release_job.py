@@ -17,6 +17,7 @@ from typing import Any
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import (
     BudgetError,
@@ -30,6 +31,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.release import Release
 
 from .files.data_source import Source, open_source
+from .files.record_files import People
 from .parsing.job import Job
 from .printing import bar_counter, spinner, steps_bar
 from .release_plan import Facts
@@ -52,6 +54,11 @@ def open_data(job: Job, facts: Facts) -> Source:
         named=any(facts.domain.names),
         form=TextForm(job.encoding, job.decimal, job.dates, tuple(job.blanks or ())),
     )
+    if job.person is not None:
+        source.people = People(
+            RecordKeys(job.person, job.record),
+            Bound.stated(job.at_most, job.count or "records", job.person),
+        )
     source.check(facts.domain)
     return source
 

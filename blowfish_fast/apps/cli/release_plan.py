@@ -23,6 +23,7 @@ from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
 from blowfish_fast.apps.cli.printing import bar_counter, spinner, steps_bar
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.persons import read_bound
 from blowfish_fast.data.records import Rule, domain_with_rules
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget
@@ -33,7 +34,7 @@ from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.mechanisms.transformed import Transformed
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.workloads import Workload
 
@@ -150,6 +151,9 @@ def read_facts(job: Job) -> Facts:
             f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}"
         )
     plain = parse_domain(list(job.domain))
+    people = read_bound(
+        plain, job.person, job.record, job.at_most, job.count or "records"
+    )
     outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
     domain, rules = domain_with_rules(plain, outside, missing)
     if job.policy is None:
@@ -169,7 +173,13 @@ def read_facts(job: Job) -> Facts:
             )
         if job.policy is not None:
             table_policy = extend_policy(job.policy, domain, table)
-    return Facts(domain, rules, policy, workload, table_policy)
+    if people is None:
+        return Facts(domain, rules, policy, workload, table_policy)
+    if policy.person_rule is None:
+        table_policy = table_policy.per_person(person=people.person, count=people.count)
+    single = policy.unconstrained if isinstance(policy, PerPerson) else policy
+    own = single.per_person(people.at_most, person=people.person, count=people.count)
+    return Facts(domain, rules, own, workload, table_policy)
 
 
 def _policy_of_ledger(path: str, domain: Domain) -> Policy:

@@ -16,7 +16,7 @@ from typing import Any
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.apps.cli.files.data_source import Source
 from blowfish_fast.apps.cli.files.picture_files import check_picture, write_picture
-from blowfish_fast.apps.cli.files.record_files import Part, TableAxes
+from blowfish_fast.apps.cli.files.record_files import Part, People, TableAxes
 from blowfish_fast.apps.cli.files.release_outputs import RELEASE
 from blowfish_fast.apps.cli.parsing.domain import parse_table
 from blowfish_fast.apps.cli.parsing.job import Job
@@ -46,6 +46,8 @@ FOLDER = "tables"
 class TablesOf:
     """A source whose tables are counted in place of all its cells."""
 
+    people: People | None = None
+
     def __init__(self, source: Source, tables: TableAxes) -> None:
         self.source, self.measured = source, tables
         self.description = source.description
@@ -69,6 +71,11 @@ def release_tables(
     job: Job, seed: int | None, *, overwrite: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Release all tables of a job, or say what that would mean."""
+    if job.person is not None:
+        raise InputError(
+            "tables of all columns are released about single records; leave --person "
+            "out, or ask for cells, ranges or marginals of one domain"
+        )
     facts = _read_facts(job)
     source = open_data(job, facts)
     outputs = _check_outputs(job, overwrite=overwrite)

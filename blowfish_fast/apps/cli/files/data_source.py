@@ -32,6 +32,7 @@ from .record_files import (
     PARQUET,
     PLAIN,
     Part,
+    People,
     RecordsFile,
     TableAxes,
     count_chunks,
@@ -47,6 +48,8 @@ SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 class Source(Protocol):
     """Something that can be counted over a domain."""
+
+    people: People | None
 
     @property
     def description(self) -> str:
@@ -145,6 +148,8 @@ def _shown(words: str) -> str:
 class CountsFile:
     """Counts of every cell: an array as numpy saves it, or numbers in a CSV file."""
 
+    people: People | None = None
+
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_file():
@@ -162,6 +167,11 @@ class CountsFile:
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Return the counts over `domain`; stray values have no meaning here."""
+        if self.people is not None:
+            raise InputError(
+                "counts do not say whose records they are; persons need records, in a "
+                ".csv or .parquet file or a database"
+            )
         if any(one != Rule("refuse", "refuse") for one in rules):
             raise InputError(
                 "counts hold neither missing values nor values outside; leave "
@@ -198,6 +208,8 @@ class CountsFile:
 class MadeUp:
     """People who do not exist, for trying things out."""
 
+    people: People | None = None
+
     def __init__(self, count_column: str | None = None) -> None:
         self.count_column = count_column
 
@@ -224,6 +236,10 @@ class MadeUp:
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the made-up people."""
+        if self.people is not None:
+            raise InputError(
+                "the made-up people have one record each; leave --person out"
+            )
         self.check(domain)
         columns = made_up_people()
         chunk = {str(name): columns[str(name)] for name in domain.names}

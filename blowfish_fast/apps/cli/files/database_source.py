@@ -22,10 +22,11 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import Rule
 from blowfish_fast.data.sql import CellQuery, cell_batches
 from blowfish_fast.data.sql_cells import type_problem
+from blowfish_fast.data.sql_persons import query_cells
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError
 
-from .record_files import Part, TableAxes, domain_as_stored
+from .record_files import Part, People, TableAxes, _refuse_counts, domain_as_stored
 
 DATABASES = (".duckdb", ".ddb", ".db")
 SQLITE = (".sqlite", ".sqlite3")
@@ -51,6 +52,8 @@ class DatabaseTable:
         A column that says how many records a row stands for.
     """
 
+    people: People | None = None
+
     def __init__(
         self, address: str, table: str | None = None, count_column: str | None = None
     ) -> None:
@@ -72,7 +75,12 @@ class DatabaseTable:
         """Count the records of every cell of `domain`, extra cells included."""
         stored = self._stored(domain)
         table = self.database.backend.table(self.table)
-        query = CellQuery.over(stored, rules, table, weight=self.count_column)
+        bound = None if self.people is None else self.people.bound
+        if self.people is None:
+            query = CellQuery.over(stored, rules, table, weight=self.count_column)
+        else:
+            _refuse_counts(self.count_column)
+            query = query_cells(stored, rules, table, None, *self.people)
         with warnings.catch_warnings():
             # Of drivers about themselves: nothing that a curator could act on.
             warnings.simplefilter("ignore")
@@ -82,7 +90,7 @@ class DatabaseTable:
                 f"{self.description} holds no record; is it the right table?"
             )
         done(1.0)
-        return Histogram(domain, counts.reshape(domain.shape))
+        return Histogram._own(domain, counts.reshape(domain.shape), bound)
 
     def tables(
         self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
@@ -124,7 +132,8 @@ class DatabaseTable:
                 "a table has columns with names, and the domain names none; state it "
                 "as age=0:101:1, for instance"
             )
-        for name in [*needed, self.count_column]:
+        keys = () if self.people is None else self.people.keys
+        for name in [*needed, self.count_column, *keys]:
             if name is not None and name not in columns:
                 raise InputError(
                     f"{self.description} has no column {name!r}"

@@ -28,6 +28,7 @@ from blowfish_fast.data.csv_files import (
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.persons import Bound, RecordKeys, bounded_cells
 from blowfish_fast.data.records import Rule, cell_blocks, place_blocks, refuse_weights
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.data.text_form import TextForm, literal, trim_spaces
@@ -55,6 +56,13 @@ TableAxes = tuple[tuple[int, ...], ...]
 """The attributes of each table that is counted, by number."""
 
 
+class People(NamedTuple):
+    """Whose records a source holds, and how many of each person are counted."""
+
+    keys: RecordKeys
+    bound: Bound
+
+
 class RecordsFile:
     """A CSV or Parquet file with a line, or row, for each record.
 
@@ -67,6 +75,8 @@ class RecordsFile:
     form : TextForm, optional
         How the texts of a CSV file are written.
     """
+
+    people: People | None = None
 
     def __init__(
         self,
@@ -94,6 +104,9 @@ class RecordsFile:
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the records of every cell of `domain`, extra cells included."""
         stored, chunks = self._open(domain, done)
+        if self.people is not None:
+            _refuse_counts(self.count_column)
+            return count_people(chunks, stored, domain, rules, self.people)
         counts = count_chunks(chunks, stored, rules, self.count_column)
         return Histogram(domain, counts.reshape(domain.shape))
 
@@ -123,6 +136,9 @@ class RecordsFile:
         needed = [_needed_column(one) for one in domain.attributes]
         if self.count_column is not None:
             needed.append(Needed(self.count_column, "number"))
+        if self.people is not None:
+            names = [one for one in self.people.keys if one is not None]
+            needed += [Needed(one, "category") for one in names]
         return needed
 
     def _csv_chunks(
@@ -337,6 +353,26 @@ def count_chunks(
     return counts
 
 
+def count_people(
+    chunks: Iterator[dict[str, Any]],
+    stored: Domain,
+    domain: Domain,
+    rules: list[Rule],
+    people: People,
+) -> Histogram:
+    """Count chunks of columns by cell, at most so many records of each person."""
+    cells, units = bounded_cells(
+        lambda chunk: cell_blocks(stored, rules, chunk),
+        chunks,
+        people.keys,
+        people.bound,
+        None,
+    )
+    counts = np.zeros(domain.size, dtype=np.int64)
+    np.add.at(counts, cells, 1 if units is None else units)
+    return Histogram._own(domain, counts.reshape(domain.shape), people.bound)
+
+
 def domain_as_stored(
     domain: Domain, *, texts: Sequence[str], truths: Sequence[str]
 ) -> Domain:
@@ -365,7 +401,8 @@ def domain_as_stored(
 def _refuse_counts(count_column: str | None) -> None:
     if count_column is not None:
         raise InputError(
-            "tables are counted from records, one per line; received --count-column "
+            "persons and tables are counted from records, one per line; received "
+            "--count-column "
             f"{count_column}. Leave it out"
         )
 

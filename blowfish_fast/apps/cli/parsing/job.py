@@ -1,7 +1,7 @@
 """A release stated once: its options, and the small TOML file that may hold them.
 
     [data]       source, table, count_column, missing, outside, encoding, decimal,
-                 dates, blanks
+                 dates, blanks; person, record, at_most, count
     [domain]     a line per column, or cells = "64x64"
     [ledger_domain]  all columns of a new ledger, as in [domain]
     [policy]     kind, with theta, unit, metric, size, file or factors; known
@@ -86,6 +86,30 @@ class Job:
         str | None,
         _option(DATA, "COLUMN", "Column with the number of records a line stands for."),
         Place("data", "count_column"),
+    ] = None
+    person: Annotated[
+        str | None,
+        _option(
+            DATA,
+            "COLUMN",
+            "Whose record a line is: she is protected with all her records.",
+        ),
+        Place("data", "person"),
+    ] = None
+    record: Annotated[
+        str | None,
+        _option(DATA, "COLUMN", "Which of a person's records it is; no value of it."),
+        Place("data", "record"),
+    ] = None
+    at_most: Annotated[
+        int | None,
+        _option(DATA, "NUMBER", "Most records of a person that are counted."),
+        Place("data", "at_most", WHOLE),
+    ] = None
+    count: Annotated[
+        str | None,
+        _option(DATA, "RULE", "Each person once: persons; or records (default)."),
+        Place("data", "count"),
     ] = None
     domain: Annotated[
         list[str] | None,
