@@ -147,6 +147,11 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         visit.asked()
         remaining = visit.text("#budget")
         assert "of epsilon 4 remains" in remaining
+        left = 4 - float(site.workspace.explorer("people").ledger.spent)
+        assert 0 < left < 4
+        assert float(remaining.split()[0]) == pytest.approx(left, rel=1e-2)
+        shown = page.locator("#remaining").evaluate("bar => bar.value")
+        assert shown == pytest.approx(left / 4)
         boxes = page.locator("#history input")
         boxes.nth(0).check()
         boxes.nth(1).check()
