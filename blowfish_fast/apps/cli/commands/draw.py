@@ -45,7 +45,9 @@ def run_draw(
     checked = as_confidence(confidence)
     check_picture(out)
     if out.exists() and not overwrite:
-        raise InputError(f"{out} exists already; allow --overwrite, or choose another name")
+        raise InputError(
+            f"{out} exists already; allow --overwrite, or choose another name"
+        )
     with spinner(f"reading {path.name}") as step:
         release = bf.Release.load(path)
         domain = release.domain
