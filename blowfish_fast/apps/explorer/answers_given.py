@@ -13,6 +13,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.errors import IntervalError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.release.grants import Scope
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
@@ -67,7 +68,7 @@ class Answer:
     ... }
     >>> answer = explorer.ask(question)
     >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
-    (0.95, False, ['axes', 'confidence', 'epsilon'])
+    (0.95, False, ['as_of', 'axes', 'confidence'])
     """
 
     question: dict[str, Any]
@@ -76,12 +77,17 @@ class Answer:
     intervals: FloatArray | None
     intervals_hold: Scope
     confidence: float
-    epsilon: Fraction
+    budget: Budget
     mechanism: str
     promise: str
     request: str
     replayed: bool
     as_of: str = ""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Charged for it, once, by a ledger in epsilon."""
+        return self.budget.epsilon
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -92,7 +98,7 @@ class Answer:
             "intervals": None if self.intervals is None else self.intervals.tolist(),
             "intervals_hold": self.intervals_hold,
             "confidence": self.confidence,
-            "epsilon": float(self.epsilon),
+            self.budget.currency: float(self.budget),
             "mechanism": self.mechanism,
             "promise": self.promise,
             "request": self.request,
@@ -105,7 +111,7 @@ def answer_from(
     release: Release,
     layout: Layout,
     workload: Workload,
-    epsilon: Fraction,
+    budget: Budget,
     request: str,
     *,
     replayed: bool,
@@ -140,7 +146,7 @@ def answer_from(
         intervals=intervals,
         intervals_hold=kind,
         confidence=confidence,
-        epsilon=epsilon,
+        budget=budget,
         mechanism=release.mechanism,
         promise=_promise(release, layout, exact=exact),
         request=request,

@@ -20,15 +20,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.prices import price_in
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.advice.accuracy import translate
 from blowfish_fast.errors import BudgetError, CatalogError, LedgerError, QuestionError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
@@ -64,11 +66,11 @@ class Plan:
     Attributes
     ----------
     cost : Fraction
-        Epsilon that would be charged.
+        What would be charged, in the ledger's currency.
     free : bool
         Whether the answers are public: exact and for nothing.
     candidates : list of dict
-        Every mechanism with the epsilon that it needs, or why it promises nothing.
+        Every mechanism with the budget that it needs, or why it promises nothing.
 
     Examples
     --------
@@ -108,8 +110,9 @@ class Explorer:
         What is public about the table, and its policies.
     engine : Database, path, address or ibis backend
         Where its records are; see `Database.connect`.
-    epsilon : number, optional
-        The whole budget; left out when an existing ledger is opened.
+    epsilon, rho, delta : number, optional
+        The whole budget, in epsilon or in rho (see `Ledger`); left out when an existing
+        ledger is opened.
     ledger : path or None
         Where the budget is kept; None for experiments in memory.
     samples : int
@@ -145,10 +148,10 @@ class Explorer:
         table: TableSpec | Mapping[str, Any] | None,
         engine: Any,
         *,
-        epsilon: Any = None,
         ledger: str | Path | None = None,
         samples: int = SAMPLES,
         vouched: Sequence[MechanismName] = (),
+        **budget: Unpack[BudgetTerms],
     ) -> None:
         self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
         spec = None if table is None else as_table(table)
@@ -157,7 +160,7 @@ class Explorer:
             self.engine.check(spec)
         self.ledger = Ledger(
             ledger,
-            epsilon=epsilon,
+            **budget,
             policy=None if spec is None else spec.policy(),
             about=None if spec is None else {"table": spec.to_dict()},
         )
@@ -272,12 +275,15 @@ class Explorer:
             release,
             layout,
             plan.workload,
-            plan.cost if entry is None else entry.epsilon,
+            self._in_budget(plan.cost) if charged is None else charged.budget,
             name,
             replayed=replayed,
             exact=plan.free,
             as_of="" if charged is None else charged.time.isoformat(),
         )
+
+    def _in_budget(self, cost: Fraction) -> Budget:
+        return Budget(cost, self.ledger.currency.power)
 
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
         try:
@@ -298,7 +304,7 @@ class Explorer:
             release,
             plan.layout,
             plan.workload,
-            entry.epsilon,
+            entry.budget,
             request,
             replayed=True,
             exact=plan.free,
@@ -323,9 +329,12 @@ class Explorer:
         table = as_table(self.table.with_policies(stated))
         self.ledger.amend(policy=table.policy(), about={"table": table.to_dict()})
 
-    def set_budget(self, epsilon: Any) -> None:
-        """State another budget; refused after the first charge."""
-        self.ledger.amend(epsilon=epsilon)
+    def set_budget(self, amount: Any) -> None:
+        """State another budget in its currency; refused after the first charge."""
+        if self.ledger.currency.power == 1:
+            self.ledger.amend(epsilon=amount)
+        else:
+            self.ledger.amend(rho=amount)
 
     def preview(
         self,
@@ -356,7 +365,7 @@ class Explorer:
             release,
             plan.layout,
             plan.workload,
-            plan.cost,
+            plan.mechanism.budget,
             "preview",
             replayed=False,
             exact=plan.free,
@@ -419,8 +428,10 @@ class Explorer:
             return Plan(layout, policy, workload, exact, Fraction(0), True, [])
         if isinstance(cost, Spending):
             chosen = bought(policy, workload, cost, self.vouched)
-            rows = [{"name": chosen.name, "epsilon": float(chosen.epsilon)}]
-            return Plan(layout, policy, workload, chosen, chosen.epsilon, False, rows)
+            currency = self.ledger.currency
+            price = price_in(chosen, currency)
+            rows = [{"name": chosen.name, currency.name: float(price)}]
+            return Plan(layout, policy, workload, chosen, price, False, rows)
         few = workload.queries <= MOST_SIMULATED_QUERIES
         found = translate(
             policy,
@@ -429,6 +440,7 @@ class Explorer:
             beta=cost.beta,
             scope=cost.scope,
             samples=self.samples if few else 0,
+            currency="epsilon" if self.ledger.currency.power == 1 else "rho",
         )
         best = found.best
         assert best.mechanism is not None
@@ -437,7 +449,7 @@ class Explorer:
             policy,
             workload,
             best.mechanism,
-            found.epsilon,
+            found.budget.amount,
             False,
             found.rows,
         )
@@ -452,11 +464,12 @@ class Explorer:
                 "exact, and free"
             )
         return (
-            f"{plan.mechanism.name} needs the least epsilon of "
-            f"{sum(one.get('epsilon') is not None for one in plan.candidates)} "
+            f"{plan.mechanism.name} needs the least "
+            f"{plan.mechanism.budget.currency} of "
+            f"{sum(not one.get('reason') for one in plan.candidates)} "
             "mechanisms that promise this accuracy"
             if isinstance(plan.layout.question.cost, Accuracy)
-            else f"{plan.mechanism.name} spends the epsilon that was stated"
+            else f"{plan.mechanism.name} spends the budget that was stated"
         )
 
 

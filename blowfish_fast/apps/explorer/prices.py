@@ -15,7 +15,7 @@ from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.errors import BlowfishError, BudgetError, QuestionError
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -58,24 +58,24 @@ def bought(
     cost: Spending,
     vouched: Mapping[str, type[Mechanism]],
 ) -> Mechanism:
-    """Return the mechanism that spends a stated epsilon best, or the one named.
+    """Return the mechanism that spends a stated budget best, or the one named.
 
     Those from outside the package are named by analysts only where the curator did.
     """
-    epsilon = Fraction(repr(cost.epsilon))
+    budget = cost.budget
     if cost.mechanism is None:
-        best = compare(policy, workload, epsilon=epsilon, hurried=True).best
+        best = compare(policy, workload, epsilon=budget, hurried=True).best
         if best.mechanism is None:
             raise QuestionError(f"no mechanism fits this question: {best.reason}")
         return best.mechanism
-    known = {**vouched, **MECHANISMS}
+    known = {**vouched, **MECHANISMS, **RHO_MECHANISMS}
     kind = known.get(cost.mechanism)
     if kind is None:
         raise QuestionError(
             f"there is no mechanism {cost.mechanism!r}; there are {sorted(known)}"
         )
     try:
-        return kind(policy, workload, epsilon=epsilon)
+        return kind(policy, workload, epsilon=budget)
     except (BlowfishError, TypeError) as problem:
         raise QuestionError(
             f"{cost.mechanism} cannot answer this question: {problem}"

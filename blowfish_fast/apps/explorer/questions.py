@@ -17,9 +17,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from blowfish_fast.errors import QuestionError
+from blowfish_fast.measure.budgets import Budget
 
 from .attributes import Model, Name
 
@@ -64,10 +71,39 @@ class Accuracy(Model):
 
 
 class Spending(Model):
-    """An epsilon and, if wanted, a mechanism; data-dependent ones promise no alpha."""
+    """A budget and, if wanted, a mechanism; data-dependent ones promise no alpha.
 
-    epsilon: float = Field(gt=0, le=1000)
+    `epsilon`, or `rho`, or `epsilon` with `delta`, in what the table's ledger takes.
+    """
+
+    epsilon: float | None = Field(default=None, gt=0, le=1000)
+    rho: float | None = Field(default=None, gt=0, le=1000)
+    delta: float | None = Field(default=None, gt=0, lt=1)
     mechanism: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> Self:
+        if (self.epsilon is None) == (self.rho is None) or (self.rho and self.delta):
+            raise ValueError("state epsilon, or rho, or epsilon with delta")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_stated(self, plain: Any) -> dict[str, Any]:
+        """Leave out what was not stated: requests are named by what is."""
+        found: dict[str, Any] = plain(self)
+        return {
+            name: one
+            for name, one in found.items()
+            if one is not None or name not in ("epsilon", "rho", "delta")
+        }
+
+    @property
+    def budget(self) -> Budget:
+        """What is spent, in epsilon or in rho."""
+        stated = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        return Budget.stated(
+            **{name: repr(one) for name, one in stated.items() if one is not None}
+        )
 
 
 class _Question(Model):

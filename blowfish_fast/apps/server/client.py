@@ -42,8 +42,8 @@ class ReceivedAnswer:
         where a mechanism knows none.
     intervals_hold : {"truth", "noise"}
         Whether intervals hold the true numbers, or the noise alone.
-    epsilon : float
-        Charged for it, once.
+    epsilon, rho : float or None
+        Charged for it, once, in the currency of the table's ledger.
     remaining : float or None
         What may still be spent; not stated for answers of the history.
     """
@@ -53,13 +53,14 @@ class ReceivedAnswer:
     values: FloatArray
     intervals: FloatArray | None
     confidence: float
-    epsilon: float
     mechanism: str
     promise: str
     request: str
     replayed: bool
     intervals_hold: str = "noise"
     remaining: float | None = None
+    epsilon: float | None = None
+    rho: float | None = None
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> ReceivedAnswer:

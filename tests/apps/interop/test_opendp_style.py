@@ -218,7 +218,9 @@ def test_steps_cost_the_square_in_rho():
     assert measurement.output_measure == "ZeroConcentratedDivergence"
     found = [measurement.map(steps) for steps in (0, 1, 2, 3)]
     assert found == pytest.approx([0, 0.01, 0.04, 0.09])
-    assert all(one >= true for one, true in zip(found, (0, 0.01, 0.04, 0.09), strict=False))
+    assert all(
+        one >= true for one, true in zip(found, (0, 0.01, 0.04, 0.09), strict=False)
+    )
     assert not measurement.check(2, 0.03)
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib", "honest-but-curious")
