@@ -113,6 +113,16 @@ SINES = _round_constants()
 FIRST_STATE = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint32)
 
 
+@helper
+def _turned(total: np.uint64, b: np.uint64, step: int, word: np.uint64) -> np.uint64:
+    """Add the constant and the word of a step, turn by its shift, add b."""
+    mask = np.uint64(0xFFFFFFFF)
+    mixed = (total + np.uint64(SINES[step]) + word) & mask
+    shift = np.uint64(SHIFTS[step])
+    turned = ((mixed << shift) | (mixed >> (np.uint64(32) - shift))) & mask
+    return (b + turned) & mask
+
+
 @kernel
 def _md5_block(state: AnyArray, block: AnyArray, words: AnyArray) -> None:
     """Work one block of 64 bytes into the state (RFC 1321)."""
@@ -127,23 +137,18 @@ def _md5_block(state: AnyArray, block: AnyArray, words: AnyArray) -> None:
         )
     a, b = np.uint64(state[0]), np.uint64(state[1])
     c, d = np.uint64(state[2]), np.uint64(state[3])
-    for step in range(64):
-        if step < 16:
-            mixed = (b & c) | ((b ^ mask) & d)
-            word = step
-        elif step < 32:
-            mixed = (d & b) | ((d ^ mask) & c)
-            word = (5 * step + 1) % 16
-        elif step < 48:
-            mixed = b ^ c ^ d
-            word = (3 * step + 5) % 16
-        else:
-            mixed = c ^ (b | (d ^ mask))
-            word = (7 * step) % 16
-        total = (a + mixed + np.uint64(SINES[step]) + words[word]) & mask
-        shift = np.uint64(SHIFTS[step])
-        turned = ((total << shift) | (total >> (np.uint64(32) - shift))) & mask
-        a, d, c, b = d, c, b, (b + turned) & mask
+    for step in range(16):
+        mixed = (b & c) | ((b ^ mask) & d)
+        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[step])
+    for step in range(16, 32):
+        mixed = (d & b) | ((d ^ mask) & c)
+        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[(5 * step + 1) & 15])
+    for step in range(32, 48):
+        mixed = b ^ c ^ d
+        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[(3 * step + 5) & 15])
+    for step in range(48, 64):
+        mixed = c ^ (b | (d ^ mask))
+        a, d, c, b = d, c, b, _turned(a + mixed, b, step, words[(7 * step) & 15])
     state[0] = (np.uint64(state[0]) + a) & mask
     state[1] = (np.uint64(state[1]) + b) & mask
     state[2] = (np.uint64(state[2]) + c) & mask
