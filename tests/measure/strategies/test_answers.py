@@ -197,7 +197,7 @@ def test_sums_of_large_weights_are_measured_and_cost_epsilon(weight):
 def test_noise_beyond_all_use_is_refused_not_published_as_nothing():
     asked = bf.workloads.Linear(LINE, [[10**13, *range(7)]])
     laplace = bf.Laplace(bf.policies.Full(LINE), asked, epsilon=1, strategy="queries")
-    with pytest.raises(EpsilonError, match="raise epsilon, or ask in larger units"):
+    with pytest.raises(EpsilonError, match="raise it, or ask in larger units"):
         laplace.release(COUNTS)
     with pytest.raises(WorkloadError, match="below 2\\^53"):
         Answers.under(
