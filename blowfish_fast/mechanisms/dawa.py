@@ -23,6 +23,7 @@ from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.memory import PIECE_BYTES
 from blowfish_fast.measure.selectors.partitions import (
     DyadicRectangles,
     DyadicTree,
@@ -271,6 +272,10 @@ class Dawa(Mechanism):
             # Families of a tree over rectangles are no neighbours on the map.
             return halved_non_negative(linear, self.domain)
         return non_negative_cells(measured, linear)
+
+    def _pieces(self) -> int:
+        more = AdaptiveGrid.cell_bytes - self.cell_bytes if self.tests_scatter else 0
+        return super()._pieces() + more * self.domain.size // PIECE_BYTES
 
     @classmethod
     def example(

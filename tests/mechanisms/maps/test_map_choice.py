@@ -53,3 +53,11 @@ def test_only_rectangles_are_asked_about():
     boxes = bf.workloads.Rectangles.random(grid, 3, rng=1)
     assert asks_boxes(boxes | boxes)
     assert not asks_boxes(boxes | bf.workloads.Identity(grid))
+
+
+def test_the_memory_of_the_dearer_way_is_asked_for():
+    grid = bf.Domain((64, 64))
+    boxes = bf.workloads.Rectangles.random(grid, 3, rng=1)
+    policy = bf.policies.AddRemove(grid)
+    dawa = bf.Dawa(policy, boxes, epsilon=1)
+    assert dawa.memory_needed() >= bf.AdaptiveGrid.cell_bytes * grid.size
