@@ -52,8 +52,10 @@ def records(rng: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
 
 def shown(answer: Estimate, digits: int = 0) -> str:
     """Write an answer with its interval."""
-    low, high = answer.interval(0.95)
-    return f"{answer:,.{digits}f}  (95 %: {low:,.{digits}f} to {high:,.{digits}f})"
+    held = "truth" if answer.holds_truth else "noise"
+    low, high = answer.interval(0.95, of=held)
+    words = "95 % sure" if held == "truth" else "noise only"
+    return f"{answer:,.{digits}f}  ({words}: {low:,.{digits}f} to {high:,.{digits}f})"
 
 
 def main() -> dict[str, float]:
