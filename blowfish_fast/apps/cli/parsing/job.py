@@ -18,7 +18,6 @@ refused, with the nearest known one: a misspelt policy must not become no policy
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -31,7 +30,14 @@ from blowfish_fast.apps.cli import completions
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, stated_budget
 
-from .spelling import KNOWN_TOTALS, names_a_file, nearest
+from .job_tables import (
+    are_texts,
+    beside,
+    domain_words,
+    policy_words,
+    workload_words,
+)
+from .spelling import nearest
 
 BEST = "best"
 ON_QUERIES = "queries"
@@ -336,15 +342,15 @@ class Job:
         """
         _check_names(stated)
         found: dict[str, Any] = {
-            "domain": _domain(stated.get("domain", {}), folder),
-            "ledger_domain": _domain(stated.get("ledger_domain", {}), folder),
-            "policy": _policy(stated.get("policy", {}), folder),
-            "workload": _workload(stated.get("workload", {}), folder),
+            "domain": domain_words(stated.get("domain", {}), folder),
+            "ledger_domain": domain_words(stated.get("ledger_domain", {}), folder),
+            "policy": policy_words(stated.get("policy", {}), folder),
+            "workload": workload_words(stated.get("workload", {}), folder),
         }
         for field, place in PLACES.items():
             value = stated.get(place.table, {}).get(place.name)
             if value is not None and place.names_file:
-                value = _beside(folder, value)
+                value = beside(folder, value)
             elif value is not None and place.takes == NUMBER and field != "confidence":
                 # As text, which keeps 0.1 exact.
                 value = str(value)
@@ -456,97 +462,9 @@ def _check_value(table: str, name: str, value: Any) -> None:
         TEXT: isinstance(value, str),
         NUMBER: number,
         WHOLE: number and isinstance(value, int),
-        TEXTS: _texts(value),
+        TEXTS: are_texts(value),
         RULES: isinstance(value, str)
-        or (isinstance(value, Mapping) and _texts(list(value.values()))),
+        or (isinstance(value, Mapping) and are_texts(list(value.values()))),
     }[known[name]]
     if not fits:
         raise InputError(f"{name!r} of [{table}] is {known[name]}; received {value!r}")
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _beside(folder: Path, name: str) -> str:
-    """Return the path of a file that a job names; addresses stay as they are."""
-    if "://" in name or name == "demo" or folder == Path():
-        return name
-    return str(folder / name)
-
-
-def _domain(stated: Mapping[str, Any], folder: Path) -> list[str]:
-    plain = stated.get("cells")
-    if len(stated) == 1 and isinstance(plain, int | str) and "=" not in str(plain):
-        return [str(plain)]
-    return [_column(name, cells, folder) for name, cells in stated.items()]
-
-
-def _column(name: str, cells: Any, folder: Path) -> str:
-    if isinstance(cells, list) and cells:
-        if _texts(cells):
-            if any("," in one for one in cells):
-                raise InputError(
-                    f"categories of {name!r} hold a comma; list them in a file, one "
-                    f'per line: {name} = "categories:@FILE"'
-                )
-            return f"{name}=categories:{','.join(cells)}"
-        if all(_is_cut(one) for one in cells):
-            return f"{name}=edges:{','.join(str(one) for one in cells)}"
-    if isinstance(cells, str) and cells:
-        kind, at, file = cells.partition("@")
-        return f"{name}={kind}{at}{_beside(folder, file)}" if at else f"{name}={cells}"
-    if isinstance(cells, int) and not isinstance(cells, bool):
-        return f"{name}={cells}"
-    raise InputError(
-        f'the cells of {name!r} in [domain] are "0:101:1", a list of categories, a '
-        f"list of edges, or a number of cells; received {cells!r}"
-    )
-
-
-def _is_cut(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number or type(value) is datetime.date
-
-
-def _policy(stated: Mapping[str, Any], folder: Path) -> str | None:
-    if not stated:
-        return None
-    known = stated.get("known", ())
-    words = _words(
-        stated,
-        "policy",
-        folder,
-        [str(stated[name]) for name in ("theta", "size") if name in stated]
-        + [str(stated[name]) for name in ("unit", "metric") if name in stated]
-        + ([",".join(stated["factors"])] if "factors" in stated else []),
-    )
-    return f"{words}{KNOWN_TOTALS}{','.join(known)}" if known else words
-
-
-def _workload(stated: Mapping[str, Any], folder: Path) -> str | None:
-    if not stated:
-        return None
-    return _words(
-        stated,
-        "workload",
-        folder,
-        ([str(stated["number"])] if "number" in stated else [])
-        + ([",".join(stated["columns"])] if "columns" in stated else []),
-    )
-
-
-def _words(
-    stated: Mapping[str, Any], table: str, folder: Path, settings: list[str]
-) -> str:
-    """Put a table into the words that a flag would take."""
-    if "kind" not in stated:
-        raise InputError(f"[{table}] needs a kind; received {', '.join(stated)}")
-    kind, apart, rest = stated["kind"].partition(":")
-    if apart and names_a_file(rest):
-        rest = _beside(folder, rest)
-    elif not apart and table == "workload" and names_a_file(kind):
-        kind = _beside(folder, kind)
-    if "file" in stated:
-        settings = [_beside(folder, stated["file"]), *settings]
-    return ":".join([kind, *([rest] if apart else []), *settings])
