@@ -13,7 +13,11 @@ from typer.testing import CliRunner
 
 from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.main import ORDER, PANELS, application
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.registry import (
+    MECHANISMS,
+    RHO_MECHANISMS,
+    TABLE_MECHANISMS,
+)
 
 HEAVY = ("numba", "scipy", "matplotlib", "pandas", "ibis", "numpy")
 
@@ -135,7 +139,8 @@ def test_completion_is_installed_and_works_in_bash(tmp_path):
 
 
 def test_offers_are_what_there_is():
-    assert {name for name, _ in completions.mechanisms("")} == set(MECHANISMS)
+    offered = {name for name, _ in completions.mechanisms("")}
+    assert offered == {*MECHANISMS, *RHO_MECHANISMS, *TABLE_MECHANISMS}
     for offers in (completions.policies(""), completions.workloads("")):
         assert all(about for _, about in offers)
 

@@ -134,7 +134,7 @@ def test_stray_values_may_be_treated_by_column():
         ("[policy]\nkind = 'threshold'\ntheta = true", "is a number"),
         ("[workload]\nkind = 'ranges'\nnumber = 2.5", "is a whole number"),
         ("[budget]\nepsilonn = 1", "did you mean 'epsilon'"),
-        ("[budget]\nseed = 1", "it takes epsilon, alpha"),
+        ("[budget]\nseed = 1", "it takes epsilon, rho"),
         ("[data]\nmissing = 3", "a text, or a table"),
         ("[domain]\nage = true", "the cells of 'age'"),
         ("[domain]\nage = [1, 'b']", "the cells of 'age'"),

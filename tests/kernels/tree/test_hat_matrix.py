@@ -9,7 +9,7 @@ from numba import config
 
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
-from blowfish_fast.kernels.tree.hat_diagonal import hat_diagonal
+from blowfish_fast.kernels.tree.hat_matrix import hat_diagonal
 from tests.reference import ordered_hierarchy as reference
 from tests.reference.hierarchy_problems import problems
 
