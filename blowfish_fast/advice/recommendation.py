@@ -24,15 +24,21 @@ from weakref import WeakKeyDictionary
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_whole
+from blowfish_fast.advice.side_by_side import (
+    RankedBest,
+    both_budgets,
+    compare_noise_with_counts,
+    currency_mark,
+    currency_sentence,
+    heading_of,
+)
 from blowfish_fast.errors import BlowfishError, InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.gaussian import Gaussian
-from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.plugins import MechanismName
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import Workload
 
 from .comparison import Comparison, Prediction, compare
 from .private_choice import ChosenPrivately
@@ -275,14 +281,14 @@ def recommend(
     shapes = reference_shapes(policy.domain, guessed)
     simulated: dict[str, Mechanism] = {}
     found: list[Advice] = []
-    for one in _both(granted, budget):
+    for one in both_budgets(granted, budget):
         predictions = compare(policy, workload, epsilon=one, mechanisms=mechanisms)
         fitted = FITTED
         if mechanisms is not None:
             fitted = {
                 each.name: each.name for each in predictions if each.name in FITTED
             }
-        mark = _mark(one, granted)
+        mark = currency_mark(one, granted)
         drawn = _data_dependent(predictions, policy, workload, one, fitted)
         simulated |= {f"{name}{mark}": each for name, each in drawn.items()}
         found += [
@@ -297,7 +303,7 @@ def recommend(
     if progress is not None:
         progress(len(simulated), len(simulated), "done")
     heading = (
-        f"{_heading(policy, workload, granted, budget)}, about {guessed:,} records"
+        f"{heading_of(policy, workload, granted, budget)}, about {guessed:,} records"
     )
     return Recommendation(found, shapes, heading, granted.delta)
 
@@ -311,34 +317,12 @@ def _from_predictions(
 ) -> Recommendation:
     """Rank by what holds for any data, where nothing is known of their number."""
     found = [
-        _predicted_advice(each, _mark(one, granted))
-        for one in _both(granted, terms)
+        _predicted_advice(each, currency_mark(one, granted))
+        for one in both_budgets(granted, terms)
         for each in compare(policy, workload, epsilon=one, mechanisms=mechanisms)
     ]
-    heading = _heading(policy, workload, granted, terms)
+    heading = heading_of(policy, workload, granted, terms)
     return Recommendation(found, {}, heading, granted.delta)
-
-
-def _both(granted: Budget, terms: BudgetTerms) -> list[Budget]:
-    """Return the budgets to rank: with delta, epsilon alone and the rho of both."""
-    if granted.delta is None:
-        return [granted]
-    return [Budget.stated(epsilon=terms["epsilon"]), granted]
-
-
-def _mark(one: Budget, granted: Budget) -> str:
-    """Return what marks a name where two currencies stand side by side."""
-    return " (rho)" if one.power == 2 and granted.delta is not None else ""
-
-
-def _heading(
-    policy: Policy, workload: Workload, granted: Budget, terms: BudgetTerms
-) -> str:
-    spent = granted.words().replace("epsilon", "eps")
-    if granted.delta is not None:
-        epsilon = float(Budget.stated(epsilon=terms["epsilon"]))
-        spent = f"eps = {epsilon:g}, or delta = {float(granted.delta):g}: {spent}"
-    return f"{workload!r} under {policy!r}, {spent}"
 
 
 def _order(one: Advice) -> float:
@@ -356,17 +340,11 @@ def _currencies(one: Recommendation, delta: Fraction | None) -> Iterator[str]:
             best.setdefault(each.mechanism.budget.power, (each, each.mechanism.budget))
     if delta is None or len(best) < 2:
         return
-    (pure, epsilon), (concentrated, rho) = best[1], best[2]
-    rows = float(epsilon) ** 2 / (4 * float(rho))
-    times = (concentrated.error / max(pure.error, LEAST_ERROR)) ** 2
-    better, factor = ("Laplace", times) if times >= 1 else ("Gaussian", 1 / times)
-    yield (
-        f"{better} noise is better for this one release: at delta = {float(delta):g} "
-        f"the best of each, {pure.name} and {concentrated.name}, differ by "
-        f"{factor:,.3g} times in squared error. Gaussian noise wins where one edge "
-        f"moves more than about {rows:.3g} rows alike: many questions or tables from "
-        "one ledger in rho, long edges, deep trees."
+    first, second = (
+        RankedBest(each.name, max(each.error, LEAST_ERROR), budget)
+        for each, budget in (best[1], best[2])
     )
+    yield currency_sentence(first, second, delta)
 
 
 def _data_dependent(
@@ -475,7 +453,7 @@ def _reasons(one: Recommendation) -> Iterator[str]:
             "records."
         )
         return
-    yield from _about_cells(best.mechanism, cells, records)
+    yield from compare_noise_with_counts(best.mechanism, cells, records)
     usual = best.name
     others = {
         shape: one.best_on(shape).name
@@ -493,29 +471,6 @@ def _reasons(one: Recommendation) -> Iterator[str]:
         yield (
             f"{usual} is best on each of the generated histograms: choosing by the "
             "data would gain nothing."
-        )
-
-
-def _about_cells(mechanism: Mechanism, cells: int, records: int) -> Iterator[str]:
-    """Compare the noise on one cell with what a cell holds."""
-    budget = mechanism.budget
-    kind = Laplace if budget.power == 1 else Gaussian
-    on_cells = kind(mechanism.policy, Identity(mechanism.domain), epsilon=budget)
-    try:
-        noise = math.sqrt(on_cells.expected_total_error() / cells)
-    except BlowfishError:
-        return
-    held = records / cells
-    if noise > 2 * held:
-        yield (
-            f"Noise on a single cell ({noise:,.3g}) is well above the {held:,.3g} "
-            "records that a cell holds on average: what merges cells, or measures sums "
-            "of many, gains most."
-        )
-    elif noise < held / 2:
-        yield (
-            f"A cell holds {held:,.3g} records on average, well above the noise on it "
-            f"({noise:,.3g}): merging cells gains little unless they are alike."
         )
 
 

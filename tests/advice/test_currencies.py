@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.advice import side_by_side
 from blowfish_fast.errors import EpsilonError, InputError
 
 LINE = bf.Domain(64)
@@ -103,3 +104,12 @@ def test_beliefs_in_rho_need_a_delta_and_grow_with_the_square_of_the_distance():
                      policy=bf.policies.Line(bf.Domain(4)))  # fmt: skip
     assert spread.shape == (4,)
     assert (spread > 0.25).all()
+
+
+def test_budgets_stand_side_by_side_only_with_delta():
+    both = bf.budgets.Budget.stated(epsilon=1, delta="1e-9")
+    terms = {"epsilon": 1, "delta": "1e-9"}
+    powers = [one.power for one in side_by_side.both_budgets(both, terms)]
+    assert powers == [1, 2]
+    alone = bf.budgets.Budget.stated(rho="0.01")
+    assert side_by_side.both_budgets(alone, {"rho": "0.01"}) == [alone]

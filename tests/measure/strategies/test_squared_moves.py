@@ -12,6 +12,7 @@ from blowfish_fast import Domain
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.sensitivity.squares import worst_squares
 from blowfish_fast.measure.strategies import (
     Answers,
     Cells,
@@ -166,3 +167,17 @@ def test_small_rho_on_long_lines_keeps_every_row():
     strategy = PrefixSums(2**12)
     scales = strategy.scales(Full(Domain(2**12)), Budget(Fraction(1, 10**9), 2))
     assert (scales.measured | scales.exact).all()
+
+
+def test_too_many_edges_to_list_leave_a_bound():
+    """Over 2^16 edges: at most 2 or 4 times the heaviest column, never below."""
+    cells = 600
+    rows = np.zeros((2, cells), dtype=np.int64)
+    rows[0, :3], rows[1, 5] = (4, 1, 2), 3
+    weights = np.array([2, 5])
+    policy = Full(Domain(cells))
+    true = max(2 * 16 + 5 * 9, 2 * 16)
+    assert true <= worst_squares(sparse.csr_array(rows), weights, policy) <= 2 * 45
+    rows[1, 6] = -3
+    bound = worst_squares(sparse.csr_array(rows), weights, policy)
+    assert 5 * 36 <= bound <= 4 * 45
