@@ -111,7 +111,7 @@ def read_bound(
 ) -> Bound | None:
     """Read what a caller says about persons; None where he says nothing.
 
-    RecordKeys that are attributes are refused: an order by what may move is no fixed order.
+    Keys that are attributes are refused: what may move gives no fixed order.
     """
     if person is None:
         if record is not None or at_most is not None or count != "records":

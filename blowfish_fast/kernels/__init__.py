@@ -97,7 +97,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree.ordered_hierarchy_spread": "hierarchy_variances",
         "tree.paths": "LeafDistances uncrossed_nodes",
         "tree.pruning": "pruned_leaves",
-        "tree.hat_diagonal": "hat_diagonal",
+        "tree.hat_matrix": "hat_diagonal",
         "tree.numbering": "renumber_nodes",
         "tree.noise_rows": "tree_noise",
         "tree.spread": "spread_pieces spread_ranges",

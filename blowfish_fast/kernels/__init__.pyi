@@ -113,7 +113,7 @@ from .transform.haar_transform import haar_worst_move as haar_worst_move
 from .tree.block_trees import trees_over_blocks as trees_over_blocks
 from .tree.block_trees import worst_block_move as worst_block_move
 from .tree.fit import tree_fit as tree_fit
-from .tree.hat_diagonal import hat_diagonal as hat_diagonal
+from .tree.hat_matrix import hat_diagonal as hat_diagonal
 from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.noise_rows import tree_noise as tree_noise
 from .tree.numbering import leaf_first_numbers as leaf_first_numbers

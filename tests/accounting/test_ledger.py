@@ -345,7 +345,7 @@ def test_reopening_takes_the_same_values_or_none(path):
     bf.Ledger(path, epsilon=1, policy=FULL).close()
     bf.Ledger(path, epsilon="1.0", policy=bf.policies.Full(bf.Domain(6))).close()
     bf.Ledger(str(path)).close()
-    with pytest.raises(LedgerError, match="has a budget of eps = 1; received epsilon = 2"):
+    with pytest.raises(LedgerError, match="budget of eps = 1; received epsilon = 2"):
         bf.Ledger(path, epsilon=2, policy=FULL)
     with pytest.raises(LedgerError, match="is kept under Full"):
         bf.Ledger(path, epsilon=1, policy=bf.policies.Line(LINE))

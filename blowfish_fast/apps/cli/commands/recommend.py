@@ -28,7 +28,7 @@ from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast._support.typing import AnyArray
-    from blowfish_fast.advice.recommendation import Advice, Recommendation
+    from blowfish_fast.advice.ranking import Advice, Recommendation
 
 IN_PYTHON = "`choose_privately(share=...)`"
 IN_WORDS = "--spend SHARE, with --counts and --out,"
