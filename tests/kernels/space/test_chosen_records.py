@@ -32,9 +32,7 @@ def test_decimal_texts_are_those_of_python(values):
     assert read == [str(one) for one in values]
 
 
-@pytest.mark.parametrize(
-    "length", [0, 1, 30, 50, 51, 52, 53, 60, 64, 119, 120, 200]
-)
+@pytest.mark.parametrize("length", [0, 1, 30, 50, 51, 52, 53, 60, 64, 119, 120, 200])
 def test_tags_are_md5(length):
     # Around a block of 64 bytes and its last 8, which hold the length.
     key = "k" * length
