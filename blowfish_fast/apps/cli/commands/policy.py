@@ -47,8 +47,8 @@ def describe(cells: Cells, words: PolicyWords, as_json: Json = False) -> None:
     )
 
 
-@policy.command()
-def draw(
+@policy.command("draw")
+def draw_policy(
     cells: Cells,
     words: PolicyWords,
     out: Annotated[
