@@ -24,6 +24,7 @@ PACKAGES = (
         "accounting",
         "advice",
         "audit",
+        "budgets",
         "errors",
         "explorer",
         "interop",
