@@ -45,14 +45,17 @@ DIRECTIVES = (
 INSTALLS = "installs; the parts tests and wheels of .ci/run do it in empty environments"
 SERVES = "installs, and serves until it is stopped; tests/server starts the server"
 NOT_RUN_HERE: dict[str, str] = {
-    "python3 -m venv .venv && .venv/bin/pip install -q -e '.[plot]' && "
+    "python3 -m venv .venv && .venv/bin/pip install -q -e '.[plot,files]' && "
     ".venv/bin/blowfish demo": INSTALLS,
     "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'": INSTALLS,
-    "pip install 'blowfish_fast[plot]'": INSTALLS,
+    "pip install 'blowfish_fast[plot,files]'": INSTALLS,
     "pip install 'blowfish_fast[web]'": SERVES,
     ".venv/bin/pip install -q -e '.[web]' && .venv/bin/blowfish serve --demo": SERVES,
     "blowfish serve --folder /srv/explorer --database postgres://reader@db/clinic "
     "--tables tables.json": "needs a database; tests/explorer runs PostgreSQL",
+    "blowfish release survey.toml --dry-run --records 50000": (
+        "the reader's own survey; tests/apps/cli/test_tables_job.py runs the commands"
+    ),
     "blowfish audit --quick": "minutes to an hour; the part audit of .ci/run",
     "blowfish audit --record docs/trust.json": (
         "an hour, and changes the README; tests/trust and tests/apps/cli run them"
