@@ -18,6 +18,12 @@ def test_the_example_runs(path, tmp_path):
     if path.stem == "partition_table":
         np.save(tmp_path / "steps.npy", np.repeat([3, 40, 0, 9], 16))
         arguments = [str(tmp_path), "--trials", "1", "--workloads", "1"]
+    if path.stem in ("default_gains", "map_choice"):
+        cells = np.arange(64).reshape(8, 8) % 7 * 30
+        np.save(tmp_path / "map.npy", cells)
+        if path.stem == "default_gains":
+            np.save(tmp_path / "line.npy", cells.ravel())
+        arguments = [str(tmp_path), "--trials", "1"]
     if path.stem == "scale_simulation":
         arguments = ["--quick"]
     done = subprocess.run(
