@@ -40,7 +40,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks import common, kernels
 
-from blowfish_fast import OrderedHierarchical, policies
+from blowfish_fast import policies
+from blowfish_fast.mechanisms import OrderedHierarchical
 
 Call = Callable[[], Any]
 RECORDED = Path(__file__).resolve().parent / "ratios.json"

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import Domain, KMeans, Laplace, Ledger, Ordered, OrderedHierarchical
+from blowfish_fast import Domain, KMeans, Laplace, Ledger, Ordered
+from blowfish_fast.mechanisms import OrderedHierarchical
 from blowfish_fast.policies import Full, Line, Threshold
 from blowfish_fast.workloads import Identity
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from blowfish_fast import (
     Domain,
-    HierarchicalKdTree,
     Histogram,
     KdTree,
     policies,
     workloads,
 )
 from blowfish_fast.kernels import gain_boxes, median_boxes
+from blowfish_fast.mechanisms import HierarchicalKdTree
 
 from .common import EPSILON, SMALL, Timed, grid, rectangles, sizes
 
