@@ -20,6 +20,7 @@ from blowfish_fast._support.validation import (
     malformed_as,
 )
 from blowfish_fast.errors import BlowfishError, EpsilonError, InputError
+from blowfish_fast.measure.selectors.partitions import GainRule
 
 
 @pytest.mark.parametrize(
@@ -149,12 +150,11 @@ DOORS = {
         bf.policies.Full(LINE), RANGES, epsilon=1, fan_out=one
     ),
     "KMeans clusters": lambda one: bf.KMeans(bf.policies.Full(MAP), one, epsilon=1),
-    "KdTree depth": lambda one: bf.KdTree(
-        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, depth=one
+    "KdTree levels": lambda one: bf.KdTree(
+        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, levels=one
     ),
-    "KdTree price": lambda one: bf.KdTree(
-        bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, price=one
-    ),
+    "GainRule price": lambda one: GainRule(price=one),
+    "GainRule caution": lambda one: GainRule(caution=one),
     "UniformGrid constant": lambda one: bf.mechanisms.UniformGrid(
         bf.policies.Full(MAP), bf.workloads.Identity(MAP), epsilon=1, constant=one
     ),

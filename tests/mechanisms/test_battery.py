@@ -338,6 +338,7 @@ OPTIONS = {
     "share": ([0, 1], EpsilonError, "must lie strictly between"),
     "records_share": ([0, 2], EpsilonError, "must lie strictly between"),
     "levels": ([-1, 65 * 2**10, 2.5], InputError, "must"),
+    "floor": ([-0.1, 1.5, float("nan"), "low", None, True], InputError, "must"),
     "fan_out": ([1, 0, 2.5, "many", [2, 3], True], InputError, "must"),
     "records": ([-3, "many"], InputError, "must"),
     "rounds": ([0], InputError, "must"),
