@@ -42,8 +42,8 @@ def test_intervals_miss_as_rarely_as_they_say():
 def test_intervals_that_are_too_short_are_seen():
     right = bf.Release.intervals
 
-    def short(self, workload, confidence=0.95):
-        return right(self, workload, confidence=0.7)
+    def short(self, workload, confidence=0.95, *, of):
+        return right(self, workload, confidence=0.7, of=of)
 
     with patch.object(bf.Release, "intervals", short):
         misses = coverage.missed(LAPLACE, np.arange(16), 200)
