@@ -66,8 +66,8 @@ def gaussian_draw_half_widths(sigmas: FloatArray, miss: float) -> FloatArray:
 
     Examples
     --------
-    >>> gaussian_draw_half_widths(np.array([0.0, 10.0, 1e6]), 0.05).round(-1)
-    array([      0.,      20., 1959970.])
+    >>> gaussian_draw_half_widths(np.array([0.0, 10.0, 1e6]), 0.05).round(-1).tolist()
+    [0.0, 20.0, 1959970.0]
     """
     found: dict[float, float] = {0.0: 0.0}
     for sigma in np.unique(sigmas[sigmas > 0.0]).tolist():
