@@ -78,8 +78,14 @@ both, alone = out.table("age", "work").estimate, out.table("work").estimate
 print(np.abs(both.sum(axis=0) - alone).max() < 1e-6)
 
 # %% [markdown]
+# Each table is a release of its own, and can be drawn as one.
+
+# %%
+bf.plotting.histogram(out.table("age"))
+
+# %% [markdown]
 # Questions go to the table of their attributes, with intervals that hold the true
-# count.
+# count with a confidence of 95 %.
 
 # %%
 print(out.where(age=slice(20, 40), work="yes").count())
