@@ -30,6 +30,8 @@ from .haar_transform import deepest_leaves
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 FAMILIES = ("all_ranges", "prefixes")
+# Parts of a query this close, relatively, are equal: they differ by rounding alone.
+TIE = 1e-12
 
 
 @kernel
@@ -159,9 +161,11 @@ def _box_spreads(
                     variance[query] += part * part * variances[row]
                     square[query] += reach * reach
                     steps[query] += part * part * (scales[row] > 0.0)
-                    if reach > largest[query]:
-                        largest[query] = reach
+                    if reach > largest[query] * (1.0 + TIE):
                         width[query] = scales[row]
+                    elif reach > 0.0 and reach >= largest[query] * (1.0 - TIE):
+                        width[query] = min(width[query], scales[row])
+                    largest[query] = max(largest[query], reach)
     return variance, square, largest, steps, width
 
 
@@ -217,7 +221,8 @@ def haar_spread_boxes(
     steps : (queries,) float64
         Sum of squared coefficients of rows with noise.
     width : (queries,) float64
-        Scale of the row with the largest absolute coefficient times scale.
+        Scale of the row with the largest absolute coefficient times scale, the smaller
+        one among equals; 0 without noise.
 
     Examples
     --------

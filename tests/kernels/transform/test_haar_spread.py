@@ -58,6 +58,20 @@ def test_every_range_equals_the_definition(cells):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+def test_among_equal_parts_the_smaller_scale_is_named():
+    # Three of four cells: 3/4 of the sum, 1/4 of the top and half a difference.
+    scales = np.array([0.4, 1.2, 9.0, 0.6 * (1 + 2e-16)])
+    boxes = np.array([0, 1, 1]), np.array([[0]]), np.array([[3]]), np.ones(1)
+    found = haar_spread_boxes(scales, scales, (4,), *boxes)
+    expected = haar_spread(scales, scales, written_out(*boxes, (4,)))
+    for largest, width in (found[2::2], expected[2::2]):
+        np.testing.assert_allclose(largest, [0.3, 0.0], rtol=1e-12)
+        np.testing.assert_allclose(width, [0.4, 0.0], rtol=1e-12)
+    assert not any(
+        one.any() for one in haar_spread_boxes(0 * scales, 0 * scales, (4,), *boxes)
+    )
+
+
 def test_two_boxes_that_make_one_equal_it():
     variances = np.arange(1.0, 36.0)
     halves = np.array([0, 2]), np.array([[1, 1], [3, 1]]), np.array([[3, 6], [4, 6]])
