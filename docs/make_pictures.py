@@ -4,6 +4,11 @@
 
 writes them into ``docs/_pictures``, where the page looks for them. Every release here
 is seeded and says so in its title.
+
+The README's ``demo.png`` has secure noise and differs at every run:
+
+    blowfish demo --out docs/_pictures/demo.png
+    python docs/make_pictures.py --reduce docs/_pictures/demo.png
 """
 
 from __future__ import annotations
@@ -211,18 +216,26 @@ def main(folder: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    from PIL import Image
-    from PIL.Image import Dither
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in PICTURES.items():
         figure, drawn = draw().figure, BytesIO()
         figure.savefig(drawn, dpi=DOTS_PER_INCH)
         pyplot.close(figure)
-        # 256 colours are all a picture needs, in a third of the bytes.
-        picture = Image.open(drawn).convert("RGB").quantize(256, dither=Dither.NONE)
-        picture.save(folder / f"{name}.png", optimize=True)
+        reduce_colours(drawn, folder / f"{name}.png")
+
+
+def reduce_colours(drawn: BytesIO | Path, out: Path) -> None:
+    """Write a picture in 256 colours: all it needs, in a third of the bytes."""
+    from PIL import Image
+    from PIL.Image import Dither
+
+    picture = Image.open(drawn).convert("RGB").quantize(256, dither=Dither.NONE)
+    picture.save(out, optimize=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "_pictures")
+    if sys.argv[1:2] == ["--reduce"]:
+        reduce_colours(Path(sys.argv[2]), Path(sys.argv[2]))
+    else:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "_pictures")

@@ -12,6 +12,7 @@ import blowfish_fast as bf
 
 DOCS = Path(__file__).parents[2] / "docs"
 MOST_BYTES = 600_000
+MOST_BYTES_OF_ONE = 300_000
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,20 @@ def test_every_picture_is_there_and_described(script):
     assert set(shown) == set(script.PICTURES)
     assert all(len(words) > 20 for words in shown.values())
     files = {one.stem: one for one in (DOCS / "_pictures").iterdir()}
-    assert set(files) == set(shown)
+    assert set(files) == {*shown, "demo"}  # the README shows the last one
+    assert max(one.stat().st_size for one in files.values()) < MOST_BYTES_OF_ONE
     assert sum(one.stat().st_size for one in files.values()) < MOST_BYTES
+
+
+def test_pictures_of_the_readme_are_there():
+    root = DOCS.parent
+    shown = re.findall(
+        r"!\[([^\]]+)\]\(([\w/.]+\.png)\)", (root / "README.md").read_text()
+    )
+    assert "docs/_pictures/demo.png" in [path for _, path in shown]
+    for words, path in shown:
+        assert len(words) > 20
+        assert (root / path).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_the_page_names_every_function():
