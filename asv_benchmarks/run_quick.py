@@ -49,7 +49,7 @@ def all_cases() -> Iterator[Case]:
     """Find what asv would run, in the small form that the environment asks for."""
     for path in sorted((HERE / "benchmarks").glob("[a-z]*.py")):
         module = importlib.import_module(f"benchmarks.{path.stem}")
-        for home in vars(module).values():
+        for home in list(vars(module).values()):
             if not isinstance(home, type) or home.__module__ != module.__name__:
                 continue
             for method in (one for one in dir(home) if one.startswith(METHODS)):

@@ -72,7 +72,7 @@ class FixedCost(Timed):
             return lambda: ledger.release(mechanism, data)
         if step == "intervals":
             release = mechanism.release(data)
-            return lambda: release.intervals(asked)
+            return lambda: release.intervals(asked, of="noise")
         return lambda: mechanism.release(data)
 
 
@@ -145,7 +145,9 @@ class ReleaseReading(Waited):
         asked = ranges(domain)
         mechanism = Dawa(policies.AddRemove(domain), asked, epsilon=EPSILON)
         ask = getattr(mechanism.release(histogram, rng=1), question)
-        return lambda: ask(asked)
+        # Dawa knows the noise in its intervals, not what is uneven inside buckets.
+        said = {"of": "noise"} if question == "intervals" else {}
+        return lambda: ask(asked, **said)
 
 
 class Registered(Waited):
