@@ -449,6 +449,16 @@ class Release:
         """Return the estimate and its intervals as an xarray dataset, by attribute.
 
         Needs xarray to be installed.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.Domain.from_edges([0, 18, 65, 120], name="age")
+        >>> asked = bf.workloads.Identity(ages)
+        >>> mech = bf.Laplace(bf.policies.Full(ages), asked, epsilon=1)
+        >>> released = mech.release([3, 9, 4], rng=1)
+        >>> released.to_xarray()["estimate"].dims  # doctest: +SKIP
+        ('age',)
         """
         from blowfish_fast.data.frames import labelled_arrays
 
