@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_integers, malformed_as
-from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.errors import DomainError, InputError, SizeError
 
 from .axes import (
     MISSING,
@@ -339,6 +339,7 @@ class Domain(Attributes):
         return cls._of([from_cuts(edges, name)])
 
     @classmethod
+    @malformed_as(DomainError, "a box has numbers of cells, and a pair for each side")
     def from_box(
         cls, cells: int | Sequence[int], **sides: tuple[float, float]
     ) -> Domain:
@@ -364,6 +365,11 @@ class Domain(Attributes):
                 "a box has sides by name, lon=(5.9, 10.5), and at least one cell along "
                 "each",
                 received=f"{cells!r} cells and {sides!r}",
+            )
+        if math.prod(counts.tolist()) > LARGEST_DOMAIN:
+            raise SizeError(
+                f"a box has at most 2^28 = {LARGEST_DOMAIN:,} cells",
+                received=f"{cells!r}",
             )
         for name, side in sides.items():
             ends = np.asarray(side, dtype=np.float64)

@@ -73,7 +73,7 @@ class Bound(NamedTuple):
     @classmethod
     def stated(cls, at_most: Any, count: Any, person: Any) -> Bound:
         """Read what a caller says about the persons of his counts."""
-        if count not in COUNTED:
+        if not isinstance(count, str) or count not in COUNTED:
             raise InputError('count is "records" or "persons"', received=repr(count))
         if at_most is None:
             raise InputError(
@@ -114,7 +114,8 @@ def read_bound(
     Keys that are attributes are refused: what may move gives no fixed order.
     """
     if person is None:
-        if record is not None or at_most is not None or count != "records":
+        plain = isinstance(count, str) and count == "records"
+        if record is not None or at_most is not None or not plain:
             raise InputError(
                 "record, at_most and count speak about the records of a person; say "
                 'whose records they are: person="patient"'

@@ -15,10 +15,11 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_counts, malformed_as, quoted
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.validation import as_counts, as_whole, malformed_as, quoted
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .domain import Attributes
@@ -176,6 +177,7 @@ class TableCounts:
         return cls.from_cells(domain, tables, [cells], bound)
 
     @classmethod
+    @malformed_as(InputError, "a table is an ibis table, and its columns have names")
     def from_ibis(
         cls,
         mechanism: CountsTables,
@@ -224,6 +226,11 @@ class TableCounts:
         cls, histogram: Histogram, tables: Sequence[tuple[int, ...]]
     ) -> TableCounts:
         """Sum a histogram of all cells down to some tables, by axes."""
+        if not isinstance(histogram, Histogram):
+            raise InputError(
+                "tables are summed from a Histogram", received=quoted(histogram)
+            )
+        tables = _checked_tables(histogram.domain, tables)
         every = range(histogram.domain.ndim)
         parts = [
             histogram.counts.sum(axis=tuple(axis for axis in every if axis not in one))
@@ -231,7 +238,7 @@ class TableCounts:
         ]
         own = object.__new__(cls)
         flat = np.concatenate([np.asarray(one).reshape(-1) for one in parts])
-        own._set(histogram.domain, tuple(tables), flat, histogram.bound)
+        own._set(histogram.domain, tables, flat, histogram.bound)
         return own
 
     @classmethod
@@ -243,10 +250,14 @@ class TableCounts:
         bound: Bound | None = None,
     ) -> TableCounts:
         """Count records that are cell numbers already: blocks, a row per attribute."""
+        if bound is not None and not isinstance(bound, Bound):
+            raise InputError("bound is a Bound or None", received=quoted(bound))
+        tables = _checked_tables(domain, tables)
         counts = np.zeros(_starts(domain, tables)[-1], dtype=np.int64)
-        for block in blocks:
-            cells = np.array(block, dtype=np.int32)
-            kernels.count_tables(counts, cells, domain.shape, tables)
+        with malformed_as(InputError, "blocks are a sequence of arrays"):
+            each = iter(blocks)
+        for block in each:
+            kernels.count_tables(counts, _cell_numbers(block), domain.shape, tables)
         own = object.__new__(cls)
         own._set(domain, tables, counts, bound)
         return own
@@ -306,6 +317,43 @@ def _refuse_new_cells(domain: Attributes, extended: Attributes) -> None:
             way_out="State policy and tables over "
             "domain.with_extra_cells(missing=True, outside=True)",
         )
+
+
+def _checked_tables(
+    domain: Attributes, tables: Sequence[tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return tables by axes, each in the domain's order; refuse what is none."""
+    if not isinstance(domain, Attributes):
+        raise DomainError(
+            "the attributes are a Domain or WideDomain", received=quoted(domain)
+        )
+    with malformed_as(InputError, "a table is named by the numbers of its attributes"):
+        found = tuple(
+            tuple(as_whole(axis, "an attribute's number", 0) for axis in one)
+            for one in tables
+        )
+    rising = all(one < other for table in found for one, other in pairwise(table))
+    inside = all(axis < len(domain.shape) for table in found for axis in table)
+    if not found or not rising or not inside:
+        raise InputError(
+            "each table lists numbers of attributes, rising and within the domain",
+            received=quoted(found),
+        )
+    return found
+
+
+def _cell_numbers(block: Any) -> npt.NDArray[np.int32]:
+    """Return a block as 32-bit cell numbers; refuse what would not stay the same."""
+    with malformed_as(InputError, "a block has a row of cell numbers per attribute"):
+        given: AnyArray = np.asarray(block)
+        if given.size and given.dtype.kind not in "iu":
+            raise InputError(
+                "cell numbers are whole numbers", received=f"dtype {given.dtype}"
+            )
+        wide = given.size and given.dtype.itemsize >= 4
+        if wide and (given.min() < 0 or given.max() > np.iinfo(np.int32).max):
+            raise InputError("every record needs a cell number within each attribute")
+        return np.array(given, dtype=np.int32)
 
 
 def _starts(domain: Attributes, tables: Sequence[tuple[int, ...]]) -> list[int]:

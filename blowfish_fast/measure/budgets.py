@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypedDict
 
-from blowfish_fast._support.validation import as_epsilon, as_fraction
+from blowfish_fast._support.validation import as_epsilon, as_fraction, malformed_as
 from blowfish_fast.errors import BudgetError, EpsilonError
 
 __all__ = ["Budget", "epsilon_of", "rho_of"]
@@ -148,6 +148,7 @@ class Budget:
         return plain if self.delta is None else {**plain, "delta": str(self.delta)}
 
     @classmethod
+    @malformed_as(EpsilonError, "a budget is read from what its to_dict returned")
     def from_dict(cls, data: Mapping[str, Any]) -> Budget:
         """Rebuild from `to_dict`; an amount of 0 is possible."""
         power = 2 if "rho" in data else 1

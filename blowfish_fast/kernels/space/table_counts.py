@@ -49,7 +49,8 @@ def count_tables(
     [1, 2, 1, 0, 1, 1]
     """
     shape = np.array(sizes, dtype=np.int64)
-    inside = columns.shape[0] == shape.size and (columns >= 0).all()
+    fits = columns.ndim == 2 and columns.shape[0] == shape.size
+    inside = fits and (columns >= 0).all()
     if not inside or not (columns < shape[:, None]).all():
         raise InputError("every record needs a cell number within each attribute")
     axes = np.array([one for table in tables for one in table], dtype=np.int64)
