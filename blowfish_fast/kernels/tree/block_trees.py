@@ -149,19 +149,29 @@ def _worst_moves(
 ) -> int:
     blocks = edges.size - 1
     cells = edges[blocks]
-    # Moves inside a block: its nodes counted from the last one on, so that parents
-    # come after their children, as distances in a tree want it.
+    # Moves inside a block where all cells are joined: the longest way through each
+    # node, from the deepest leaf of one child to that of another. Elsewhere: its nodes
+    # counted from the last one on, so that parents come after their children, as
+    # distances in a tree want it.
+    deepest = np.zeros(parents.size, dtype=np.int64)
     last = parents.size - 1
     rates = np.zeros(parents.size, dtype=np.int64)
     upward = np.empty(parents.size, dtype=np.int64)
     worst = 0
     for block in range(blocks):
         shift = blocks - block - 1
+        begin, end = edges[block], edges[block + 1]
+        if far[begin] >= end - 1:
+            for node in range(roots[block + 1] - 1, roots[block], -1):
+                parent = parents[node]
+                way = deepest[node] + weights[node + shift]
+                worst = max(worst, deepest[parent] + way)
+                deepest[parent] = max(deepest[parent], way)
+            continue
         for node in range(roots[block], roots[block + 1]):
             upward[last - node] = last - parents[node]
             if node > roots[block]:
                 rates[last - node] = weights[node + shift]
-        begin, end = edges[block], edges[block + 1]
         inside = np.minimum(far[begin:end], end - 1) - begin
         nodes = last - leaves[begin:end]
         worst = max(worst, within_reach(nodes, inside, rates, upward))
@@ -225,8 +235,8 @@ def worst_block_move(
     Returns
     -------
     int
-        O(cells) for moves from block to block and to "absent"; windows of the tree
-        metric (`paths`) inside the blocks.
+        O(cells) for moves from block to block, to "absent" and inside blocks whose
+        cells are all joined; windows of the tree metric (`paths`) inside the others.
 
     Examples
     --------
