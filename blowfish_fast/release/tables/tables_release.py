@@ -440,11 +440,14 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
     known = all(0 <= axis < domain.ndim for one in asked for axis in one)
     if strategy.sizes != domain.shape or not known or not asked or () in asked:
         raise ReleaseFileError("the tables do not fit the domain")
+    details = restore_arrays(content["details"], archive)
+    if not isinstance(details, dict):
+        raise ReleaseFileError("the details have no names")
     return {
         "domain": domain,
         "asked": asked,
         "measurement": measurement,
         "guarantee": Guarantee.from_dict(content["guarantee"]),
-        "details": restore_arrays(content["details"], archive),
+        "details": details,
         "version": str(content["version"]),
     }
