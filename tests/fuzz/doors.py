@@ -52,13 +52,19 @@ def value_doors():
             continue
         for member, _ in inspect.getmembers(value):
             method = getattr(value, member)
-            reads = member.startswith(BEGINNINGS) and callable(method)
+            reads = member.startswith(BEGINNINGS) and _is_ours(method)
             if reads and not inspect.isabstract(value):
                 found[getattr(method, "__func__", method), value] = (
                     f"{name}.{member}",
                     method,
                 )
     return [_door(name, call) for name, call in found.values()]
+
+
+def _is_ours(method):
+    """Whether a method is written in the package, not inherited from elsewhere."""
+    home = getattr(inspect.unwrap(method), "__module__", None) or ""
+    return callable(method) and home.partition(".")[0] == bf.__name__
 
 
 def kernel_doors():
@@ -90,15 +96,20 @@ def _door(name, call):
     parameters = [
         one
         for one in inspect.signature(call).parameters.values()
-        if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if one.kind is not one.VAR_POSITIONAL
     ]
 
     def arguments(rng):
         given, named = [], {}
+        left_out = rng.choice((0.6, 0.6, 1.0))
         for one in parameters:
-            if one.default is not one.empty and rng.random() < 0.6:
+            if one.default is not one.empty and rng.random() < left_out:
                 if one.kind is not one.KEYWORD_ONLY:
                     break
+                continue
+            if one.kind is one.VAR_KEYWORD:
+                words = ("one", "two", "three")[: rng.randrange(4)]
+                named |= {word: argument(rng, name, one) for word in words}
                 continue
             made = argument(rng, name, one)
             if one.kind is one.KEYWORD_ONLY:

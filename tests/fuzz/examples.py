@@ -12,12 +12,15 @@ import io
 import json
 import os
 import tempfile
+import types
+import typing
 import warnings
 import zipfile
 
 import numpy as np
 
 import blowfish_fast as bf
+from blowfish_fast.data.persons import Bound
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 from .values import anything, array, mutated, mutated_array, mutated_bytes
@@ -63,7 +66,55 @@ def releases():
                     made.append(built.release(data, rng=1))
                 except bf.BlowfishError:
                     continue
+    for counting in contingencies():
+        data = np.ones(counting.domain.shape, dtype=int)
+        made.append(counting.release(bf.Histogram(counting.domain, data), rng=1))
     return made
+
+
+@functools.cache
+def contingencies():
+    """Return mechanisms that say which tables are counted."""
+    made = []
+    for domain in domains()[1:4]:
+        full = bf.policies.Full(domain)
+        asked = bf.workloads.Tables(domain, ways=1)
+        made.append(bf.Contingency(full, asked, epsilon=EPSILON))
+    return made
+
+
+@functools.cache
+def histograms():
+    return [
+        bf.Histogram(domain, np.ones(domain.shape, dtype=int)) for domain in domains()
+    ]
+
+
+@functools.cache
+def budgets():
+    return [
+        bf.budgets.Budget.stated(epsilon="0.1"),
+        bf.budgets.Budget.stated(rho="1/3"),
+        bf.budgets.Budget.stated(epsilon=1, delta="1e-9"),
+    ]
+
+
+@functools.cache
+def questions():
+    """Return a question of every kind that the explorer answers."""
+    plain = {"table": "people", "cost": {"alpha": 20, "beta": 0.05}}
+    one, two = {"attribute": "age"}, {"attributes": ["age", "kind"]}
+    box = [[0, 9], [1, 2]]
+    kinds = [
+        {"kind": "histogram", **one, "width": 2},
+        {"kind": "cumulative", **one, "cost": {"epsilon": 1, "delta": 1e-9}},
+        {"kind": "quantiles", **one, "q": [0.5]},
+        {"kind": "ranges", **one, "ranges": [[0, 9]]},
+        {"kind": "histogram2d", **two, "granularity": [2, 1]},
+        {"kind": "marginal", **two, "filters": [{"attribute": "x", "values": ["a"]}]},
+        {"kind": "rectangles", **two, "rectangles": [box]},
+    ]
+    return [bf.explorer.read_question(plain | kind) for kind in kinds]
 
 
 @functools.cache
@@ -85,12 +136,12 @@ def instances():
     histogram = bf.Histogram(first.domain, np.arange(8))
     everything = [*domains(), *policies(), *releases(), *measured, *guarantees]
     attributes = [one for domain in domains() for one in domain.attributes]
-    return [*everything, *known, histogram, *attributes]
+    return [*everything, *known, histogram, *attributes, *budgets(), *questions()]
 
 
 def written(value):
     """Return plain data of an example, if it has any."""
-    for name in ("to_dict", "pack"):
+    for name in ("to_dict", "pack", "model_dump"):
         if hasattr(value, name):
             try:
                 return getattr(value, name)()
@@ -122,7 +173,7 @@ def changed_file(rng, content):
         return dumped(mutated(rng, json.loads(content)))
     if rng.random() < 0.3:
         return mutated_bytes(rng, content)
-    plain, arrays = opened(content)
+    head, plain, arrays = opened(content)
     arrays = dict(arrays)
     members = []
     kind = rng.randrange(10)
@@ -133,7 +184,7 @@ def changed_file(rng, content):
         arrays[name] = rng.choice((mutated_array, mutated))(rng, arrays[name])
     else:
         members.append((rng.choice(("../up.npy", "/abs", "estimate.npy", "x/")), b"x"))
-    members = [("release.json", dumped(plain)), *members]
+    members = [(head, dumped(plain)), *members]
     for name, one in arrays.items():
         if not isinstance(one, np.ndarray):
             one = np.array([repr(one)], dtype=object)
@@ -150,15 +201,16 @@ def changed_file(rng, content):
 
 @functools.lru_cache(maxsize=256)
 def opened(content):
-    """Return the plain data and the arrays of a release file."""
+    """Return the name of the plain data of a release file, they, and the arrays."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        plain = json.loads(archive.read("release.json"))
+        (head,) = (name for name in archive.namelist() if name.endswith(".json"))
+        plain = json.loads(archive.read(head))
         arrays = {
             name: np.load(io.BytesIO(archive.read(name)))
             for name in archive.namelist()
             if name.endswith(".npy")
         }
-    return plain, arrays
+    return head, plain, arrays
 
 
 def zipped(members):
@@ -192,16 +244,32 @@ def argument(rng, door, parameter):
         return anything(rng)
     if "PathLike" in wanted or parameter.name == "path":
         with open(_place(), "wb") as file:
-            file.write(changed_file(rng, rng.choice(files(owner))))
+            content = rng.choice(files(owner))
+            same = rng.random() < 0.02
+            file.write(content if same else changed_file(rng, content))
         return _place()
     if parameter.name == "table" and rng.random() < 0.9:
         return rng.choice(tables())
     if "bytes" in wanted:
         content = rng.choice(files(owner))
         return content if rng.random() < 0.02 else changed_file(rng, content)
-    if "dict" in wanted or "Mapping" in wanted:
+    if parameter.name == "columns" and "str" in wanted:
+        return mutated(rng, {"age": "age", "kind": "kind"})
+    if "Treatments" in wanted and rng.random() < 0.7:
+        return rng.choice(("refuse", "clamp", "cell"))
+    if "Literal" in wanted and rng.random() < 0.7:
+        return rng.choice(("records", "persons"))
+    if "dict" in wanted or "Mapping" in wanted or parameter.name == "data":
         data = rng.choice(plain_data(owner))
         return data if rng.random() < 0.02 else mutated(rng, data)
+    if "CountsTables" in wanted:
+        return rng.choice(contingencies())
+    if "Histogram" in wanted:
+        return rng.choice(histograms())
+    if "Bound" in wanted:
+        return Bound.stated(rng.choice((1, 5)), "records", "patient")
+    if "tuple" in wanted or "IntArray" in wanted or "int" in wanted:
+        return _whole(rng, wanted)
     if "Domain" in wanted or "Attributes" in wanted:
         return rng.choice(domains())
     if "Policy" in wanted:
@@ -223,6 +291,20 @@ def tables():
         select = f"SELECT * FROM (VALUES {rows}) AS t(age, kind)"
         database.raw_sql(f"CREATE TABLE {name} AS {select}")
     return [database.table(name) for name in database.list_tables()]
+
+
+def _whole(rng, wanted):
+    """Return numbers in the nesting that is wanted, changed in a third of all draws."""
+    if "float" in wanted:
+        usual = ((0.0, 9.5), (-1, 1))
+    elif "tuple" in wanted:
+        usual = (((0,),), ((0,), ()), ((0, 1),))
+    elif "IntArray" in wanted:
+        usual = ([np.zeros((1, 3), dtype=int)], [[[0, 1], [2, 1]], [[1], [0]]])
+    else:
+        usual = (1, 2, 3, (2, 3))
+    made = rng.choice(usual)
+    return made if rng.random() < 0.67 else mutated(rng, made)
 
 
 def _loose(rng):
@@ -254,4 +336,7 @@ def _owner(door):
         return owner
     home = inspect.unwrap(value).__globals__
     named = home.get(str(inspect.signature(value).return_annotation))
-    return named if inspect.isclass(named) else None
+    if typing.get_origin(named) is typing.Annotated:
+        named = typing.get_args(named)[0]
+    several = isinstance(named, types.UnionType)
+    return named if several or inspect.isclass(named) else None
