@@ -218,7 +218,7 @@ def printed_hierarchy_noise():
         scales = right(self, policy, epsilon)
         levels = max(tree_depth(self), 1)
         rates = scales.rates.copy()
-        full = int(epsilon * scales.unit) // (2 * levels)
+        full = int(epsilon.amount * scales.unit) // (2 * levels)
         first = self._per_row(
             np.arange(self.blocks) == 0, self.trees.ends <= self.edges[1]
         )

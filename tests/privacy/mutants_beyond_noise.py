@@ -172,7 +172,7 @@ def quotient_that_forgets_moves():
         made.policy = bf.policies.AddRemove(made.policy.domain)
         return made
 
-    with patch.object(Handle, "on", forgetful):
+    with patch.object(Handle, "coarsened", forgetful):
         yield
 
 

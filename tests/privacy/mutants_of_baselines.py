@@ -20,9 +20,9 @@ import numpy as np
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.bisection as bisection
 import blowfish_fast.measure.selectors.partitions.k_buckets as k_buckets
+from blowfish_fast import kernels
 from blowfish_fast.audit.plan import AuditTask
 from blowfish_fast.audit.walk import examine
-from blowfish_fast.kernels.sampling import cost_choice
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import (
@@ -301,10 +301,10 @@ def noisy_maximum_with_half_of_the_noise():
 @contextmanager
 def choice_that_ignores_the_seed():
     """Draw as the authors' ExpMechanism does: from a generator of its own."""
-    right = cost_choice.choose_by_cost
+    right = kernels.choose_by_cost
 
     def unseeded(words, start, costs, rate, prior=None):
         return right(Randomness(None).stream(), start, costs, rate, prior)
 
-    with patch.object(cost_choice, "choose_by_cost", unseeded):
+    with patch.object(kernels, "choose_by_cost", unseeded):
         yield
