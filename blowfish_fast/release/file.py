@@ -21,6 +21,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.persons import MOST_COUNTED_ONCE, units_per_person
 from blowfish_fast.errors import BlowfishError, ReleaseFileError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.memory import memory_room
@@ -249,7 +250,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
     if content["interval_scope"] not in ("noise", "nothing"):
         raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
     units = int(content["units"])
-    if units < 1:
+    if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
         raise ReleaseFileError("a release counts in whole parts of a person")
     details = restore_arrays(content["details"], archive)
     if not isinstance(details, dict):
