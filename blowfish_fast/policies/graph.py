@@ -297,7 +297,9 @@ def _read_edges(edges: Any, cells: int) -> IntArray:
 def join_extra_cells(inner: Policy, domain: Domain) -> Graph:
     """Return a policy over one attribute whose extra cells are joined to all others.
 
-        0 - 1 - 2 - 3          a line of ages
+    For a line of ages::
+
+        0 - 1 - 2 - 3
         |   |   |   |
           (missing)            whether an age is missing is as secret as the age
 
