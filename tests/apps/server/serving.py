@@ -57,6 +57,8 @@ def make_database(path: Path) -> None:
         for at in range(PEOPLE)
     ]
     connection.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+    # Other people: a table of its own, so that it may have a budget of its own.
+    connection.execute("CREATE TABLE others AS SELECT * FROM people")
     connection.close()
 
 

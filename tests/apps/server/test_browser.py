@@ -197,7 +197,7 @@ def test_an_analyst_asks_every_kind_of_question(browser, site):
 def test_names_and_levels_are_only_letters_in_pictures(browser, site):
     link = '<a href="https://elsewhere.example/">f</a>'
     sex = {"name": "<b>sex</b>", "column": "sex", "levels": [link, "<18"]}
-    marked = {"name": "marked", "source": "people", "attributes": [sex]}
+    marked = {"name": "marked", "source": "others", "attributes": [sex]}
     explorer = site.workspace.add_table(marked, epsilon=5)
     explorer.ledger.allot("ann", 4)
     with Visit(browser, site, "ann") as visit:
