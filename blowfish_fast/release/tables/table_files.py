@@ -7,6 +7,7 @@ contents.csv    number, attributes, cells, error, mean count, file
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -79,27 +80,35 @@ def _write_folder(release: ReleasedTables, folder: Path, *, fitted: bool) -> Non
 
 def _write_workbook(release: ReleasedTables, file: Path, *, fitted: bool) -> None:
     openpyxl = require("openpyxl", extra="excel", purpose="a workbook of tables")
-    book = openpyxl.Workbook(write_only=True)
-    first = book.create_sheet("promise")
-    for line in _promise(release).splitlines():
-        first.append([line])
     titles = [
         _title(at, one)[:LONGEST_TITLE] for at, one in enumerate(release.asked, 1)
     ]
     contents = release.accuracy()
     columns = {name: contents[name] for name in contents}
     columns["sheet"] = _texts(titles)
-    _append(book.create_sheet("contents"), Table(columns))
-    for title, table in zip(titles, release.asked, strict=True):
-        cells = _cells(release, table, fitted=fitted)
+    pages = [_cells(release, table, fitted=fitted) for table in release.asked]
+    for table, cells in zip(release.asked, pages, strict=True):
         if len(cells) > MOST_ROWS:
             raise SizeError(
                 f"a sheet holds at most {MOST_ROWS:,} cells",
                 received=f"{' x '.join(map(str, table))} with {len(cells):,}",
                 way_out="Save a folder of CSV files instead",
             )
-        _append(book.create_sheet(title), cells)
-    book.save(file)
+    book = openpyxl.Workbook(write_only=True)
+    try:
+        first = book.create_sheet("promise")
+        for line in _promise(release).splitlines():
+            first.append([line])
+        _append(book.create_sheet("contents"), Table(columns))
+        for title, cells in zip(titles, pages, strict=True):
+            _append(book.create_sheet(title), cells)
+        book.save(file)
+    except BaseException:
+        # Sheets write to files of their own as they grow: none stays open.
+        for sheet in book.worksheets:
+            with contextlib.suppress(Exception):
+                sheet.close()
+        raise
 
 
 def _append(sheet: Any, table: Table) -> None:
