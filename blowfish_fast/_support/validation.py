@@ -203,23 +203,25 @@ def as_confidence(value: Any) -> float:
     return confidence
 
 
-def as_integers(values: Any, name: str) -> IntArray:
-    """Read whole numbers of any dtype; floats may hold them."""
-    with malformed_as(InputError, f"{name} must be whole numbers"):
+def as_integers(
+    values: Any, name: str, error: type[InputError] = InputError
+) -> IntArray:
+    """Read whole numbers of any dtype; floats may hold them. Refuse with `error`."""
+    rule = f"{name} must be whole numbers"
+    with malformed_as(error, rule):
         array: AnyArray = np.asarray(values)
     if array.dtype.kind == "b":
-        raise InputError(f"{name} must be whole numbers; received truth values")
+        raise error(rule, received="truth values")
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-        raise InputError(f"{name} must fit in 64 signed bits; received {array.max()}")
+        raise error(f"{name} must fit in 64 signed bits", received=array.max())
     if array.dtype.kind in "iu" or array.size == 0:
         return array.astype(np.int64)
     if array.dtype.kind != "f":
-        raise InputError(f"{name} must be whole numbers; received dtype {array.dtype}")
+        raise error(rule, received=f"dtype {array.dtype}")
     whole = np.isfinite(array) & (np.abs(array) < 2.0**63)
     whole &= np.floor(np.where(whole, array, 0.0)) == array
     if not whole.all():
-        wrong = array[~whole].flat[0]
-        raise InputError(f"{name} must be whole numbers; received {wrong!r}")
+        raise error(rule, received=repr(array[~whole].flat[0]))
     return array.astype(np.int64)
 
 

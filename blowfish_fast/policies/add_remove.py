@@ -10,8 +10,8 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy, one_component
-from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph
+from .base import Policy
+from .protocol import ABSENT, Bandwidth, Change, PolicyGraph
 
 
 class AddRemove(Policy):
@@ -32,19 +32,9 @@ class AddRemove(Policy):
     kind = "add_remove"
     takes_wide = True
 
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is the secret, so every total is private."""
-        return True
-
-    @property
-    def has_moves(self) -> bool:
-        """No edge joins two cells; a move is a removal and an addition."""
-        return False
-
-    def components(self) -> Components:
-        """Return the single component, which holds "absent"."""
-        return one_component(private=True)
+    has_bottom = True
+    has_moves = False
+    neighbours = "one record is added or removed"
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield (cell, -1) for every cell."""
@@ -94,8 +84,3 @@ class AddRemove(Policy):
             "nobody can tell, beyond a factor e^eps, whether any one person is in the "
             "data at all (unbounded differential privacy)"
         )
-
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record is added or removed"

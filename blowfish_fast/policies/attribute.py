@@ -10,11 +10,11 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 
-from .base import Policy, one_component
+from .base import Policy
 from .full import Full
 from .grid_steps import step_edges
 from .projection import Projection, clique_bins, only_axis
-from .protocol import Bandwidth, Change, Components, PolicyGraph
+from .protocol import Bandwidth, Change, PolicyGraph
 
 
 class Attribute(Policy):
@@ -37,19 +37,7 @@ class Attribute(Policy):
 
     kind = "attribute"
 
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret: the number of records is public."""
-        return False
-
-    @property
-    def has_moves(self) -> bool:
-        """Whether there are two cells."""
-        return self.domain.size > 1
-
-    def components(self) -> Components:
-        """Return the single component, whose total is public."""
-        return one_component(private=False)
+    neighbours = "one record changes the value of one attribute"
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield the edges axis by axis, shortest first."""
@@ -58,12 +46,11 @@ class Attribute(Policy):
 
     @staticmethod
     def _axis_steps(shape: tuple[int, ...]) -> IntArray:
-        parts = []
-        for axis, side in enumerate(shape):
-            steps = np.zeros((side - 1, len(shape)), dtype=np.int64)
-            steps[:, axis] = np.arange(1, side)
-            parts.append(steps)
-        return np.concatenate(parts)
+        along = np.eye(len(shape), dtype=np.int64)
+        lengths = [np.arange(1, side)[:, None] for side in shape]
+        return np.concatenate(
+            [one * axis for one, axis in zip(lengths, along, strict=True)]
+        )
 
     def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
         """Return every step along one axis."""
@@ -88,12 +75,12 @@ class Attribute(Policy):
             return None
         return Full(self.domain).bandwidth(order)
 
-    def _coordinates(self, cells: IntArray) -> IntArray:
-        return np.stack(np.unravel_index(cells, self.domain.shape), axis=-1)
-
     def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        differ = self._coordinates(first) != self._coordinates(second)
-        steps: FloatArray = differ.sum(axis=-1).astype(np.float64)
+        ones, others = (
+            np.stack(np.unravel_index(cells, self.domain.shape), axis=-1)
+            for cells in (first, second)
+        )
+        steps: FloatArray = (ones != others).sum(axis=-1).astype(np.float64)
         return steps
 
     def largest_change(self, lines: FloatArray) -> Change:
@@ -134,8 +121,3 @@ class Attribute(Policy):
             "beyond e^eps, whatever its two values; in d attributes, e^(eps*d); the "
             "number of people is public"
         )
-
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record changes the value of one attribute"

@@ -23,7 +23,7 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntAr
 from blowfish_fast._support.validation import as_integers, malformed_as, quoted
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain, is_wide
-from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
+from blowfish_fast.errors import DomainError, PolicyError, SizeError
 
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
@@ -69,8 +69,8 @@ class Policy(PolicyGraph):
         # What was derived from the old value, noise among it, would outlive it.
         if name in self.__dict__:
             raise PolicyError(
-                f"a policy does not change once it is stated; {name!r} cannot be set "
-                f"again. Make another {type(self).__name__}(...)"
+                f"a policy does not change once it is stated; {name!r} cannot be set",
+                way_out=f"Make another {type(self).__name__}(...)",
             )
         object.__setattr__(self, name, value)
 
@@ -127,10 +127,7 @@ class Policy(PolicyGraph):
         self, first: Any, second: Any
     ) -> tuple[IntArray, IntArray, tuple[int, ...]]:
         """Return pairs of cells, flat, and the shape in which they were asked for."""
-        try:
-            given = [as_integers(cells, "cells") for cells in (first, second)]
-        except InputError as problem:
-            raise PolicyError(str(problem)) from None
+        given = [as_integers(cells, "cells", PolicyError) for cells in (first, second)]
         for cells in given:
             if cells.size and (cells.min() < ABSENT or cells.max() >= self.domain.size):
                 raise PolicyError(
@@ -160,9 +157,7 @@ class Policy(PolicyGraph):
     def implies(self, other: Policy) -> bool:
         """Return whether this policy protects at least what `other` does.
 
-        True for the same policy, for one with at least its edges, and for a
-        projection of such a policy; False where that is not known, and between
-        policies of persons and of records.
+        False where that is not known (`implication`).
         """
         return implies(self, other)
 
@@ -206,22 +201,14 @@ class Policy(PolicyGraph):
         return found.derive_from(self, buckets) if found.domain == domain else None
 
     def derive_from(self, parent: Policy, buckets: Buckets | None = None) -> Self:
-        """Record which policy this is the quotient of; said once, by its maker.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> fine, halves = (bf.policies.Full(bf.Domain(size)) for size in (4, 2))
-        >>> halves.derive_from(fine).parent == fine
-        True
-        """
+        """Record which policy this is the quotient of; said once, by its maker."""
         object.__setattr__(self, "parent", parent)
         object.__setattr__(self, "buckets", buckets)
         return self
 
     @property
     def unconstrained(self) -> Policy:
-        """The policy of single records, along whose edges each of them moves."""
+        """The policy of single records."""
         return self
 
     def with_constraints(self, constraints: Constraints) -> Policy:
@@ -238,9 +225,9 @@ class Policy(PolicyGraph):
         (True, True)
         """
         # Its class is built from other policies, so it is found by name.
-        constrained: Any = POLICIES["constrained"]
-        restricted: Policy = constrained(self, constraints)
-        return restricted
+        restricted: Any = POLICIES["constrained"]
+        found: Policy = restricted(self, constraints)
+        return found
 
     def per_person(
         self,
@@ -272,20 +259,15 @@ class Policy(PolicyGraph):
         >>> print(visits.neighbours)
         one person with all her records is added or removed; at most 5 are counted
         """
-        # Its class is built from other policies, so it is found by name.
-        per_person: Any = POLICIES["per_person"]
-        protected: Policy = per_person(self, at_most, person=person, count=count)
-        return protected
+        persons: Any = POLICIES["per_person"]
+        found: Policy = persons(self, at_most, person=person, count=count)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         wide = {"wide": True} if is_wide(self.domain) else {}
-        return {
-            "kind": self.kind,
-            "domain": self.domain.to_dict(),
-            **wide,
-            **self._parameters(),
-        }
+        known = {"kind": self.kind, "domain": self.domain.to_dict()}
+        return known | wide | self._parameters()
 
     def _parameters(self) -> dict[str, Any]:
         """Return what `to_dict` needs beyond the domain."""
@@ -423,15 +405,8 @@ def from_dict(data: dict[str, Any]) -> Policy:
     """
     kind = data.get("kind")
     if kind not in POLICIES:
-        raise PolicyError(
-            f"there is no policy of kind {kind!r}; known kinds: {sorted(POLICIES)}"
-        )
+        raise PolicyError("there is no such kind of policy", received=repr(kind))
     return POLICIES[kind]._from_dict(data)
-
-
-def one_component(*, private: bool) -> Components:
-    """Return the components of a connected graph."""
-    return Components(None, np.array([private]))
 
 
 def on_one_axis(domain: Domain, name: str) -> None:

@@ -16,9 +16,9 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError, PolicyError
+from blowfish_fast.errors import PolicyError
 
-from .base import Policy, one_component, values_name
+from .base import Policy, values_name
 from .projection import Band, Projection, bins_of_cells, clique_bins
 from .protocol import Bandwidth, Change, Components, PolicyGraph
 
@@ -47,17 +47,11 @@ class Blocks(Policy):
     """
 
     kind = "blocks"
+    neighbours = "one record changes its value inside its block"
 
     def __init__(self, domain: Domain, labels: Any) -> None:
         super().__init__(domain)
-        try:
-            given = as_integers(labels, "labels")
-        except (InputError, ValueError) as problem:
-            raise PolicyError(
-                str(problem),
-                way_out="numpy.unique(labels, return_inverse=True)[1] numbers them",
-                code="labels_not_whole",
-            ) from None
+        given = as_integers(labels, "labels", PolicyError)
         if given.shape not in (domain.shape, (domain.size,)):
             raise PolicyError(
                 f"labels must cover the domain: shape {domain.shape}, or "
@@ -111,11 +105,6 @@ class Blocks(Policy):
         return bool((np.diff(self.labels) >= 0).all())
 
     @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret: the number of records of each block is public."""
-        return False
-
-    @property
     def has_moves(self) -> bool:
         """Whether some block holds two cells."""
         return self.sizes.size < self.domain.size
@@ -123,7 +112,7 @@ class Blocks(Policy):
     def components(self) -> Components:
         """Return the blocks, whose totals are public."""
         if self.sizes.size == 1:
-            return one_component(private=False)
+            return super().components()
         return Components(self.labels, np.zeros(self.sizes.size, dtype=np.bool_))
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
@@ -191,11 +180,6 @@ class Blocks(Policy):
             f"told apart beyond e^eps; which of the {self.sizes.size:,} blocks holds a "
             "person is not protected, and the number of people in each is public"
         )
-
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record changes its value inside its block"
 
     def _parameters(self) -> dict[str, Any]:
         return {"labels": self.labels.tolist()}

@@ -62,14 +62,13 @@ class Constrained(SameGraph):
     def __init__(self, base: Policy, constraints: Constraints) -> None:
         if not isinstance(constraints, Constraints):
             raise PolicyError(
-                "constraints are CountConstraints, MarginalConstraints or "
-                "RectangleConstraints",
-                received=repr(constraints),
+                "known counts are Constraints", received=repr(constraints)
             )
         if base.has_constraints:
             raise PolicyError(
-                f"{base!r} has constraints already; state all counts that are known "
-                "at once, as one CountConstraints"
+                "all counts that are known are stated at once",
+                received=repr(base),
+                way_out="State them as one CountConstraints",
             )
         if base.person_rule is not None:
             raise PolicyError(
@@ -90,17 +89,6 @@ class Constrained(SameGraph):
         self._whole = self
         self._bins: Buckets | None = None
 
-    @classmethod
-    def _on_bins(cls, whole: Constrained, buckets: Buckets) -> Constrained:
-        """Return `whole` on bins: its moves between bins, its chains."""
-        seen = cls.__new__(cls)
-        SameGraph.__init__(seen, whole.base.project(buckets))
-        seen.constraints = whole.constraints
-        seen.chains = whole.chains
-        seen._whole = whole
-        seen._bins = buckets
-        return seen
-
     @property
     def group_size(self) -> int:
         """Most records in which neighbours differ, or a bound above; at least 1."""
@@ -108,7 +96,11 @@ class Constrained(SameGraph):
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
         inner = buckets if self._bins is None else self._bins.then(buckets)
-        return Constrained._on_bins(self._whole, inner)
+        seen, whole = Constrained.__new__(Constrained), self._whole
+        SameGraph.__init__(seen, whole.base.project(inner))
+        seen.constraints, seen.chains = whole.constraints, whole.chains
+        seen._whole, seen._bins = whole, inner
+        return seen
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""

@@ -26,7 +26,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast._support.validation import as_integers, malformed_as
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import DomainError, InputError, PolicyError
+from blowfish_fast.errors import DomainError, PolicyError
 
 from .protocol import ABSENT
 
@@ -124,11 +124,8 @@ class Constraints(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return {
-            "kind": self.kind,
-            "domain": self.domain.to_dict(),
-            **self._parameters(),
-        }
+        known = {"kind": self.kind, "domain": self.domain.to_dict()}
+        return known | self._parameters()
 
     @staticmethod
     @malformed_as(PolicyError, "constraints are read from what their to_dict returned")
@@ -136,28 +133,22 @@ class Constraints(ABC):
         """Rebuild constraints from `to_dict`."""
         kind = data.get("kind")
         if kind not in CONSTRAINTS:
-            raise PolicyError(
-                f"there are no constraints of kind {kind!r}; known kinds: "
-                f"{sorted(CONSTRAINTS)}"
-            )
+            raise PolicyError("there are no such constraints", received=repr(kind))
         domain = Domain.from_dict(data["domain"])
         return CONSTRAINTS[kind]._from_parameters(domain, data)
 
     @cached_property
-    def _digest(self) -> bytes:
-        return hashlib.sha256(repr(self._parameters()).encode()).digest()
+    def _identity(self) -> tuple[Any, ...]:
+        digest = hashlib.sha256(repr(self._parameters()).encode()).digest()
+        return self.kind, self.domain, digest
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraints):
             return NotImplemented
-        return (self.kind, self.domain, self._digest) == (
-            other.kind,
-            other.domain,
-            other._digest,
-        )
+        return self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.domain, self._digest))
+        return hash(self._identity)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.queries:,} queries)"
@@ -256,11 +247,10 @@ class MarginalConstraints(Constraints):
 
     def __init__(self, domain: Domain, axes: Any) -> None:
         super().__init__(domain)
-        self.marginals = tuple(_axes(domain, one) for one in _split_marginals(axes))
-        if not self.marginals or not all(self.marginals):
-            raise PolicyError(
-                "a marginal needs at least one attribute", received=repr(axes)
-            )
+        with malformed_as(PolicyError, "a marginal names attributes"):
+            self.marginals = tuple(domain.axes(one) for one in _split_marginals(axes))
+        if not self.marginals:
+            raise PolicyError("a marginal needs an attribute", received=repr(axes))
 
     def marginal_sizes(self) -> tuple[int, ...]:
         """Return the number of counts of each marginal."""
@@ -360,11 +350,10 @@ class RectangleConstraints(Constraints):
         bad = ~(inside & (self.lows < self.highs)).all(axis=1)
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
+            ends = [one[first].tolist() for one in (self.lows, self.highs)]
             raise PolicyError(
-                "each rectangle must hold a cell and lie in the domain of shape "
-                f"{domain.shape}; rectangle {first} goes from "
-                f"{tuple(self.lows[first].tolist())} to "
-                f"{tuple(self.highs[first].tolist())}"
+                f"each rectangle holds a cell and lies in the domain of {domain.shape}",
+                received=f"rectangle {first}, from {ends[0]} to {ends[1]}",
             )
 
     @property
@@ -440,28 +429,8 @@ def _is_single(axis: Any) -> bool:
     return isinstance(axis, str) or not isinstance(axis, Iterable)
 
 
-def _axes(domain: Domain, given: Any) -> tuple[int, ...]:
-    if _is_single(given):
-        given = (given,)
-    axes = []
-    for one in given:
-        axis = domain.axis(one) if isinstance(one, str) else one
-        if not isinstance(axis, int | np.integer) or not 0 <= axis < domain.ndim:
-            raise PolicyError(
-                f"attributes are named, or numbered from 0 to {domain.ndim - 1}",
-                received=repr(one),
-            )
-        axes.append(int(axis))
-    if len(set(axes)) != len(axes):
-        raise PolicyError("a marginal names an attribute once", received=repr(given))
-    return tuple(axes)
-
-
 def _corners(domain: Domain, given: Any, name: str) -> IntArray:
-    try:
-        corners = as_integers(given, name)
-    except (InputError, ValueError) as problem:
-        raise PolicyError(str(problem)) from None
+    corners = as_integers(given, name, PolicyError)
     if domain.ndim == 1 and corners.ndim == 1:
         corners = corners[:, None]
     if corners.ndim != 2 or corners.shape[1] != domain.ndim:

@@ -10,8 +10,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy, one_component
-from .protocol import Bandwidth, Change, Components, PolicyGraph
+from .base import Policy
+from .protocol import Bandwidth, Change, PolicyGraph
 
 
 class Full(Policy):
@@ -29,19 +29,7 @@ class Full(Policy):
     kind = "full"
     takes_wide = True
 
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret: the number of records is public."""
-        return False
-
-    @property
-    def has_moves(self) -> bool:
-        """Any two cells are joined, as soon as there are two."""
-        return self.domain.size > 1
-
-    def components(self) -> Components:
-        """Return the single component, whose total is public."""
-        return one_component(private=False)
+    neighbours = "one record changes its value to any other"
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield every pair of cells, n (n - 1) / 2 in all: for small domains."""
@@ -94,8 +82,3 @@ class Full(Policy):
             "nobody can tell, beyond a factor e^eps, which of any two values a person "
             "has; the number of people is public (bounded differential privacy)"
         )
-
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record changes its value to any other"

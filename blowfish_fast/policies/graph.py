@@ -21,7 +21,7 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError, PolicyError, SizeError
+from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import Policy, values_name
 from .protocol import ABSENT, Bandwidth, Change, Components
@@ -68,13 +68,6 @@ class Graph(Policy):
         self._rows = _freeze(
             *kernels.adjacency(nodes[:, 0], nodes[:, 1], domain.size + 1)
         )
-
-    @classmethod
-    def _of_rows(cls, domain: Domain, rows: Rows) -> Graph:
-        graph = Graph.__new__(Graph)
-        Policy.__init__(graph, domain)
-        graph._rows = rows
-        return graph
 
     @property
     def rows(self) -> Rows:
@@ -181,8 +174,12 @@ class Graph(Policy):
         bins = np.append(buckets.labels, buckets.count)
         low, high = (bins[ends] for ends in self._ends())
         cross = low != high
-        rows = _freeze(*kernels.adjacency(low[cross], high[cross], buckets.count + 1))
-        return Graph._of_rows(domain, rows)
+        graph = Graph.__new__(Graph)
+        Policy.__init__(graph, domain)
+        graph._rows = _freeze(
+            *kernels.adjacency(low[cross], high[cross], buckets.count + 1)
+        )
+        return graph
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
@@ -261,10 +258,7 @@ def _freeze(pointers: IntArray, neighbours: IntArray) -> Rows:
 
 
 def _read_edges(edges: Any, cells: int) -> IntArray:
-    try:
-        ends = as_integers(edges, "edges")
-    except (InputError, ValueError) as problem:
-        raise PolicyError(str(problem)) from None
+    ends = as_integers(edges, "edges", PolicyError)
     if ends.size == 0:
         ends = ends.reshape(0, 2)
     if ends.ndim != 2 or ends.shape[1] != 2:
@@ -275,21 +269,13 @@ def _read_edges(edges: Any, cells: int) -> IntArray:
             code="edges_not_pairs",
         )
     outside = ((ends < ABSENT) | (ends >= cells)).any(axis=1)
-    if outside.any():
-        first = int(np.flatnonzero(outside)[0])
+    wrong = np.flatnonzero(outside | (ends[:, 0] == ends[:, 1]))
+    if wrong.size:
         raise PolicyError(
-            f'edges must join cells 0 to {cells - 1}, or -1 for "absent"; edge {first} '
-            f"is {tuple(ends[first].tolist())}",
+            f'an edge joins two cells of 0 to {cells - 1}, or one and -1, "absent"',
+            received=f"edge {wrong[0]}, {tuple(ends[wrong[0]].tolist())}",
             way_out="Cells are numbered in C order (numpy.ravel_multi_index)",
             code="edge_outside_domain",
-        )
-    loops = ends[:, 0] == ends[:, 1]
-    if loops.any():
-        first = int(np.flatnonzero(loops)[0])
-        raise PolicyError(
-            f"an edge must join two different values; edge {first} is "
-            f"{tuple(ends[first].tolist())}. Leave it out: a record that stays where "
-            "it is changes nothing"
         )
     return ends
 
@@ -303,16 +289,8 @@ def join_extra_cells(inner: Policy, domain: Domain) -> Graph:
         |   |   |   |
           (missing)            whether an age is missing is as secret as the age
 
-    A cell for missing values or values outside has no place along its axis. Joined to
-    every value and to the other extra cells it protects most: no policy that speaks of
-    distances says less.
-
-    Parameters
-    ----------
-    inner : Policy
-        Over ``domain.without_extra_cells()``.
-    domain : Domain
-        One attribute, with cells for missing values or values outside.
+    `inner` lies over ``domain.without_extra_cells()``. A cell for missing values or
+    values outside has no place along its axis; joined to all others it protects most.
 
     Examples
     --------

@@ -10,9 +10,9 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 
-from .base import Policy, on_one_axis, one_component, values_name
+from .base import Policy, on_one_axis, values_name
 from .projection import Projection
-from .protocol import Bandwidth, Change, Components
+from .protocol import Bandwidth, Change
 
 
 class Line(Policy):
@@ -33,24 +33,11 @@ class Line(Policy):
     """
 
     kind = "line"
+    neighbours = "one record moves to an adjacent cell"
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
         on_one_axis(domain, "Line")
-
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret: the number of records is public."""
-        return False
-
-    @property
-    def has_moves(self) -> bool:
-        """Whether there are two cells."""
-        return self.domain.size > 1
-
-    def components(self) -> Components:
-        """Return the single component, whose total is public."""
-        return one_component(private=False)
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield (i, i + 1)."""
@@ -104,8 +91,3 @@ class Line(Policy):
             "cannot be told apart beyond e^eps; d cells apart, e^(eps*d); the number "
             "of people is public"
         )
-
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record moves to an adjacent cell"

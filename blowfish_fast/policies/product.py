@@ -17,13 +17,20 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
-from blowfish_fast.errors import PolicyError, SizeError
+from blowfish_fast.errors import PolicyError
 
 from .attribute import Attribute
-from .base import Policy, from_dict, one_component
+from .base import Policy, from_dict
 from .full import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
-from .protocol import MOST_LISTED, Bandwidth, Change, Components, PolicyGraph, bin_keys
+from .protocol import (
+    Bandwidth,
+    Change,
+    Components,
+    PolicyGraph,
+    bin_keys,
+    refuse_long_walk,
+)
 
 
 class Product(Policy):
@@ -48,25 +55,20 @@ class Product(Policy):
     """
 
     kind = "product"
+    neighbours = "one record moves in one attribute, along one edge of its policy"
 
     def __init__(self, *factors: Policy, domain: Domain | None = None) -> None:
         if not factors:
             raise PolicyError("a product needs at least one policy", received="none")
         for number, one in enumerate(factors):
             if not isinstance(one, Policy):
+                raise PolicyError("each factor must be a policy", received=repr(one))
+            if one.has_constraints or one.person_rule is not None:
                 raise PolicyError(
-                    f"each factor must be a policy; factor {number} is {one!r}"
-                )
-            if one.has_constraints:
-                raise PolicyError(
-                    f"factor {number} carries constraints, which speak about whole "
-                    "records; put them on the product"
-                )
-            if one.person_rule is not None:
-                raise PolicyError(
-                    f"factor {number} is about persons with all their records, and a "
+                    f"factor {number} speaks about whole records or persons, and a "
                     "factor about one attribute of a record",
-                    way_out="Call per_person on the product, or on the TablePolicy",
+                    way_out="State constraints and per_person on the product, or on "
+                    "the TablePolicy",
                 )
             if one.has_bottom:
                 raise PolicyError(
@@ -93,11 +95,6 @@ class Product(Policy):
         return tuple(one.domain.size for one in self.factors)
 
     @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret."""
-        return False
-
-    @property
     def has_moves(self) -> bool:
         """Whether some factor can move."""
         return any(one.has_moves for one in self.factors)
@@ -107,7 +104,7 @@ class Product(Policy):
         parts = [one.components() for one in self.factors]
         count = math.prod(one.count for one in parts)
         if count == 1:
-            return one_component(private=False)
+            return super().components()
         labels = np.zeros(1, dtype=np.int64)
         for one, size in zip(parts, self._shape, strict=True):
             along = np.zeros(size, np.int64) if one.labels is None else one.labels
@@ -219,15 +216,7 @@ class Product(Policy):
                 groups = np.arange(lines.size) // size
                 yield from clique_bins(groups, lines.reshape(-1), bins)
                 continue
-            work = one.edge_count * lines.shape[0]
-            if work > MOST_LISTED:
-                raise SizeError(
-                    f"the bins inherit their edges from {work:,} edges of one factor; "
-                    f"at most 2^27 = {MOST_LISTED:,} are walked",
-                    way_out="policies.Full over the bins has more edges and protects "
-                    "at least as much",
-                    code="quotient_too_large",
-                )
+            refuse_long_walk(one.edge_count * lines.shape[0])
             for moves in one.edges(max(1, 2**22 // lines.shape[0])):
                 first, second = lines[:, moves[:, 0]], lines[:, moves[:, 1]]
                 yield bin_keys(first.reshape(-1), second.reshape(-1), bins)
@@ -244,11 +233,6 @@ class Product(Policy):
             "cannot be told apart beyond e^eps; with d edges in all, e^(eps*d). By "
             "attribute: " + "; ".join(parts)
         )
-
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record moves in one attribute, along one edge of its policy"
 
     def _parameters(self) -> dict[str, Any]:
         return {"factors": [one.to_dict() for one in self.factors]}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
 
@@ -23,11 +24,11 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError, PolicyError, SizeError
+from blowfish_fast.errors import PolicyError, SizeError
 
-from .base import Policy, from_dict, on_one_axis, one_component
+from .base import Policy, from_dict, on_one_axis
 from .graph import Graph, Rows
-from .protocol import MOST_LISTED, Bandwidth, Change, Components
+from .protocol import MOST_LISTED, Bandwidth, Change, Components, refuse_quotient
 
 MOST_HELD = 2**25
 """Most edges of a quotient that are held."""
@@ -61,28 +62,22 @@ class Band(Policy):
     """
 
     kind = "band"
+    neighbours = "one record moves to a cell within its reach"
 
     def __init__(self, domain: Domain, far: Any) -> None:
         super().__init__(domain)
         on_one_axis(domain, "Band")
-        try:
-            self.far = as_integers(far, "far")
-        except InputError as problem:
-            raise PolicyError(str(problem)) from None
+        self.far = as_integers(far, "far", PolicyError)
         if self.far.shape != domain.shape:
             raise PolicyError(
                 f"far must name one cell for each of the {domain.size}",
                 received=f"shape {self.far.shape}",
             )
-        if self._lengths.min() < 0 or self.far.max() >= domain.size:
+        inside = self._lengths.min() >= 0 and self.far.max() < domain.size
+        if not inside or (self.far[1:] < self.far[:-1]).any():
             raise PolicyError(
-                "the furthest cell must not lie before its own and must lie in the "
-                f"domain of {domain.size}",
-                received=f"{self.far[:5]} ...",
-            )
-        if (self.far[1:] < self.far[:-1]).any():
-            raise PolicyError(
-                "the furthest cell must never decrease along the line",
+                "the furthest cell lies in the domain, not before its own, and never "
+                "decreases along the line",
                 received=f"{self.far[:5]} ...",
                 way_out="policies.Graph takes any edges",
             )
@@ -91,11 +86,6 @@ class Band(Policy):
     @property
     def _lengths(self) -> IntArray:
         return self.far - np.arange(self.domain.size)
-
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret."""
-        return False
 
     @property
     def has_moves(self) -> bool:
@@ -161,11 +151,6 @@ class Band(Policy):
             "stretch is public"
         )
 
-    @property
-    def neighbours(self) -> str:
-        """Say how two neighbouring databases differ."""
-        return "one record moves to a cell within its reach"
-
     def _parameters(self) -> dict[str, Any]:
         return {"far": self.far.tolist()}
 
@@ -180,9 +165,8 @@ class Band(Policy):
 class Projection(Graph):
     """The quotient of a policy on any bins; its edges are listed only when needed.
 
-    Made by `Policy.project`. Where more edges would have to be walked or held than is
-    sensible, what needs them raises `SizeError`; components, totals and the largest
-    change of a sum never do.
+    Made by `Policy.project`. Where too many edges would have to be walked or held, what
+    needs them raises `SizeError`; components and the largest change never do.
 
     Parameters
     ----------
@@ -205,9 +189,9 @@ class Projection(Graph):
     def __init__(self, source: Policy, buckets: Buckets) -> None:
         if source.has_bottom or source.has_constraints:
             raise PolicyError(
-                "a Projection holds moves between bins only, and would drop the "
-                f'constraints or the edges to "absent" of {source!r}. Use '
-                "source.project(labels), which keeps them"
+                "a Projection holds moves between bins only",
+                received=repr(source),
+                way_out="Use source.project(labels), which keeps the rest",
             )
         if buckets.cells != source.domain.size:
             raise PolicyError(
@@ -227,31 +211,22 @@ class Projection(Graph):
 
     @property
     def edge_count(self) -> int:
-        """Number of different edges; those of the source where cells only change place.
-
-        Listing them can take seconds, and whoever asks often wants to know only that
-        there are too many.
-        """
+        """Number of different edges; those of the source where cells change place."""
         if self.bins.are_single_cells:
             return self.source.edge_count
         return super().edge_count
 
     def edges_up_to(self, most: int) -> int | None:
-        """Return the number of edges, or None if there are more than `most`.
-
-        The edges of the source are walked until `most` pairs of bins have been met.
-        """
+        """Return the number of edges, or None once more than `most` were met."""
         if self.bins.are_single_cells:
             return self.source.edges_up_to(most)
         if "rows" in self.__dict__:
             return super().edges_up_to(most)
         if most not in self._bounded:
-            try:
-                self._bounded[most] = list_bin_pairs(self.source, self.bins, most)[
-                    0
-                ].size
-            except SizeError:
-                self._bounded[most] = None
+            self._bounded[most] = None
+            with suppress(SizeError):
+                pairs = list_bin_pairs(self.source, self.bins, most)
+                self._bounded[most] = pairs[0].size
         return self._bounded[most]
 
     @cached_property
@@ -259,10 +234,7 @@ class Projection(Graph):
         """What `edges_up_to` has found: nothing is walked twice in vain."""
         return {}
 
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret."""
-        return False
+    has_bottom = False
 
     @property
     def has_moves(self) -> bool:
@@ -273,7 +245,7 @@ class Projection(Graph):
     def _components(self) -> Components:
         parts = self.source.components()
         if parts.labels is None:
-            return one_component(private=False)
+            return Policy.components(self)
         # Bins that hold cells of one part are connected: join both kinds of node.
         bins = self.bins.count
         graph = kernels.adjacency(
@@ -286,10 +258,9 @@ class Projection(Graph):
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the furthest neighbour of each bin; None if edges are too many."""
-        try:
+        with suppress(SizeError):
             return super().bandwidth(order)
-        except SizeError:
-            return None
+        return None
 
     def largest_change(self, lines: FloatArray) -> Change:
         """Return the largest change along an edge of the source."""
@@ -343,35 +314,23 @@ def list_bin_pairs(
         table = np.zeros(bins * bins, dtype=np.bool_)
         for keys in source._bin_pairs(buckets.labels, bins):
             table[keys] = True
-        known = _check_held(np.flatnonzero(table), bins, most)
+        known = np.flatnonzero(table)
     else:
         known, waiting = np.zeros(0, dtype=np.int64), 0
         for keys in source._bin_pairs(buckets.labels, bins):
             # Neighbouring cells repeat the pair of their bins over and over.
             fresh.append(keys[np.diff(keys, prepend=-1) != 0])
             waiting += fresh[-1].size
-            if waiting > WAITING:
-                known = _check_held(_merge_keys(known, fresh), bins, most)
+            if waiting > WAITING and known.size <= most:
+                known = np.unique(np.concatenate([known, *fresh]))
                 fresh, waiting = [], 0
-        known = _check_held(_merge_keys(known, fresh), bins, most)
-    return known // bins, known % bins
-
-
-def _merge_keys(known: IntArray, fresh: list[IntArray]) -> IntArray:
-    merged: IntArray = np.unique(np.concatenate([known, *fresh]))
-    return merged
-
-
-def _check_held(pairs: IntArray, bins: int, most: int) -> IntArray:
-    if pairs.size > most:
-        raise SizeError(
+        known = np.unique(np.concatenate([known, *fresh]))
+    if known.size > most:
+        refuse_quotient(
             f"the quotient joins more than {most:,} pairs of its {bins:,} bins, the "
-            "most that are held",
-            way_out="Use larger bins, or policies.Full over the bins, which has more "
-            "edges and protects at least as much",
-            code="quotient_too_large",
+            "most that are held"
         )
-    return pairs
+    return known // bins, known % bins
 
 
 def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntArray]:
@@ -380,12 +339,7 @@ def clique_bins(groups: IntArray, labels: IntArray, bins: int) -> Iterator[IntAr
     try:
         yield from kernels.clique_pairs(pointers, members, bins, MOST_LISTED)
     except SizeError as problem:
-        raise SizeError(
-            str(problem),
-            way_out="Use larger bins, or policies.Full over the bins, which has more "
-            "edges and protects at least as much",
-            code="quotient_too_large",
-        ) from None
+        refuse_quotient(str(problem))
 
 
 def only_axis(labels: IntArray, shape: tuple[int, ...]) -> int | None:

@@ -1,8 +1,7 @@
 """What a family of policies states about its graph, and the terms it is stated in.
 
-A policy is a graph. Its nodes are the cells of the domain and, where someone's
-presence is itself a secret, one more node "absent". An edge joins two values that
-must stay indistinguishable: neighbouring databases differ in one record that moves
+A policy is a graph. Its nodes are the cells of the domain and, where presence is a
+secret, one more node "absent". Neighbouring databases differ in one record that moves
 along one edge. A policy never sees data.
 
     edge            histograms of neighbours differ by      said by
@@ -18,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -100,12 +99,6 @@ class PersonRule(NamedTuple):
     `person` names the column that says whose record it is, None where it is not named;
     `count` is "records" or "persons": whether a person counts once.
 
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> visits = bf.policies.Full(bf.Domain(3))
-    >>> visits.per_person(5, person="patient").person_rule
-    PersonRule(person='patient', count='records')
     """
 
     person: str | None
@@ -115,8 +108,8 @@ class PersonRule(NamedTuple):
 class PolicyGraph(ABC):
     """The graph of a policy: what each family states, in closed form where it can.
 
-    What is abstract must be stated. The rest has a default that holds for every
-    graph, and is stated where a family knows something better.
+    What is abstract must be stated. Unless a family states otherwise its graph is
+    connected and without "absent", as those of `Full`, `Line` and thresholds are.
     """
 
     kind: ClassVar[str]
@@ -126,18 +119,18 @@ class PolicyGraph(ABC):
     buckets: Buckets | None
 
     @property
-    @abstractmethod
     def has_bottom(self) -> bool:
         """Whether some edge leads to "absent": someone's presence is a secret."""
+        return False
 
     @property
-    @abstractmethod
     def has_moves(self) -> bool:
         """Whether some edge joins two cells: a record may change its value."""
+        return self.domain.size > 1
 
-    @abstractmethod
     def components(self) -> Components:
-        """Return the connected parts of the graph."""
+        """Return the connected parts of the graph; by default there is one."""
+        return Components(None, np.array([self.has_bottom]))
 
     @abstractmethod
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
@@ -185,16 +178,9 @@ class PolicyGraph(ABC):
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the bandwidth along a line: how far the neighbours of a cell go.
 
-        Parameters
-        ----------
-        order : (cells,) int64, optional
-            The cell at each position of the line; None for the cells' own order.
-
-        Returns
-        -------
-        Bandwidth or None
-            None when the graph has no such form along that order. Edges to "absent"
-            are not part of it.
+        `order` has the cell at each position of the line; None is the cells' own order.
+        None comes back where the graph has no such form along it. Edges to "absent" are
+        not part of it.
         """
         return None
 
@@ -239,14 +225,7 @@ class PolicyGraph(ABC):
         As keys ``low * bins + high``, with repeats; refused where there are too many
         edges to walk. Asked only of graphs without "absent".
         """
-        if self.edge_count > MOST_LISTED:
-            raise SizeError(
-                f"the bins inherit their edges from {self.edge_count:,} edges; at most "
-                f"2^27 = {MOST_LISTED:,} are walked",
-                way_out="policies.Full over the bins has more edges and protects at "
-                "least as much; fewer, larger cells help too",
-                code="quotient_too_large",
-            )
+        refuse_long_walk(self.edge_count)
         for chunk in self.edges():
             yield bin_keys(labels[chunk[:, 0]], labels[chunk[:, 1]], bins)
 
@@ -269,6 +248,25 @@ class PolicyGraph(ABC):
     def unconstrained(self) -> PolicyGraph:
         """The policy of single records, along whose edges each of them moves."""
         return self
+
+
+def refuse_quotient(rule: str) -> NoReturn:
+    """Refuse a quotient with more edges than can be walked or held."""
+    raise SizeError(
+        rule,
+        way_out="Use larger bins, or policies.Full over the bins, which has more edges "
+        "and protects at least as much",
+        code="quotient_too_large",
+    )
+
+
+def refuse_long_walk(edges: int) -> None:
+    """Refuse to walk more than 2^27 edges, one by one."""
+    if edges > MOST_LISTED:
+        refuse_quotient(
+            f"the bins inherit their edges from {edges:,} edges; at most 2^27 = "
+            f"{MOST_LISTED:,} are walked"
+        )
 
 
 def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:

@@ -21,7 +21,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import Policy, one_component, values_name
+from .base import Policy, values_name
 from .grid_steps import (
     Ball,
     Metric,
@@ -35,7 +35,7 @@ from .grid_steps import (
     step_edges,
 )
 from .projection import Band, Projection, bins_of_cells, labels_along, only_axis
-from .protocol import MOST_LISTED, Bandwidth, Change, Components, PolicyGraph, bin_keys
+from .protocol import MOST_LISTED, Bandwidth, Change, PolicyGraph, bin_keys
 
 MOST_STEPS = 2**22
 """Most steps of a ball that are ever listed."""
@@ -168,20 +168,6 @@ class Threshold(Policy):
         upto = np.searchsorted(edges[:-1], limit, side="right")
         far: IntArray = np.where(rounded_off > 0, upto, before) - 1
         return np.maximum(far, np.arange(self.domain.size))
-
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is no secret: the number of records is public."""
-        return False
-
-    @property
-    def has_moves(self) -> bool:
-        """Whether there are two cells; adjacent ones are always joined."""
-        return self.domain.size > 1
-
-    def components(self) -> Components:
-        """Return the single component, whose total is public."""
-        return one_component(private=False)
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield the edges step by step: for small thetas or domains."""

@@ -121,7 +121,7 @@ def test_kinds_are_complete():
 
 
 def test_unknown_kinds_are_refused():
-    with pytest.raises(PolicyError, match="no policy of kind 'ring'"):
+    with pytest.raises(PolicyError, match="no such kind of policy; received 'ring'"):
         policies.from_dict({"kind": "ring"})
 
 

@@ -74,8 +74,8 @@ def test_single_cells_have_no_secret():
         ([[0, 0], [1, 1], [1, 1]], "must cover the domain"),
         ([0, 0, 1, 1, 1, -1], "label of its own"),
         ([0, 0, 1, 1, 1, 0.5], "whole numbers"),
-        (["a", "a", "b", "b", "b", "b"], "numpy.unique"),
-        ([[0, 0], [1]], "numpy.unique"),
+        (["a", "a", "b", "b", "b", "b"], "whole numbers"),
+        ([[0, 0], [1]], "whole numbers"),
     ],
 )
 def test_labels_that_do_not_cover_are_refused(labels, message):

@@ -266,7 +266,7 @@ def test_misplaced_constraints_are_refused():
         Full(GRID).with_constraints(PAIRS)
     with pytest.raises(PolicyError, match="received 'everything'"):
         Full(GRID).with_constraints("everything")
-    with pytest.raises(PolicyError, match="constraints already"):
+    with pytest.raises(PolicyError, match="stated at once"):
         Full(LINE).with_constraints(PAIRS).with_constraints(PAIRS)
 
 

@@ -94,7 +94,6 @@ WORDINGS = {
         "a person is absent as a whole, not in one column",
         way_out="Use another policy for that column, or --policy add_remove for all",
     ),
-    "labels_not_whole": Wording(way_out="Number the blocks from 0"),
     "edges_not_pairs": Wording(
         rule="a file of edges has two cells per line", way_out="One edge is 0,1"
     ),

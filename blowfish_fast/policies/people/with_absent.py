@@ -23,7 +23,7 @@ from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
 from ..add_remove import AddRemove
-from ..base import Policy, SameGraph, from_dict, one_component
+from ..base import Policy, SameGraph, from_dict
 from ..implication import implies
 from ..protocol import ABSENT, Components, PolicyGraph
 
@@ -75,14 +75,11 @@ class WithAbsent(SameGraph):
         """The policy itself: it is about single records."""
         return self
 
-    @property
-    def has_bottom(self) -> bool:
-        """Presence is a secret."""
-        return True
+    has_bottom = True
 
     def components(self) -> Components:
         """Return the single component, which holds "absent"."""
-        return one_component(private=True)
+        return Policy.components(self)
 
     def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
         """Yield the moves, then (cell, -1) for every cell."""
