@@ -41,7 +41,8 @@ from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
-from blowfish_fast.mechanisms.base import Mechanism, made_up
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.example_data import made_up
 from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.release import Release

@@ -30,10 +30,12 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
-from blowfish_fast.policies import PerPerson, Policy, check_bound
+from blowfish_fast.policies import Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import IntervalScope, Release
-from blowfish_fast.workloads import Workload
+from blowfish_fast.workloads import Identity, Workload, random_boxes
+
+from .example_data import Example
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.randomness import Randomness
@@ -146,6 +148,8 @@ class Mechanism(ABC):
     """Memory that a release takes per cell at most, whatever the data."""
     takes_wide: ClassVar[bool] = False
     """Whether it serves a `WideDomain`, whose cells nobody lists."""
+    example_case: ClassVar[Example]
+    """What `example` builds."""
 
     def __init__(
         self, policy: Policy, workload: Workload, **budget: Unpack[BudgetTerms]
@@ -225,9 +229,11 @@ class Mechanism(ABC):
         """Follow the recipe."""
 
     @classmethod
-    @abstractmethod
     def example(cls, domain: Domain, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
         """Return a mechanism and data on which audits and benchmarks run it."""
+        counts, options, cells = cls.example_case
+        workload = Identity(domain) if cells else random_boxes(domain, 8, rng=1)
+        return cls(policy, workload, epsilon=epsilon, **options), counts(domain)
 
     def _notes(self) -> tuple[str, ...]:
         """Say how the mechanism is calibrated to a policy, where that is not plain."""
@@ -434,54 +440,6 @@ class Mechanism(ABC):
         ]
         rows += [(name, one) for name, one in self._options().items()]
         return panel(type(self).__name__, rows, sentence=str(promise))
-
-
-def stepped(domain: Domain, steps: int, *, height: int) -> Histogram:
-    """Return made-up counts that rise in equal steps, 0, height, 2 height ...
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> stepped(bf.Domain(6), 3, height=5).counts
-    array([ 0,  0,  5,  5, 10, 10])
-    """
-    counts = np.arange(domain.size) * steps // domain.size * height
-    return Histogram(domain, counts.reshape(domain.shape))
-
-
-def striped(domain: Domain, stripes: int, *, height: int) -> Histogram:
-    """Return made-up counts of equal stripes, 0 and height in turn.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> striped(bf.Domain(6), 3, height=5).counts
-    array([0, 0, 5, 5, 0, 0])
-    """
-    counts = np.arange(domain.size) * stripes // domain.size % 2 * height
-    return Histogram(domain, counts.reshape(domain.shape))
-
-
-def made_up(policy: Policy, data: Any) -> Any:
-    """Return made-up counts as a policy of persons needs them: nobody has too many.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Line(bf.Domain(3)).per_person(2)
-    >>> made_up(policy, [4, 0, 1]).at_most
-    2
-    """
-    if not isinstance(policy, PerPerson):
-        return data
-    counts = data.counts if isinstance(data, Histogram) else np.asarray(data)
-    return Histogram(
-        policy.domain,
-        counts * policy.units,
-        at_most=policy.at_most,
-        count="persons" if policy.count == "persons" else "records",
-        person=policy.person,
-    )
 
 
 @cache

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Unpack
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_floor, as_share
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
@@ -37,9 +35,10 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
     tuned_tree,
 )
 from blowfish_fast.policies import AddRemove, Policy
-from blowfish_fast.workloads import Identity, Workload, random_boxes
+from blowfish_fast.workloads import Identity, Workload
 
-from .base import Mechanism, Outcome, striped
+from .base import Mechanism, Outcome
+from .example_data import Example, striped
 from .fits import asks_ranges, halved_non_negative, non_negative_cells
 from .maps.adaptive_grid import AdaptiveGrid
 from .maps.map_choice import asks_boxes, chosen_map
@@ -122,6 +121,7 @@ class Dawa(Mechanism):
     """
 
     name = "dawa"
+    example_case = Example(partial(striped, stripes=4, height=9))
 
     def __init__(
         self,
@@ -276,15 +276,6 @@ class Dawa(Mechanism):
     def _pieces(self) -> int:
         more = AdaptiveGrid.cell_bytes - self.cell_bytes if self.tests_scatter else 0
         return super()._pieces() + more * self.domain.size // PIECE_BYTES
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges, with a step in the counts."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon)
-        return mechanism, striped(domain, 4, height=9)
 
 
 def _shrinks(policy: Policy, workload: Workload) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import Budget
@@ -72,6 +70,5 @@ class Gaussian(Laplace):
         cls, domain: Domain, policy: Policy, epsilon: Any
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for all cells at rho = epsilon^2 / 2."""
-        counts = np.arange(domain.size).reshape(domain.shape) % 7
         rho = Budget.stated(epsilon=epsilon).rho
-        return cls(policy, Identity(domain), rho=rho), Histogram(domain, counts)
+        return cls(policy, Identity(domain), rho=rho), cls.example_case.counts(domain)

@@ -7,11 +7,9 @@ inference from ``kernels.fit``, cells of a grid along ``data.order``.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Unpack
 
 from blowfish_fast._support.validation import as_choice, as_floor, as_whole
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
@@ -24,9 +22,10 @@ from blowfish_fast.measure.strategies.trees.tree_weights import (
     tuned_tree,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome, striped
+from .base import Mechanism, Outcome
+from .example_data import Example, striped
 from .fits import asks_ranges, non_negative_cells
 
 Weights = Literal["uniform", "geometric", "greedy"]
@@ -98,6 +97,7 @@ class Hierarchy(Mechanism):
 
     name = "hierarchy"
     cell_bytes = 256
+    example_case = Example(partial(striped, stripes=3, height=7), {"fan_out": 2})
 
     def __init__(
         self,
@@ -151,15 +151,6 @@ class Hierarchy(Mechanism):
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"
         return level_tree(leaves, fan_out, root_exact=root_exact, geometric=geometric)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return a binary tree for a few ranges or boxes, with a step in the counts."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon, fan_out=2)
-        return mechanism, striped(domain, 3, height=7)
 
 
 def best_fan_out(cells: int) -> int:

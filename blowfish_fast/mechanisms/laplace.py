@@ -6,22 +6,20 @@ Pieces: strategies ``strategies.cells``, ``strategies.edge_noise`` and
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self, Unpack
-
-import numpy as np
+from functools import partial
+from typing import NoReturn, Unpack
 
 from blowfish_fast._support.validation import as_choice
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_dense
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Identity, Linear, Workload
+from blowfish_fast.workloads import Linear, Workload
 
 from .base import Mechanism, Outcome
+from .example_data import Example, repeated
 
 
 class Laplace(Mechanism):
@@ -72,6 +70,7 @@ class Laplace(Mechanism):
 
     name = "laplace"
     cell_bytes = 96
+    example_case = Example(partial(repeated, period=7, height=1), cells=True)
 
     def __init__(
         self,
@@ -124,12 +123,3 @@ class Laplace(Mechanism):
             cells = min(self.workload.mean_cells(), float(self.domain.size))
             return int(self.workload.queries * cells)
         return 0
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for all cells, with small counts."""
-        counts = np.arange(domain.size).reshape(domain.shape) % 7
-        mechanism = cls(policy, Identity(domain), epsilon=epsilon)
-        return mechanism, Histogram(domain, counts)

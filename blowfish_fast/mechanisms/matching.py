@@ -6,13 +6,10 @@ strategy from ``strategies.strategy_choice``.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, Unpack
-
-import numpy as np
+from functools import partial
+from typing import Any, Literal, Unpack
 
 from blowfish_fast._support.validation import as_share
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
@@ -22,9 +19,10 @@ from blowfish_fast.measure.strategies import Cells, LinearStrategy
 from blowfish_fast.measure.strategies.counted_buckets import mean_noise
 from blowfish_fast.measure.strategies.strategy_choice import best_choice
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import Workload
 
 from .base import Mechanism, Outcome
+from .example_data import Example, repeated
 
 # Queries over scattered buckets are listed cell by cell; beyond this many coefficients
 # the prediction would take longer than it is worth.
@@ -80,6 +78,7 @@ class Matching(Mechanism):
     """
 
     name = "matching"
+    example_case = Example(partial(repeated, period=3, height=40), cells=True)
 
     def __init__(
         self,
@@ -142,12 +141,3 @@ class Matching(Mechanism):
         # Buckets of scattered cells turn every cell of a query into a piece.
         covered = self.workload.queries * self.workload.mean_cells()
         return int(min(covered, MOST_COEFFICIENTS)) + super()._pieces()
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for all cells, with counts of three heights."""
-        heights = np.arange(domain.size) % 3 * 40
-        mechanism = cls(policy, Identity(domain), epsilon=epsilon)
-        return mechanism, Histogram(domain, heights.reshape(domain.shape))

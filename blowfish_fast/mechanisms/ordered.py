@@ -7,23 +7,23 @@ monotone fit from ``kernels.isotonic_stretches``, piecewise-linear fit from
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, Unpack
+from functools import partial
+from typing import Literal, Unpack
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome, stepped
+from .base import Mechanism, Outcome
+from .example_data import Example, stepped
 
 Fit = Literal["isotonic", "piecewise"]
 
@@ -77,6 +77,7 @@ class Ordered(Mechanism):
 
     name = "ordered"
     cell_bytes = 128
+    example_case = Example(partial(stepped, steps=2, height=5))
 
     def __init__(
         self,
@@ -121,11 +122,3 @@ class Ordered(Mechanism):
         variance = float(measured.scales.variances[noisy].max())
         penalties = variance * np.log(ends - starts + 1.0)
         return kernels.piecewise_linear(totals, starts, ends, penalties)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges, with a step in the counts."""
-        mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, stepped(domain, 2, height=5)

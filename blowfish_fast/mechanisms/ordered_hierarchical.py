@@ -7,20 +7,20 @@ monotone ends of blocks from ``kernels.isotonic``, cells from ``kernels.top_down
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, Unpack
+from functools import partial
+from typing import Literal, Unpack
 
 import numpy as np
 
 from blowfish_fast._support.validation import as_choice, as_whole
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome, stepped
+from .base import Mechanism, Outcome
+from .example_data import Example, stepped
 
 
 class OrderedHierarchical(Mechanism):
@@ -75,6 +75,7 @@ class OrderedHierarchical(Mechanism):
 
     name = "ordered_hierarchical"
     cell_bytes = 256
+    example_case = Example(partial(stepped, steps=2, height=5))
 
     def __init__(
         self,
@@ -109,11 +110,3 @@ class OrderedHierarchical(Mechanism):
             return Outcome.of(measured, details)
         cells = strategy.increasing(measured.noisy, measured.scales)
         return Outcome.of(measured, details, fit=lambda _: cells)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges, with a step in the counts."""
-        mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, stepped(domain, 2, height=5)

@@ -7,20 +7,17 @@ from ``kernels.discrete_laplace``.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, Self, Unpack
-
-import numpy as np
+from typing import Literal, Unpack
 
 from blowfish_fast._support.validation import as_choice
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.transforms.haar import Haar
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 from .base import Mechanism, Outcome
+from .example_data import Example, repeated
 from .fits import asks_ranges, halved_non_negative
 
 
@@ -75,6 +72,7 @@ class Privelet(Mechanism):
 
     name = "privelet"
     cell_bytes = 96
+    example_case = Example(partial(repeated, period=11, height=3))
 
     def __init__(
         self,
@@ -95,12 +93,3 @@ class Privelet(Mechanism):
         fits = self.fit is not None and not private.dry_run
         fit = partial(halved_non_negative, domain=self.domain) if fits else None
         return Outcome.of(measurement, {"fit": self.fit}, fit=fit)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges or boxes, with small counts."""
-        counts = (np.arange(domain.size) * 3 % 11).reshape(domain.shape)
-        workload = random_boxes(domain, 8, rng=1)
-        return cls(policy, workload, epsilon=epsilon), Histogram(domain, counts)

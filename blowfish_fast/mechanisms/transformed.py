@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_share
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
@@ -44,9 +42,10 @@ from blowfish_fast.measure.strategies.strategy_choice import (
     predicted_variance,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import Workload
 
-from .base import Mechanism, Outcome, striped
+from .base import Mechanism, Outcome
+from .example_data import Example, striped
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
@@ -142,6 +141,9 @@ class Transformed(Mechanism):
     """
 
     name = "transformed"
+    example_case = Example(
+        partial(striped, stripes=4, height=9), {"partition": LeastCost()}, cells=True
+    )
 
     def __init__(
         self,
@@ -335,16 +337,6 @@ class Transformed(Mechanism):
         if self.strategy == "best":
             edges = min(edges, MOST_WEIGHED)
         return edges + super()._pieces()
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism with buckets for all cells, and a step in the counts."""
-        mechanism = cls(
-            policy, Identity(domain), epsilon=epsilon, partition=LeastCost()
-        )
-        return mechanism, striped(domain, 4, height=9)
 
 
 def _checked_strategy(strategy: Any, policy: Policy) -> Any:

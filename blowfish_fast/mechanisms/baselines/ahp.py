@@ -6,20 +6,18 @@ Pieces: partition ``partitions.thresholded_sort`` with clusters from
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
-
-import numpy as np
+from functools import partial
+from typing import Any, Unpack
 
 from blowfish_fast._support.validation import as_share
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import ThresholdedSort
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, repeated
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import Workload
 
 
 class Ahp(Mechanism):
@@ -69,6 +67,7 @@ class Ahp(Mechanism):
     """
 
     name = "ahp"
+    example_case = Example(partial(repeated, period=3, height=9), cells=True)
 
     def __init__(
         self,
@@ -90,12 +89,3 @@ class Ahp(Mechanism):
         measurement = bucket_counts(private, clusters)
         details = {"labels": clusters.labels, "buckets": clusters.count}
         return Outcome.of(measurement, details)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for all cells, with teeth in the counts."""
-        counts = (np.arange(domain.size) % 3 * 9).reshape(domain.shape)
-        mechanism = cls(policy, Identity(domain), epsilon=epsilon)
-        return mechanism, Histogram(domain, counts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from blowfish_fast.measure.selectors.selections import KeptFrequencies
 from blowfish_fast.measure.strategies import Fourier
 from blowfish_fast.measure.strategies.transforms.fourier import typical_reach
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Workload
 
 
 class Efpa(Mechanism):
@@ -72,6 +73,7 @@ class Efpa(Mechanism):
 
     name = "efpa"
     cell_bytes = 128
+    example_case = Example(lambda domain: _wave(domain))
 
     def __init__(
         self,
@@ -102,18 +104,14 @@ class Efpa(Mechanism):
         norm: FloatArray = reach / epsilon * np.sqrt(2.0 * rows)
         return norm
 
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges, with one wave in the counts."""
-        angles = 2.0 * np.pi * np.arange(domain.size) / max(domain.size, 1)
-        counts = np.rint(20 + 18 * np.cos(angles)).astype(np.int64)
-        mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, Histogram(domain, counts.reshape(domain.shape))
-
 
 @lru_cache(maxsize=16)
 def _reach(cells: int, policy: Policy) -> FloatArray:
     """Return `typical_reach`, which is the larger part of a release, once."""
     return typical_reach(cells, policy)
+
+
+def _wave(domain: Domain) -> Histogram:
+    angles = 2.0 * np.pi * np.arange(domain.size) / max(domain.size, 1)
+    counts = np.rint(20 + 18 * np.cos(angles)).astype(np.int64)
+    return Histogram(domain, counts.reshape(domain.shape))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, Unpack
 
@@ -18,16 +19,16 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.selections import WorstQuery
 from blowfish_fast.measure.selectors.selections.queries import Runs
 from blowfish_fast.measure.strategies import Answers
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, striped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, striped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Identity, Linear, Workload
+from blowfish_fast.workloads import Linear, Workload
 
 TOTAL_SHARE = Fraction(1, 20)
 """Part of epsilon that buys the number of records where it is private."""
@@ -98,6 +99,9 @@ class Mwem(Mechanism):
 
     name = "mwem"
     cell_bytes = 96
+    example_case = Example(
+        partial(striped, stripes=3, height=9), {"rounds": 3}, cells=True
+    )
 
     def __init__(
         self,
@@ -164,14 +168,6 @@ class Mwem(Mechanism):
         each = equal_noise_epsilon(self.budget.over(self.policy.group_size))
         root = (total * each) ** (1 / 3)
         return int(np.clip(round(0.72 * root), FEWEST_ROUNDS, MOST_ROUNDS))
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return three rounds over all cells, with a step in the counts."""
-        mechanism = cls(policy, Identity(domain), epsilon=epsilon, rounds=3)
-        return mechanism, striped(domain, 3, height=9)
 
 
 class _Total(NamedTuple):

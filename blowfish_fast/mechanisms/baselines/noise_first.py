@@ -5,7 +5,8 @@ Pieces: strategy ``strategies.cells``, merge from ``kernels.bucket_merge``.
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 
@@ -13,14 +14,13 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_positive
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Cells
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Workload
 
 
 class NoiseFirst(Mechanism):
@@ -68,6 +68,7 @@ class NoiseFirst(Mechanism):
 
     name = "noise_first"
     cell_bytes = 128
+    example_case = Example(partial(stepped, steps=2, height=9))
 
     def __init__(
         self,
@@ -107,11 +108,3 @@ class NoiseFirst(Mechanism):
             for start, stretch in zip(starts, np.split(cells, borders), strict=True)
         ]
         return np.concatenate([*merged, [cells.size]])
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges, with a step in the counts."""
-        mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, stepped(domain, 2, height=9)

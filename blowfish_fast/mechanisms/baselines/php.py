@@ -7,18 +7,18 @@ strategy ``strategies.cells``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self, Unpack
+from functools import partial
+from typing import Any, Unpack
 
 from blowfish_fast._support.validation import as_share
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import Bisection
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Workload
 
 STOP_SHARE = Fraction(1, 4)
 """Part of the partition's epsilon that decides how many cuts are kept."""
@@ -74,6 +74,7 @@ class Php(Mechanism):
 
     name = "php"
     cell_bytes = 128
+    example_case = Example(partial(stepped, steps=2, height=9))
 
     def __init__(
         self,
@@ -96,11 +97,3 @@ class Php(Mechanism):
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
         return Outcome.of(measurement, details)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges, with a step in the counts."""
-        mechanism = cls(policy, Ranges.random(domain, 8, rng=1), epsilon=epsilon)
-        return mechanism, stepped(domain, 2, height=9)

@@ -6,19 +6,19 @@ strategy ``strategies.cells``.
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from functools import partial
+from typing import Any, Unpack
 
 from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_share, as_whole
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.partitions import KBuckets
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Ranges, Workload
+from blowfish_fast.workloads import Workload
 
 
 class StructureFirst(Mechanism):
@@ -71,6 +71,9 @@ class StructureFirst(Mechanism):
 
     name = "structure_first"
     cell_bytes = 96
+    example_case = Example(
+        partial(stepped, steps=2, height=9), {"buckets": 3, "largest_count": 9}
+    )
 
     def __init__(
         self,
@@ -98,12 +101,3 @@ class StructureFirst(Mechanism):
         measurement = bucket_counts(private, buckets)
         details = {"edges": buckets.edges, "buckets": buckets.count}
         return Outcome.of(measurement, details)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return three buckets for a few ranges, with a step in the counts."""
-        ranges = Ranges.random(domain, 8, rng=1)
-        mechanism = cls(policy, ranges, epsilon=epsilon, buckets=3, largest_count=9)
-        return mechanism, stepped(domain, 2, height=9)

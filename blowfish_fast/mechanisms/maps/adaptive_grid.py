@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
@@ -30,10 +28,11 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     rough_total,
 )
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.mechanisms.fits import halved_non_negative
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
@@ -109,6 +108,7 @@ class AdaptiveGrid(Mechanism):
 
     name = "adaptive_grid"
     cell_bytes = 768
+    example_case = Example(partial(stepped, steps=3, height=40), {"fewest_parts": 2})
 
     def __init__(
         self,
@@ -177,15 +177,6 @@ class AdaptiveGrid(Mechanism):
 
     def _pieces(self) -> int:
         return 0
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return two parts per axis, refined, for a few ranges or boxes."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon, fewest_parts=2)
-        return mechanism, stepped(domain, 3, height=40)
 
 
 class _Level(NamedTuple):

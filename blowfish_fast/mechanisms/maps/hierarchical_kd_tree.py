@@ -6,7 +6,8 @@ from ``kernels.kd_split``.
 
 from __future__ import annotations
 
-from typing import Any, Self, Unpack
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 
@@ -14,15 +15,14 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions.kd_cells import Boxes
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, striped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, striped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 DEEPEST = 13
 """Height that the paper found best on its 79 x 100 grid."""
@@ -74,6 +74,7 @@ class HierarchicalKdTree(Mechanism):
     """
 
     name = "hierarchical_kd_tree"
+    example_case = Example(partial(striped, stripes=4, height=9), {"levels": 2})
 
     def __init__(
         self,
@@ -119,15 +120,6 @@ class HierarchicalKdTree(Mechanism):
         """Measure the records of boxes that cover the domain."""
         order, edges = kernels.box_order(boxes.lows, boxes.highs, self.domain.shape)
         return bucket_counts(private, Buckets(edges, order), budget=budget)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism with two levels, with a step in the counts."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon, levels=2)
-        return mechanism, striped(domain, 4, height=9)
 
 
 def _slabs(boxes: Boxes, axis: IntArray) -> tuple[Boxes, IntArray]:

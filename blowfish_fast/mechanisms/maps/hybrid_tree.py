@@ -8,18 +8,18 @@ from ``kernels.pruning``.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, Self, Unpack
+from functools import partial
+from typing import Any, Literal, Unpack
 
 from blowfish_fast._support.validation import as_choice, as_share, as_whole
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.medians import Medians
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 MEDIAN_SHARE = Fraction(1, 20)
 """Part of epsilon for the medians; the paper's 3/10 served worse on four maps."""
@@ -74,6 +74,7 @@ class HybridTree(Mechanism):
     """
 
     name = "hybrid_tree"
+    example_case = Example(partial(stepped, steps=3, height=5), {"levels": 2})
 
     def __init__(
         self,
@@ -117,12 +118,3 @@ class HybridTree(Mechanism):
 
     def _pieces(self) -> int:
         return 0
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return two levels of medians for a few ranges or boxes, dense at one end."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon, levels=2)
-        return mechanism, stepped(domain, 3, height=5)

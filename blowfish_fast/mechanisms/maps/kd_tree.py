@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_share, as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
@@ -33,9 +31,10 @@ from blowfish_fast.measure.selectors.partitions.kd_cells import (
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
 from blowfish_fast.measure.strategies.stacked_buckets import stacked
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, striped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, striped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 RuleName = Literal["gain", "or", "and", "uniformity"]
 Fit = Literal["shrink", "uniform"]
@@ -106,6 +105,7 @@ class KdTree(Mechanism):
     """
 
     name = "kd_tree"
+    example_case = Example(partial(striped, stripes=4, height=9))
 
     def __init__(
         self,
@@ -169,15 +169,6 @@ class KdTree(Mechanism):
         variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
         noisy = cells.estimate().reshape(self.domain.shape)
         return rule.boxes(NoisyCells(noisy, self._width(cells), variance), self.levels)
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few rectangles, with a step in the counts."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon)
-        return mechanism, striped(domain, 4, height=9)
 
 
 def _as_rule(rule: Any) -> SplitRule | None:

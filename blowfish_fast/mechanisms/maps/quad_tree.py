@@ -6,17 +6,17 @@ from ``kernels.fit``, sparse boxes from ``kernels.pruning``.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, Unpack
+from functools import partial
+from typing import Literal, Unpack
 
 from blowfish_fast._support.validation import as_choice
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree, pruned_cells
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 
 class QuadTree(Mechanism):
@@ -66,6 +66,7 @@ class QuadTree(Mechanism):
     """
 
     name = "quad_tree"
+    example_case = Example(partial(stepped, steps=2, height=9))
 
     def __init__(
         self,
@@ -93,12 +94,3 @@ class QuadTree(Mechanism):
 
     def _pieces(self) -> int:
         return 0
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return the mechanism for a few ranges or boxes, dense in one half."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon)
-        return mechanism, stepped(domain, 2, height=9)

@@ -7,14 +7,13 @@ Pieces: size and number of records from ``strategies.grid_plan``, boxes from
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Self, Unpack
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_positive, as_share
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
@@ -27,9 +26,10 @@ from blowfish_fast.measure.strategies.trees.grid_plan import (
     rough_total,
 )
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
-from blowfish_fast.mechanisms.base import Mechanism, Outcome, stepped
+from blowfish_fast.mechanisms.base import Mechanism, Outcome
+from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload, random_boxes
+from blowfish_fast.workloads import Workload
 
 RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
@@ -84,6 +84,7 @@ class UniformGrid(Mechanism):
 
     name = "uniform_grid"
     cell_bytes = 320
+    example_case = Example(partial(stepped, steps=2, height=30))
 
     def __init__(
         self,
@@ -119,15 +120,6 @@ class UniformGrid(Mechanism):
 
     def _pieces(self) -> int:
         return 0
-
-    @classmethod
-    def example(
-        cls, domain: Domain, policy: Policy, epsilon: Any
-    ) -> tuple[Self, Histogram]:
-        """Return a fine grid for a few ranges or boxes, with a step in the counts."""
-        workload = random_boxes(domain, 8, rng=1)
-        mechanism = cls(policy, workload, epsilon=epsilon)
-        return mechanism, stepped(domain, 2, height=30)
 
 
 def _single(measurements: list[Measurement]) -> Measurement:
