@@ -50,11 +50,6 @@ def panel(
         Escaped here.
     drawing : str
         HTML of this module.
-
-    Examples
-    --------
-    >>> panel("<b>", [("cells", 4)]).count("&lt;b&gt;")
-    1
     """
     parts = [f'<div style="margin-bottom:2px"><b>{text(title)}</b></div>']
     if warning:
@@ -92,13 +87,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def text(value: Any, longest: int = LONGEST_TEXT) -> str:
-    """Return a value as escaped text, cut where it is very long.
-
-    Examples
-    --------
-    >>> text("<script>"), text("x" * 9, longest=6)
-    ('&lt;script&gt;', 'xxx...')
-    """
+    """Return a value as escaped text, cut where it is very long."""
     plain = str(value)
     if len(plain) > longest:
         plain = plain[: longest - 3] + "..."

@@ -34,12 +34,6 @@ def attach(
     guard : str
         Module and function, ``"module:function"``, through which public functions are
         handed out.
-
-    Examples
-    --------
-    >>> getattribute, listed, public = attach("blowfish_fast", {"errors": ""})
-    >>> public, getattribute("errors").__name__
-    (['errors'], 'blowfish_fast.errors')
     """
     modules = {home.rpartition(".")[2]: home for home, names in homes.items()
                if not names}  # fmt: skip

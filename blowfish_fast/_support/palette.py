@@ -37,14 +37,6 @@ COUNTS = "cividis"
 
 
 def series(number: int) -> tuple[str, str, object]:
-    """Return colour, marker and dash of the line of that number.
-
-    Examples
-    --------
-    >>> series(0)
-    ('#0072B2', 'o', '-')
-    >>> series(7) == series(0)
-    True
-    """
+    """Return colour, marker and dash of the line of that number."""
     place = number % len(SERIES)
     return SERIES[place], MARKERS[place], DASHES[place]

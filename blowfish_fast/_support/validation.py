@@ -86,11 +86,6 @@ def quoted(value: Any) -> str:
 
     Objects of this package and short plain values as they are; of everything else the
     type only, because it may hold records, and messages end up in logs.
-
-    Examples
-    --------
-    >>> quoted(10), quoted("age"), quoted([52_000, 61_000])
-    ('10', "'age'", 'a list')
     """
     plain = value is None or isinstance(value, bool | numbers.Number)
     short = isinstance(value, str) and len(value) <= LONGEST_QUOTE
@@ -159,13 +154,7 @@ def as_share(value: Any, name: str, default: Fraction | None = None) -> Fraction
 
 
 def as_floor(value: Any) -> float:
-    """Read the least weight of a leaf, from 0 to 1.
-
-    Examples
-    --------
-    >>> as_floor("0.05")
-    0.05
-    """
+    """Read the least weight of a leaf, from 0 to 1."""
     floor = as_fraction(value, "floor")
     if not 0 <= floor <= 1:
         raise InputError(
@@ -176,13 +165,7 @@ def as_floor(value: Any) -> float:
 
 
 def as_choice(value: Any, name: str, offered: Sequence[str | None]) -> Any:
-    """Read one of a few words, or None where it is offered.
-
-    Examples
-    --------
-    >>> as_choice("shrink", "fit", ("shrink", None))
-    'shrink'
-    """
+    """Read one of a few words, or None where it is offered."""
     if (value is None or isinstance(value, str)) and value in offered:
         return value
     words = ["None" if one is None else f'"{one}"' for one in offered]

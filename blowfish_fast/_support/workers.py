@@ -11,14 +11,7 @@ from multiprocessing import get_context
 
 @contextmanager
 def worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Offer a pool of fresh processes; what has not begun is dropped at the end.
-
-    Examples
-    --------
-    >>> with worker_processes(1) as pool:
-    ...     pool.submit(abs, -3).result()
-    3
-    """
+    """Offer a pool of fresh processes; what has not begun is dropped at the end."""
     pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_be_quiet)
     try:
         yield pool

@@ -251,11 +251,6 @@ def equal_noise_epsilon(budget: Budget | Fraction) -> float:
 
     Laplace noise of scale 1 / epsilon has variance 2 / epsilon^2 and Gaussian noise
     1 / (2 rho): epsilon = 2 sqrt(rho). It says nothing about privacy.
-
-    Examples
-    --------
-    >>> equal_noise_epsilon(Budget(Fraction(1, 100), 2))
-    0.2
     """
     given = Budget.of(budget)
     amount = float(given.amount)
@@ -309,11 +304,6 @@ def odds_exponent(rho: Fraction, delta: Fraction, digits: int = 2) -> float:
 
     The least t >= rho with (1 + e^-t) exp(-(t - rho)^2 / (4 rho)) <= delta, which
     bounds both tails of the privacy loss; to so many significant digits.
-
-    Examples
-    --------
-    >>> odds_exponent(Fraction(1, 100), Fraction(1, 10**9))
-    0.93
     """
     amount, goal = float(rho), math.log(float(delta))
 

@@ -143,14 +143,6 @@ def continuous_half_width(
 
     L_i are independent Laplace variables of scale 1, `square` is the sum of c_i^2 and
     `largest` the largest |c_i|, or a number above it. 0 where there is no noise.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> continuous_half_width(one, one, 0.05).round(3)        # ln 20 = 2.996
-    array([3.002])
-    >>> continuous_half_width(np.full(1, 30.0), one, 0.05).round(2)
-    array([15.28])
     """
     noisy = (square > 0) & (largest > 0)
     theta = np.where(noisy, square, 1.0) / np.where(noisy, largest, 1.0) ** 2
@@ -167,14 +159,6 @@ def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
     Gaussian noise has `gaussian_half_widths`. For Laplace noise Chernoff's bound is
     asked where it can be the lesser: scales below 2, and probabilities below 1e-12, for
     which no table is sharp enough.
-
-    Examples
-    --------
-    Sixty draws of scale 10 added up; the standard deviation is 109.5.
-
-    >>> sixty = (np.full(1, x) for x in (60 * 199.83, 6000.0, 10.0, 60.0, 10.0))
-    >>> noise_half_widths(Spread(*sixty, least=10.0), 0.05).round(0)
-    array([217.])
     """
     if spread.gaussian_rows:
         return gaussian_half_widths(spread, miss)

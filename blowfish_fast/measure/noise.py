@@ -83,14 +83,6 @@ def measured_rows(scales: Scales) -> slice | BoolArray:
     """Return an index of the rows that carry noise: a slice where they lie together.
 
     A slice reads and writes without copies, which at many rows is most of the work.
-
-    Examples
-    --------
-    >>> none = np.zeros(3, dtype=np.bool_)
-    >>> measured_rows(Scales(np.array([5, 5, 0]), 8, none))
-    slice(0, 2, None)
-    >>> measured_rows(Scales(np.array([5, 0, 5]), 8, none))
-    array([ True, False,  True])
     """
     measured = scales.measured
     count = int(np.count_nonzero(measured))
@@ -150,14 +142,6 @@ def rates_at_common_unit(parts: Sequence[Scales]) -> tuple[int, list[IntArray]]:
 
     Units of Laplace noise are powers of two, so nothing is rounded; rates of Gaussian
     noise are rounded down, which states a little more noise than there is.
-
-    Examples
-    --------
-    >>> none = np.zeros(1, dtype=np.bool_)
-    >>> parts = [Scales(np.array([3]), unit, none, 2) for unit in (8, 12)]
-    >>> unit, rates = rates_at_common_unit(parts)
-    >>> unit, [one.tolist() for one in rates]
-    (12, [[4], [3]])
     """
     unit = max(one.unit for one in parts)
     found = []
@@ -406,13 +390,6 @@ def without_rounding(
     An answer without noise adds up exact counts; least squares and sums in floating
     point leave it next to a whole number, within 2^-50 per cell of all that is added
     up, and never further than 2^-10 here. `noise` is a half-width or a deviation.
-
-    Examples
-    --------
-    >>> without_rounding(
-    ...     np.array([7.000000001, 2.25, 3.0001]), np.array([0, 0, 9]), np.full(99, 1e6)
-    ... )
-    array([7.    , 2.25  , 3.0001])
     """
     if not (noise < ROUNDED).any():
         return answers

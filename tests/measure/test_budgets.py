@@ -137,3 +137,8 @@ def test_plain_data_has_one_currency():
 def test_names_at_the_top():
     assert bf.budgets.rho_of(epsilon=1, delta="1e-9") == Fraction("0.014973057673")
     assert float(bf.budgets.epsilon_of(rho="0.01", delta="1e-9")) == 0.810174468
+
+
+def test_the_epsilon_of_equal_noise_is_twice_the_root_of_rho():
+    assert budgets.equal_noise_epsilon(RHO) == pytest.approx(0.2)
+    assert budgets.equal_noise_epsilon(Fraction(3, 10)) == pytest.approx(0.3)

@@ -21,6 +21,7 @@ from blowfish_fast.measure.noise import (
     laplace_sum_half_width,
     laplace_variance,
     measured_rows,
+    rates_at_common_unit,
     scales_within,
     without_rounding,
 )
@@ -195,3 +196,10 @@ def test_a_spread_of_one_scale_follows_the_scale():
     other = Spread.of_one_scale(squares, largest, 1.5, float(laplace_variance(1.5)))
     for got, want in zip(found.at_scale(scales), other, strict=True):
         np.testing.assert_allclose(got, want)
+
+
+def test_rates_of_several_measurements_meet_at_the_largest_unit():
+    none = np.zeros(1, dtype=np.bool_)
+    parts = [Scales(np.array([3]), unit, none, 2) for unit in (8, 12)]
+    unit, rates = rates_at_common_unit(parts)
+    assert (unit, [one.tolist() for one in rates]) == (12, [[4], [3]])

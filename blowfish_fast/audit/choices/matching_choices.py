@@ -58,13 +58,7 @@ class MatchingCandidates(NamedTuple):
 
 
 def all_pairings(cells: tuple[int, ...]) -> Iterator[Pairing]:
-    """Yield every way to put cells into groups of one or two.
-
-    Examples
-    --------
-    >>> list(all_pairings((0, 1)))
-    [((0,), (1,)), ((0, 1),)]
-    """
+    """Yield every way to put cells into groups of one or two."""
     if not cells:
         yield ()
         return

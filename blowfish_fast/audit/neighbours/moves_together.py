@@ -94,16 +94,7 @@ def _holds_together(changes: tuple[Change, ...]) -> bool:
 
 
 def most_moves(policy: Policy) -> tuple[int, list[Move]]:
-    """Return the largest number of records that move together, and an example.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> line = bf.Domain(4)
-    >>> known = bf.policies.CountConstraints(line, [[1, 1, 0, 0]])
-    >>> most_moves(bf.policies.Full(line).with_constraints(known))[0]
-    2
-    """
+    """Return the largest number of records that move together, and an example."""
     largest: list[Move] = []
     for moves in joint_moves(policy):
         if len(moves) > len(largest):

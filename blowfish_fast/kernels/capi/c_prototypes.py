@@ -255,13 +255,7 @@ def declaration(name: str, pointer: str = "") -> str:
 
 
 def header() -> str:
-    """Return ``blowfish_c.h``: declarations, flags, errors, a type for each pointer.
-
-    Examples
-    --------
-    >>> print(header().splitlines()[0])
-    /* C entries of blowfish_fast. Written by kernels.c_entries. */
-    """
+    """Return ``blowfish_c.h``: declarations, flags, errors, a type for each pointer."""
     lines = [
         "/* C entries of blowfish_fast. Written by kernels.c_entries. */",
         "#ifndef BLOWFISH_C_H",

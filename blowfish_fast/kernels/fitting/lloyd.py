@@ -181,14 +181,6 @@ def cell_positions(
     -------
     cells : (n, axes) int32
     outside : int
-
-    Examples
-    --------
-    >>> points = np.array([[0.5, 9.0], [2.0, 5.0]])
-    >>> edges = np.array([0.0, 1.0, 2.0, 0.0, 4.0, 5.0, 10.0])
-    >>> cell_positions(points, edges, np.array([0, 2, 5]))
-    (array([[0, 2],
-           [1, 2]], dtype=int32), 0)
     """
     axes = offsets.size - 1
     if points.ndim != 2 or points.shape[1] != axes or axes < 1:
@@ -307,11 +299,6 @@ def squared_distance_total(
     ----------
     points : (n, axes) float64
     centers : (centres, axes) float64
-
-    Examples
-    --------
-    >>> squared_distance_total(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]))
-    5.0
     """
     if points.ndim != 2 or centers.ndim != 2 or points.shape[1:] != centers.shape[1:]:
         raise InputError(

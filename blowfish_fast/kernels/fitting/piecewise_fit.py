@@ -170,12 +170,6 @@ def piecewise_linear(
     Returns
     -------
     (n,) float64
-
-    Examples
-    --------
-    >>> noisy = np.array([0.0, 1.2, 1.9, 3.1, 9.0, 9.1, 8.9, 9.0])
-    >>> piecewise_linear(noisy, np.array([0]), np.array([8]), np.array([0.5])).round(2)
-    array([0.05, 1.05, 2.05, 3.05, 9.03, 9.01, 8.99, 8.97])
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     starts = np.ascontiguousarray(starts, dtype=np.int64)

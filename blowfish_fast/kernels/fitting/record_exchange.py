@@ -51,14 +51,6 @@ def exchange_records(
         Rounds over all tables.
     seed : int
         For the same records again.
-
-    Examples
-    --------
-    >>> columns = np.zeros((2, 8), dtype=np.int32)
-    >>> goal = np.array([4.0, 0.0, 0.0, 4.0])
-    >>> exchange_records(columns, [2, 2], [(0, 1)], [goal], sweeps=20, seed=1)
-    >>> np.bincount(columns[0] * 2 + columns[1], minlength=4).tolist()
-    [5, 0, 0, 3]
     """
     shape = np.array(sizes, dtype=np.int64)
     records = columns.shape[1]

@@ -119,13 +119,7 @@ def _in_pairs(
 
 
 def column_lengths(pointers: IntArray, values: FloatArray) -> FloatArray:
-    """Return the sum of absolute values of each column.
-
-    Examples
-    --------
-    >>> column_lengths(np.array([0, 2, 2]), np.array([1.0, -2.0]))
-    array([3., 0.])
-    """
+    """Return the sum of absolute values of each column."""
     columns = np.repeat(np.arange(pointers.size - 1), np.diff(pointers))
     sums = np.bincount(columns, np.abs(values), minlength=pointers.size - 1)
     return sums.astype(np.float64)
@@ -155,13 +149,6 @@ def furthest_in_windows(
         Whether lengths never increase; most pairs are then never looked at.
     budget : int
         Entries to read before giving up on exactness.
-
-    Examples
-    --------
-    >>> pointers, rows, values = np.array([0, 1, 2]), np.array([0, 1]), np.ones(2)
-    >>> lengths, far = np.ones(2), np.array([1, 1])
-    >>> furthest_in_windows(pointers, rows, values, lengths, far, budget=9).found
-    2.0
     """
     _check_columns(pointers, rows, values, lengths)
     if far.shape != lengths.shape or (far.size and far.max() >= lengths.size):
@@ -244,14 +231,7 @@ def _repeats(
 def repeated_columns(
     order: IntArray, pointers: IntArray, rows: IntArray, values: FloatArray
 ) -> BoolArray:
-    """Mark, along `order`, the columns that equal the column before them.
-
-    Examples
-    --------
-    >>> pointers, rows = np.array([0, 1, 2, 2]), np.array([4, 4])
-    >>> repeated_columns(np.arange(3), pointers, rows, np.ones(2))
-    array([False,  True, False])
-    """
+    """Mark, along `order`, the columns that equal the column before them."""
     _check_columns(pointers, rows, values, pointers[:-1])
     if order.size and (order.min() < 0 or order.max() >= pointers.size - 1):
         raise InputError(f"the order must name columns from 0 to {pointers.size - 2}")

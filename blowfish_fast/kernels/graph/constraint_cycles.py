@@ -95,11 +95,6 @@ def longest_cycle(joined: IntArray) -> int:
     ----------
     joined : (nodes,) int64
         The neighbours of each node as bits; symmetric, at most 20 nodes.
-
-    Examples
-    --------
-    >>> longest_cycle(np.array([0b110, 0b101, 0b011]))
-    3
     """
     return int(_longest_cycle(_check_links(joined)))
 
@@ -115,11 +110,6 @@ def longest_open_path(joined: IntArray, starts: int) -> int:
         The neighbours of each node as bits; symmetric, at most 20 nodes.
     starts : int
         The open nodes as bits.
-
-    Examples
-    --------
-    >>> longest_open_path(np.array([0b010, 0b101, 0b010]), 0b101)
-    3
     """
     bits = _check_links(joined)
     if not 0 <= starts < 1 << bits.size:
@@ -181,12 +171,6 @@ def edge_changes(
         The queries that hold cells of each kind, in increasing order.
     first, second : (edges,) int64
         Kinds of cell from which and to which a record moves.
-
-    Examples
-    --------
-    >>> lists = np.array([0, 1, 3, 3]), np.array([0, 0, 1])   # {0}, {0, 1}, {}
-    >>> edge_changes(*lists, np.array([0, 1]), np.array([1, 2]))
-    (array([-1, -2]), array([ 1, -1]))
     """
     kinds = pointers.size - 1
     fits = pointers.ndim == 1 and kinds >= 0 and pointers[-1] == members.size

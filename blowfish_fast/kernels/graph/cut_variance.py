@@ -140,17 +140,6 @@ def cut_variances(
     (5, queries) float64
         Variance; sum of (coefficient * width)^2; largest coefficient * width, in size;
         sum of squared coefficients of noisy edges; width of the largest.
-
-    Examples
-    --------
-    >>> line = np.array([0, 1, 2]), np.array([1, 2, 3])
-    >>> query = np.array([0, 1]), np.array([1]), np.array([3]), np.ones(1)
-    >>> cut_variances(*query, *line, np.full(3, 2.0), np.ones(3), 4)
-    array([[4.],
-           [2.],
-           [1.],
-           [2.],
-           [1.]])
     """
     queries, pieces = pointers.size - 1, starts.size
     if (

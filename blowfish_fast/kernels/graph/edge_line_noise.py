@@ -264,13 +264,6 @@ def line_energies(
     -------
     Energies
         Level l has blocks of 2^l edges, up to one that holds a whole line.
-
-    Examples
-    --------
-    >>> corner = np.array([0, 2]), np.array([0, 3]), np.array([2, 5]), np.ones(2)
-    >>> found = line_energies(*corner, (3, 3), 1)
-    >>> found.sums.tolist(), found.differences.tolist()
-    ([[2.0, 1.0, 0.25]], [[0.0, 0.0, 0.25]])
     """
     queries, pieces = pointers.size - 1, starts.size
     cells = shape[0] * shape[1]
@@ -295,11 +288,5 @@ def line_energies(
 
 
 def line_levels(length: int) -> int:
-    """Return how many sizes of blocks a line has: 1, 2, 4 ... up to all of it.
-
-    Examples
-    --------
-    >>> line_levels(1), line_levels(5), line_levels(8)
-    (1, 4, 4)
-    """
+    """Return how many sizes of blocks a line has: 1, 2, 4 ... up to all of it."""
     return (length - 1).bit_length() + 1

@@ -52,11 +52,6 @@ def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray
     ----------
     pointers, neighbours : int64
         A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
-
-    Examples
-    --------
-    >>> component_labels(np.array([0, 1, 1, 2]), np.array([2, 0]))
-    (array([0, 1, 0]), 2)
     """
     check_graph(pointers, neighbours)
     labels, count = _label(pointers, neighbours)
@@ -124,12 +119,6 @@ def pair_distances(
         A symmetric graph in compressed rows.
     sources, targets : (pairs,) int64
         Nodes of the graph.
-
-    Examples
-    --------
-    >>> pointers, neighbours = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
-    >>> pair_distances(pointers, neighbours, np.array([0, 1]), np.array([2, 1]))
-    array([2., 0.])
     """
     check_graph(pointers, neighbours)
     _check_nodes(sources, targets, pointers.size - 1)
@@ -189,11 +178,6 @@ def band_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArr
         Node i is joined to i + 1 .. far[i]; not below i, never decreasing.
     first, second : (pairs,) int64
         Nodes.
-
-    Examples
-    --------
-    >>> band_distances(np.array([2, 2, 4, 5, 5, 5]), np.array([0]), np.array([5]))
-    array([3.])
     """
     check_far(far)
     _check_nodes(first, second, far.size)
@@ -247,12 +231,6 @@ def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
     -------
     (cells,) int64
         In C order.
-
-    Examples
-    --------
-    >>> corner_distances((2, 3), np.array([[0, 1], [1, 1]])).reshape(2, 3)
-    array([[ 0,  1,  2],
-           [-1,  1,  2]])
     """
     steps = np.ascontiguousarray(steps, dtype=np.int64)
     if steps.ndim != 2 or steps.shape[1] != len(shape) or (steps < 0).any():

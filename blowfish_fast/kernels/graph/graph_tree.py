@@ -127,11 +127,6 @@ def top_down_order(parents: IntArray) -> IntArray:
     """Return the nodes so that every parent comes before its children.
 
     Refused where following parents never ends.
-
-    Examples
-    --------
-    >>> top_down_order(np.array([1, -1, 1, 2]))
-    array([1, 0, 2, 3])
     """
     _check(parents, parents, parents)
     nodes = parents.size
@@ -201,14 +196,7 @@ def _accumulate(sums: Values, parents: IntArray, order: IntArray) -> None:
 
 
 def sums_to_root(values: Values, parents: IntArray, order: IntArray) -> Values:
-    """Return the sum of the values from each node up to its root, both included.
-
-    Examples
-    --------
-    >>> parents = np.array([1, -1, 1, 2])
-    >>> sums_to_root(np.ones(4, np.int64), parents, top_down_order(parents))
-    array([2, 1, 2, 3])
-    """
+    """Return the sum of the values from each node up to its root, both included."""
     _check(values, parents, order)
     sums = values.copy()
     _accumulate(sums, parents, order)
@@ -322,12 +310,6 @@ def path_sums(
         As from `sums_to_root`.
     first, second, tops : (pairs,) int64
         Nodes or -1, and their lowest common node.
-
-    Examples
-    --------
-    >>> sums = np.array([2, 1, 2, 3])
-    >>> path_sums(sums, np.array([0]), np.array([3]), np.array([1]))
-    array([3])
     """
     # The entry after the last stands for -1.
     above = np.append(sums, 0)
@@ -342,16 +324,7 @@ def path_crossings(
     second: IntArray,
     tops: IntArray,
 ) -> IntArray:
-    """Return how many of the paths between pairs change the row of each node.
-
-    Examples
-    --------
-    >>> parents = np.array([1, -1, 1, 2])
-    >>> order = top_down_order(parents)
-    >>> pair = np.array([0]), np.array([3]), np.array([1])
-    >>> path_crossings(parents, order, *pair)
-    array([1, 0, 1, 1])
-    """
+    """Return how many of the paths between pairs change the row of each node."""
     nodes = parents.size
     ends = np.zeros(nodes + 1, dtype=np.int64)
     for side in (first, second):

@@ -78,11 +78,6 @@ def adjacency(
     -------
     pointers : (nodes + 1,) int64
     neighbours : (twice the edges,) int64
-
-    Examples
-    --------
-    >>> adjacency(np.array([0, 1, 2]), np.array([2, 2, 0]), 3)
-    (array([0, 1, 2, 4]), array([2, 2, 0, 1]))
     """
     first = np.ascontiguousarray(first, dtype=np.int64)
     second = np.ascontiguousarray(second, dtype=np.int64)
@@ -176,11 +171,6 @@ def clique_pairs(
         Groups in compressed rows, as from `group_members`.
     bins, most : int
         Number of bins, and the largest number of pairs to list.
-
-    Examples
-    --------
-    >>> list(clique_pairs(np.array([0, 2, 4]), np.array([0, 2, 0, 2]), 3, 9))
-    [array([2])]
     """
     chosen = np.flatnonzero(_is_news(pointers, members))
     sizes = pointers[chosen + 1] - pointers[chosen]

@@ -25,13 +25,7 @@ from .graph_distance import check_far, check_graph
 
 
 def range_coverage(starts: IntArray, ends: IntArray, cells: int) -> IntArray:
-    """Return how many ranges [start, end) hold each cell. O(ranges + cells).
-
-    Examples
-    --------
-    >>> range_coverage(np.array([0, 1]), np.array([2, 4]), 4)
-    array([1, 2, 1, 1])
-    """
+    """Return how many ranges [start, end) hold each cell. O(ranges + cells)."""
     _check_ranges(starts, ends, cells)
     changes = np.bincount(starts, minlength=cells + 1)
     changes -= np.bincount(ends, minlength=cells + 1)
@@ -147,14 +141,6 @@ def largest_separation(starts: IntArray, ends: IntArray, far: IntArray) -> int:
         Half-open ranges of nodes, none of them empty.
     far : (nodes,) int64
         Node i is joined to i + 1 .. far[i].
-
-    Examples
-    --------
-    >>> starts, ends = np.array([1, 2]), np.array([4, 5])
-    >>> largest_separation(starts, ends, np.array([1, 2, 3, 4, 4]))
-    1
-    >>> largest_separation(starts, ends, np.full(5, 4))
-    2
     """
     check_far(far)
     coverage = range_coverage(starts, ends, far.size)
@@ -220,13 +206,6 @@ def largest_edge_separation(
         Half-open ranges of cells.
     cells : int
         Number of cells, the first nodes of the graph.
-
-    Examples
-    --------
-    >>> pointers, neighbours = np.array([0, 1, 1, 2]), np.array([2, 0])
-    >>> starts, ends = np.array([0, 1]), np.array([2, 3])
-    >>> largest_edge_separation(pointers, neighbours, starts, ends, 3)
-    2
     """
     check_graph(pointers, neighbours)
     if cells > pointers.size - 1:
@@ -290,11 +269,6 @@ def largest_change_within(lines: FloatArray, far: IntArray) -> float:
         Values of the nodes, once per line.
     far : (nodes,) int64
         Node i is joined to i + 1 .. far[i].
-
-    Examples
-    --------
-    >>> largest_change_within(np.array([[0.0, 3.0, 1.0]]), np.array([1, 2, 2]))
-    3.0
     """
     check_far(far)
     if lines.ndim != 2 or lines.shape[1] != far.size:

@@ -54,11 +54,6 @@ def least_even_cost(
     int
         One record more changes it by -2^16 at least and by 3 * 2^16 at most. O(n) after
         the costs, which take O(n log(rows) log(columns)).
-
-    Examples
-    --------
-    >>> least_even_cost(np.array([[9, 9], [0, 0]]), [[1.0, 1.0]] * 2, 2**18) / 2**18
-    2.0
     """
     costs = dyadic_rectangle_costs(counts, 3, 4, threads=threads)
     best: list[list[IntArray]] = []

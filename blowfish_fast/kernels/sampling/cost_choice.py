@@ -36,11 +36,6 @@ def integer_rate(rate: Fraction) -> tuple[int, int]:
 
     ``number * 2**-bits`` is at most `rate` and, for rates above 2^-25, within one part
     in 2^30 of it; the number is below 2^31.
-
-    Examples
-    --------
-    >>> integer_rate(Fraction(3, 2))
-    (1610612736, 30)
     """
     if rate <= 0:
         raise InputError(f"a rate must be positive; received {rate}")

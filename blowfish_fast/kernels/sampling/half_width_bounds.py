@@ -120,15 +120,6 @@ def laplace_half_widths(
     borders, quantiles : (cells,) float64
         The table: from ``borders[i]`` on, sums of continuous Laplace noise of square 1
         whose largest squared part is 1 / theta have no larger quantile.
-
-    Examples
-    --------
-    One draw of scale 10, with the quantile ln 20 of one Laplace variable; (C) is the
-    least, 10 ln(20 x 2 / (1 + exp(-0.1))):
-
-    >>> one = tuple(np.full(1, x) for x in (199.83, 100.0, 10.0, 1.0, 10.0))
-    >>> laplace_half_widths(one, 10.0, 0.05, np.ones(1), np.full(1, 2.9958)).round(2)
-    array([30.44])
     """
     variance, square, largest, steps, width = (
         np.ascontiguousarray(one, dtype=np.float64) for one in moments

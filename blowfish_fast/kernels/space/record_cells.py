@@ -85,14 +85,6 @@ def cells_between_edges(
         Cell i holds [edges[i], edges[i + 1]).
     strays : (2,) bool
         Whether some value lay outside, whether one was missing; not how many.
-
-    Examples
-    --------
-    >>> guide = edge_guide(np.array([0.0, 18.0, 65.0]))
-    >>> cells_between_edges(
-    ...     np.array([17.0, 65.0, np.nan]), guide, Targets(0, 1, 2), closed=True
-    ... )[0]
-    array([0, 1, 2])
     """
     cells = np.empty(values.size, dtype=np.int64)
     strays = np.zeros(2, dtype=np.bool_)

@@ -31,12 +31,6 @@ def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> Int
         Cells of each axis.
     lows, highs : (boxes, d) int64
         Corners, with 0 <= low <= high <= shape.
-
-    Examples
-    --------
-    >>> box_coverage((2, 3), np.array([[0, 0], [0, 1]]), np.array([[1, 2], [2, 3]]))
-    array([[1, 2, 1],
-           [0, 1, 1]])
     """
     _check_boxes(shape, lows, highs)
     wide = tuple(side + 1 for side in shape)
@@ -56,14 +50,7 @@ def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> Int
 def step_slices(
     shape: tuple[int, ...], step: IntArray
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Return the cells that a step leaves inside the grid, and where it takes them.
-
-    Examples
-    --------
-    >>> here, there = step_slices((5,), np.array([2]))
-    >>> here, there
-    ((slice(0, 3, None),), (slice(2, 5, None),))
-    """
+    """Return the cells that a step leaves inside the grid, and where it takes them."""
     here = tuple(
         slice(max(0, -move), side - max(0, move))
         for side, move in zip(shape, step.tolist(), strict=True)
@@ -88,12 +75,6 @@ def largest_box_separation(
         As for `box_coverage`.
     steps : (steps, d) int64
         Differences of cell coordinates; those that leave the grid are passed over.
-
-    Examples
-    --------
-    >>> lows, highs = np.array([[0, 0], [0, 1]]), np.array([[1, 2], [2, 3]])
-    >>> largest_box_separation((2, 3), lows, highs, np.array([[0, 1], [1, 0]]))
-    1
     """
     coverage = box_coverage(shape, lows, highs)
     sides = np.array(shape)

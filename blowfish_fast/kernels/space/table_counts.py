@@ -39,14 +39,6 @@ def count_tables(
         Cells along each attribute.
     tables : sequence of tuples of int
         The attributes of each table, in the order of its axes.
-
-    Examples
-    --------
-    >>> counts = np.zeros(6, dtype=np.int64)
-    >>> columns = np.array([[0, 1, 1], [0, 0, 1]], dtype=np.int32)
-    >>> count_tables(counts, columns, [2, 2], [(0,), (0, 1)])
-    >>> counts.tolist()
-    [1, 2, 1, 0, 1, 1]
     """
     shape = np.array(sizes, dtype=np.int64)
     fits = columns.ndim == 2 and columns.shape[0] == shape.size

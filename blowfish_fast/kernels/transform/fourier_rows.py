@@ -28,11 +28,6 @@ def circle_table(cells: int) -> AnyArray:
 
     Exactly symmetric: cosines are even, sines odd. Small numbers, so that the table
     of a million cells stays near the processor.
-
-    Examples
-    --------
-    >>> circle_table(4).T.tolist()
-    [[16384, 0, -16384, 0], [0, 16384, 0, -16384]]
     """
     if cells < 1:
         raise InputError(f"a circle has at least one cell, not {cells}")
@@ -80,11 +75,6 @@ def circle_sums(counts: IntArray, frequencies: int) -> IntArray:
     Returns
     -------
     (frequencies, 2) int64
-
-    Examples
-    --------
-    >>> circle_sums(np.array([3, 0, 1, 0]), 1)
-    array([[32768,     0]])
     """
     if counts.ndim != 1 or not 0 <= frequencies <= counts.size // 2:
         raise InputError(

@@ -170,13 +170,7 @@ def _box_spreads(
 
 
 def most_rows(shape: tuple[int, ...]) -> int:
-    """Return how many rows a box takes at most.
-
-    Examples
-    --------
-    >>> most_rows((1024, 1024))
-    441
-    """
+    """Return how many rows a box takes at most."""
     most = 1
     for cells in shape:
         most *= min(2 * (int(cells) - 1).bit_length() + 1, int(cells))

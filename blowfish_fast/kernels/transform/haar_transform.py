@@ -35,11 +35,6 @@ def deepest_leaves(cells: int) -> tuple[int, int]:
     """Return the first node number of the deepest leaves, and how many there are.
 
     They hold the first cells; the others sit in the nodes from `cells` on.
-
-    Examples
-    --------
-    >>> deepest_leaves(5)
-    (8, 2)
     """
     first = 1 << (int(cells) - 1).bit_length()
     return first, 2 * int(cells) - first
