@@ -1,12 +1,11 @@
 """Options of the commands: those that several share, and dataclasses of many.
 
-A command with many options takes them as one dataclass, whose fields are annotated as
-the parameters of a typer function are:
+A command with many options takes them as one dataclass:
 
     @dataclass
     class Options:
         file: Annotated[Path, typer.Argument()]
-        times: Annotated[int, typer.Option()] = 1
+        times: int = option("NUMBER", "How often.", default=1)
 
     @with_options
     def copy(asked: Options) -> None: ...                blowfish copy A --times 3
@@ -22,7 +21,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -80,67 +79,80 @@ Epsilon = Annotated[
 Top = Annotated[int, typer.Option(metavar="NUMBER", help="Lines of the table.", min=1)]
 
 
+def option(
+    metavar: str | None,
+    help_text: str,
+    *names: str,
+    default: Any = None,
+    typed: Any = None,
+    table: str | None = None,
+    called: str | None = None,
+    **more: Any,
+) -> Any:
+    """Return a field of a dataclass that is an option of a command.
+
+    Parameters
+    ----------
+    metavar, help_text, *names, **more
+        As `typer.Option` takes them; without names the field's own.
+    default : object
+        Of the field; [] where it may be repeated.
+    typed : type, optional
+        What is typed, where the field may hold more than that.
+    table, called : str, optional
+        Where a job file states it: the table, and the name there if it is another.
+    """
+    typer_option = typer.Option(*names, metavar=metavar, help=help_text, **more)
+    about = {"option": typer_option, "typed": typed, "metavar": metavar}
+    about |= {"table": table, "called": called}
+    if default == []:
+        return field(default_factory=list, metadata=about)
+    return field(default=default, metadata=about)
+
+
 @dataclass(frozen=True)
 class Question:
     """What ``blowfish answer`` is asked, in words that are not read yet."""
 
-    ranges: Annotated[
-        list[str],
-        typer.Option(
-            "--range",
-            metavar="LOW:HIGH",
-            help="Count from LOW up to, without, HIGH; on several columns "
-            "LOW:HIGH,LOW:HIGH. May be repeated.",
-        ),
-    ] = field(default_factory=list)
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--ranges",
-            metavar="FILE",
-            help="CSV, a query per line: columns NAME_from and NAME_to, or NAME for "
-            "one value; from and to for a single column.",
-        ),
-    ] = None
-    where: Annotated[
-        list[str],
-        typer.Option(
-            metavar="CONDITION",
-            help="age=20:40 or town=Bern,Chur; of several, all must hold.",
-        ),
-    ] = field(default_factory=list)
-    count: Annotated[
-        bool, typer.Option("--count", help="Count the records; this is the default.")
-    ] = False
-    sum_of: Annotated[
-        str | None, typer.Option("--sum", metavar="COLUMN", help="Sum a column.")
-    ] = None
-    mean_of: Annotated[
-        str | None, typer.Option("--mean", metavar="COLUMN", help="Mean of a column.")
-    ] = None
-    by: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN",
-            help="Break down by the cells of a column, or by edges: age=0,18,65,101.",
-        ),
-    ] = field(default_factory=list)
-    quantiles: Annotated[
-        list[float],
-        typer.Option(
-            "--quantile",
-            metavar="PART",
-            help="Where this part of all records is reached; 0.5 is the median.",
-        ),
-    ] = field(default_factory=list)
-    workload: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORKLOAD",
-            help="Queries in words: identity, prefixes, ranges:FILE, ...",
-            autocompletion=completions.workloads,
-        ),
-    ] = None
+    ranges: list[str] = option(
+        "LOW:HIGH",
+        "Count from LOW up to, without, HIGH; on several columns LOW:HIGH,LOW:HIGH. "
+        "May be repeated.",
+        "--range",
+        default=[],
+    )
+    file: Path | None = option(
+        "FILE",
+        "CSV, a query per line: columns NAME_from and NAME_to, or NAME for one value; "
+        "from and to for a single column.",
+        "--ranges",
+    )
+    where: list[str] = option(
+        "CONDITION",
+        "age=20:40 or town=Bern,Chur; of several, all must hold.",
+        default=[],
+    )
+    count: bool = option(
+        None, "Count the records; this is the default.", "--count", default=False
+    )
+    sum_of: str | None = option("COLUMN", "Sum a column.", "--sum")
+    mean_of: str | None = option("COLUMN", "Mean of a column.", "--mean")
+    by: list[str] = option(
+        "COLUMN",
+        "Break down by the cells of a column, or by edges: age=0,18,65,101.",
+        default=[],
+    )
+    quantiles: list[float] = option(
+        "PART",
+        "Where this part of all records is reached; 0.5 is the median.",
+        "--quantile",
+        default=[],
+    )
+    workload: str | None = option(
+        "WORKLOAD",
+        "Queries in words: identity, prefixes, ranges:FILE, ...",
+        autocompletion=completions.workloads,
+    )
 
     @property
     def anything(self) -> bool:
@@ -157,9 +169,6 @@ class Question:
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command whose dataclass parameters are spread into their fields.
-
-    Where a field may hold more than can be typed, the second entry of its annotation
-    says what is typed: ``Annotated[str | Mapping[str, str] | None, str | None, ...]``.
 
     Examples
     --------
@@ -210,27 +219,18 @@ def look_here_for(mechanisms: list[str] | None) -> None:
 def _parameters(kind: Any) -> list[inspect.Parameter]:
     """Return the fields of a dataclass as parameters of a function."""
     hints = get_type_hints(kind, include_extras=True)
-    return [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=_default(one),
-            annotation=_typed_as(hints[one.name]),
+    found = []
+    for one in fields(kind):
+        hint, default = hints[one.name], one.default
+        if "option" in one.metadata:
+            typed = one.metadata["typed"] or hint
+            hint = Annotated[typed, one.metadata["option"]]
+        if one.default_factory is not MISSING:
+            default = None
+        elif default is MISSING:
+            default = inspect.Parameter.empty
+        where = inspect.Parameter.KEYWORD_ONLY
+        found.append(
+            inspect.Parameter(one.name, where, default=default, annotation=hint)
         )
-        for one in fields(kind)
-    ]
-
-
-def _default(one: Any) -> Any:
-    if one.default_factory is not MISSING:
-        return None
-    return inspect.Parameter.empty if one.default is MISSING else one.default
-
-
-def _typed_as(hint: Any) -> Any:
-    if get_origin(hint) is not Annotated:
-        return hint
-    _, second, *others = get_args(hint)
-    if get_origin(second) is None and not isinstance(second, type):
-        return hint
-    return Annotated[(second, *others)]
+    return found

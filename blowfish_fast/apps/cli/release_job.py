@@ -16,7 +16,6 @@ from typing import Any
 
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry, Preview
-from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import (
@@ -30,11 +29,11 @@ from blowfish_fast.measure.budgets import stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.release import Release
 
-from .files.data_source import Source, open_source
-from .files.record_files import People
+from .files.data_source import open_source
+from .files.record_files import People, Source, TableAxes
 from .parsing.job import Job
 from .printing import bar_counter, spinner, steps_bar
-from .release_plan import Facts
+from .release_plan import Facts, check_complete
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
@@ -42,13 +41,9 @@ PARTS = 100
 
 def open_data(job: Job, facts: Facts) -> Source:
     """Open the data that a job names; check its columns, and read no value."""
-    if job.data is None:
-        raise InputError(
-            "state the data: --data people.csv (or .parquet, .npy, .duckdb, an "
-            "address), or --data demo for made-up people"
-        )
+    check_complete(job)
     source = open_source(
-        job.data,
+        job.data or "",
         table=job.data_table,
         count_column=job.count_column,
         named=any(facts.domain.names),
@@ -119,16 +114,14 @@ def preview_charge(
         if entry is not None and entry.state != "reserved":
             after = ledger.remaining
         elif entry is None and not weighed.accepted:
-            covered = mechanism.policy.implies(ledger.policy)
-            kind = BudgetError if covered else PolicyError
-            way_out = (
-                ""
-                if covered
-                else f"; `blowfish ledger status {job.ledger}` shows its policy and "
-                "columns: release some of these, with their cells or unions of them, "
-                "and leave --policy out to take the ledger's"
+            if mechanism.policy.implies(ledger.policy):
+                raise BudgetError(f"{weighed.reason}. Nothing was charged")
+            raise PolicyError(
+                f"{weighed.reason}; `blowfish ledger status {job.ledger}` shows its "
+                "policy and columns: release some of these, with their cells or unions "
+                "of them, and leave --policy out to take the ledger's. Nothing was "
+                "charged"
             )
-            raise kind(f"{weighed.reason}{way_out}. Nothing was charged")
         else:
             after = weighed.after if entry is None else ledger.remaining
         return {
@@ -174,7 +167,7 @@ def charge_and_release(
     job: Job, facts: Facts, source: Source, mechanism: Mechanism, seed: int | None
 ) -> tuple[Release, str | None]:
     """Count, charge, draw; return the release and the name under which it was paid."""
-    data = _count_records(source, facts)
+    data = _count_records(source, facts, getattr(mechanism, "measured_tables", None))
     if job.ledger is None:
         with spinner("releasing") as report:
             return mechanism.release(data, seed, progress=report), None
@@ -196,16 +189,19 @@ def charge_and_release(
     return release, request
 
 
-def _count_records(source: Source, facts: Facts) -> Histogram:
+def _count_records(source: Source, facts: Facts, tables: TableAxes | None) -> Any:
+    """Count every cell, or some tables of all columns."""
     with steps_bar() as bar:
         count = bar_counter(bar, "reading")
         count(0, PARTS, "")
+
+        def done(part: float) -> None:
+            count(int(PARTS * part), PARTS, "")
+
         try:
-            return source.histogram(
-                facts.domain,
-                facts.rules,
-                lambda part: count(int(PARTS * part), PARTS, ""),
-            )
+            if tables is None:
+                return source.histogram(facts.domain, facts.rules, done)
+            return source.tables(facts.domain, tables, facts.rules, done)
         except CountsError as problem:
             problem.add_note("Nothing was charged")
             raise

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.apps.cli.parsing.workload import parse_tables, parse_workload
-from blowfish_fast.apps.cli.tables_job import plan_epsilon
 from blowfish_fast.errors import BlowfishError, InputError, ReleaseFileError
 
 RUN = CliRunner()
@@ -132,4 +131,3 @@ def test_words_for_tables_and_unions():
     assert isinstance(parse_workload("tables:1", survey), bf.workloads.Tables)
     with pytest.raises(InputError, match="several with"):
         parse_workload("everything", survey)
-    assert plan_epsilon({"epsilon": "3/4"}) == 0.75

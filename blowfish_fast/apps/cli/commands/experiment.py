@@ -15,6 +15,7 @@ from blowfish_fast.apps.cli.options import (
     PolicyWords,
     WorkloadWords,
     look_here_for,
+    option,
     with_options,
 )
 
@@ -29,46 +30,36 @@ class ExperimentOptions:
         list[str],
         typer.Option(metavar="NUMBER", help="May be repeated.", show_default=False),
     ]
-    mechanism: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="May be repeated; package:Class for one of your own; every mechanism "
-            "if left out.",
-            autocompletion=completions.mechanisms,
-        ),
-    ] = None
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
-        ),
-    ] = None
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME",
-            help="One data set, such as 1d/adult; may be repeated; all if left out.",
-        ),
-    ] = None
-    max_cells: Annotated[
-        int | None,
-        typer.Option(help="Sum neighbours until no axis has more cells.", min=2),
-    ] = None
-    trials: Annotated[int, typer.Option(help="Releases of each mechanism.")] = 3
-    out: Annotated[
-        Path,
-        typer.Option(help="Folder of the results; an interrupted run resumes there."),
-    ] = Path("blowfish-experiments")
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of all randomness; drawn and noted if left out."),
-    ] = None
-    processes: Annotated[int, typer.Option(help="Processes to share the work.")] = 2
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Discard what is in the folder already.")
-    ] = False
+    mechanism: list[str] | None = option(
+        "NAME",
+        "May be repeated; package:Class for one of your own; every mechanism if left "
+        "out.",
+        autocompletion=completions.mechanisms,
+    )
+    data: Path | None = option(
+        None, "Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
+    )
+    sets: list[str] | None = option(
+        "NAME",
+        "One data set, such as 1d/adult; may be repeated; all if left out.",
+        "--set",
+    )
+    max_cells: int | None = option(
+        None, "Sum neighbours until no axis has more cells.", min=2
+    )
+    trials: int = option(None, "Releases of each mechanism.", default=3)
+    out: Path = option(
+        None,
+        "Folder of the results; an interrupted run resumes there.",
+        default=Path("blowfish-experiments"),
+    )
+    seed: int | None = option(
+        None, "Seed of all randomness; drawn and noted if left out."
+    )
+    processes: int = option(None, "Processes to share the work.", default=2)
+    anew: bool = option(
+        None, "Discard what is in the folder already.", "--anew", default=False
+    )
 
 
 @with_options

@@ -76,8 +76,9 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
         limits_section,
         secret_section,
     )
+    from blowfish_fast.apps.cli.mechanism_choice import choose_with_progress
     from blowfish_fast.apps.cli.parsing.job import Job
-    from blowfish_fast.apps.cli.release_plan import choose_with_progress, read_facts
+    from blowfish_fast.apps.cli.release_plan import read_facts
 
     job = Job.from_file(path)
     facts = read_facts(job)

@@ -21,14 +21,15 @@ from blowfish_fast.apps.cli.options import (
     Top,
     WorkloadWords,
     look_here_for,
+    option,
     with_options,
 )
-from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
+from blowfish_fast.apps.cli.printing import bar_counter, show, show_table, steps_bar
 from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast._support.typing import AnyArray
-    from blowfish_fast.advice.ranking import Advice, Recommendation
+    from blowfish_fast.advice.ranking import Recommendation
 
 IN_PYTHON = "`choose_privately(share=...)`"
 IN_WORDS = "--spend SHARE, with --counts and --out,"
@@ -48,27 +49,14 @@ class RecommendOptions:
         typer.Option(help="Roughly how many records there are.", show_default=False),
     ]
     mechanism: Mechanisms = None
-    trials: Annotated[
-        int | None, typer.Option(help="Releases per generated histogram.")
-    ] = None
+    trials: int | None = option(None, "Releases per generated histogram.")
     top: Top = 12
-    counts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Counts (.npy) to choose by and release; with --spend."
-        ),
-    ] = None
-    spend: Annotated[
-        str | None,
-        typer.Option(metavar="PART", help="Part of epsilon that the choice may spend."),
-    ] = None
-    ledger: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Ledger that is charged for the release."),
-    ] = None
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File of the release.")
-    ] = None
+    counts: Path | None = option(
+        "FILE", "Counts (.npy) to choose by and release; with --spend."
+    )
+    spend: str | None = option("PART", "Part of epsilon that the choice may spend.")
+    ledger: Path | None = option("FILE", "Ledger that is charged for the release.")
+    out: Path | None = option("FILE", "File of the release.")
 
 
 @with_options
@@ -98,7 +86,7 @@ def run_recommend(asked: RecommendOptions, as_json: Json = False) -> None:
     if as_json:
         show(_as_plain(advice, release))
         return
-    _show_table(advice, asked.top)
+    _show_advice(advice, asked.top)
     if release is not None:
         show(
             f"released by {release.details['chosen_mechanism']}, since the data "
@@ -168,33 +156,23 @@ def _as_plain(advice: Recommendation, release: bf.Release | None) -> dict[str, A
     return plain
 
 
-def _show_table(advice: Recommendation, top: int) -> None:
-    from rich.table import Table
-
-    table = Table(title=advice.heading, title_justify="left")
-    table.add_column("mechanism", no_wrap=True)
-    table.add_column("error", justify="right")
-    table.add_column("x best", justify="right")
-    table.add_column("how known", no_wrap=True)
-    table.add_column("on generated data")
-    for one in advice.advice[:top]:
-        if one.kind != "refused":
-            table.add_row(*_row(one, advice.best.error))
-    console.print(table)
+def _show_advice(advice: Recommendation, top: int) -> None:
+    best = advice.best.error
+    rows = [
+        [
+            one.name,
+            f"{one.error:,.4g}",
+            f"{one.error / best if best > 0 else 1.0:,.2f}",
+            one.kind,
+            ", ".join(f"{name} {error:,.3g}" for name, error in one.by_shape.items()),
+        ]
+        for one in advice.advice[:top]
+        if one.kind != "refused"
+    ]
+    names = ["mechanism", "error", "x best", "how known", "on generated data"]
+    show_table(names, rows, title=advice.heading)
     hidden = [one.name for one in advice if one.kind == "refused"]
     if hidden:
         show(f"Not possible under this policy: {', '.join(hidden)}.")
     for sentence in advice.because:
         show(sentence.replace(IN_PYTHON, IN_WORDS))
-
-
-def _row(one: Advice, best: float) -> tuple[str, ...]:
-    times = one.error / best if best > 0 else 1.0
-    shapes = [f"{name} {error:,.3g}" for name, error in one.by_shape.items()]
-    return (
-        one.name,
-        f"{one.error:,.4g}",
-        f"{times:,.2f}",
-        one.kind,
-        ", ".join(shapes),
-    )

@@ -25,7 +25,8 @@ from blowfish_fast.apps.cli.printing import remark, show, show_pairs
 from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
-    from blowfish_fast.apps.cli.release_plan import Facts, MechanismChoice
+    from blowfish_fast.apps.cli.mechanism_choice import MechanismChoice
+    from blowfish_fast.apps.cli.release_plan import Facts
 
 
 @with_options
@@ -90,28 +91,24 @@ def run_release(
         job = stated.overridden(typed)
         if tables is not None:
             job = replace(job, workload=f"tables:{tables}")
-        make = _release
-        if (job.workload or "").strip().partition(":")[0] == "tables":
-            from blowfish_fast.apps.cli.tables_job import release_tables
-
-            make = release_tables
-        make(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)
+        _release(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)
 
 
 def _release(
     job: Job, seed: int | None, *, overwrite: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Release as stated, or say what that would mean."""
-    from blowfish_fast.apps.cli import release_job, release_plan
+    from blowfish_fast.apps.cli import mechanism_choice, release_job, release_plan
     from blowfish_fast.apps.cli.files.release_outputs import Outputs
     from blowfish_fast.measure.memory import check_memory
 
+    release_plan.check_complete(job)
     facts = release_plan.read_facts(job)
     source = release_job.open_data(job, facts)
     outputs = Outputs(job, overwrite=overwrite)
     outputs.check(facts.domain)
     release_job.check_ledger(job, seed)
-    choice = release_plan.choose_with_progress(facts, job)
+    choice = mechanism_choice.choose_with_progress(facts, job)
     mechanism = choice.mechanism
     report: dict[str, Any] = {
         "mechanism": choice.name,
@@ -120,7 +117,7 @@ def _release(
         "data": source.description,
         "cells": facts.domain.size,
         "queries": facts.workload.queries,
-        "promise": str(release_plan.promise(choice, secure=seed is None)),
+        "promise": str(choice.promise(secure=seed is None)),
         **mechanism.budget.to_dict(),
         "expected_error": choice.error,
         "error": choice.error_sentence,
@@ -128,23 +125,29 @@ def _release(
         "listed_orders": release_plan.listed_orders(job.policy or "", facts.domain),
         "private": seed is None,
         "ledger": release_job.preview_charge(job, facts, mechanism),
+        "dry_run": dry_run,
     }
+    if choice.plan is not None:
+        report |= {
+            "tables": len(choice.plan.tables),
+            "measured": len(choice.plan.measured),
+            "plan": choice.plan.kind,
+            "errors": choice.plan.by_ways().to_dict(),
+        }
     check_memory(
         2 * mechanism.memory_needed(), f"{choice.name}, prepared,", "nothing was read"
     )
     if dry_run:
         report |= {
-            "dry_run": True,
-            "memory": release_plan.memory_sentence(choice),
+            "memory": choice.memory_sentence,
             "files": {kind: str(path) for kind, path in outputs.named.items()},
         }
-        show(report) if as_json else _show_dry_run(report)
+        show(report) if as_json else _show_dry_run(report, choice)
         return
     made, request = release_job.charge_and_release(job, facts, source, mechanism, seed)
     written = outputs.write(made)
     report |= {
-        "dry_run": False,
-        "drawn_error": release_plan.drawn_error(made, facts.workload),
+        "drawn_error": mechanism_choice.drawn_error(made, facts.workload),
         "request": request,
         "remaining": release_job.remaining_budget(job),
         "files": written.files,
@@ -160,8 +163,7 @@ def _release(
         raise typer.Exit(FOUND)
 
 
-def _show_dry_run(report: dict[str, Any]) -> None:
-    book = report["ledger"]
+def _show_dry_run(report: dict[str, Any], choice: MechanismChoice) -> None:
     pairs = [
         ("data", f"{report['data']}; its columns fit, no value was read"),
         *_mechanism_pairs(report),
@@ -171,7 +173,9 @@ def _show_dry_run(report: dict[str, Any]) -> None:
         *((f"{kind} file", path) for kind, path in report["files"].items()),
     ]
     show_pairs("Dry run: nothing was read, charged or written", pairs)
-    if book is None:
+    if choice.plan is not None:
+        show(f"\n{choice.plan}")
+    if report["ledger"] is None:
         remark(_ledger_reminder(report))
 
 
@@ -189,10 +193,14 @@ def _show_release(
     ]
     show_pairs(title, pairs)
     file = report["files"]["release"]
-    show(
-        f"\nAsk it, for free:  blowfish answer {file} {question}\n"
-        f"What it means:     blowfish explain {file}"
-    )
+    if choice.plan is not None:
+        show(f"\n{choice.plan}")
+        show(f"\nWhat it means:     blowfish explain {file}")
+    else:
+        show(
+            f"\nAsk it, for free:  blowfish answer {file} {question}\n"
+            f"What it means:     blowfish explain {file}"
+        )
     if report["ledger"] is None:
         remark(_ledger_reminder(report))
 

@@ -12,7 +12,6 @@ once, and what it hands over is a `Histogram`, which never prints its counts.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,8 +19,7 @@ from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.parsing.array_files import loaded_array, numbers_from_file
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.records import Rule, place_blocks
-from blowfish_fast.data.table_counts import TableCounts
+from blowfish_fast.data.records import Rule
 from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import InputError
 
@@ -31,12 +29,12 @@ from .record_files import (
     CSV,
     PARQUET,
     PLAIN,
+    Chunks,
     Part,
-    People,
     RecordsFile,
-    TableAxes,
-    count_chunks,
+    Source,
     domain_as_stored,
+    refuse_absent,
 )
 
 FORMS = (
@@ -44,31 +42,6 @@ FORMS = (
     'an address such as postgres://..., or "demo" for made-up people'
 )
 SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
-
-
-class Source(Protocol):
-    """Something that can be counted over a domain."""
-
-    people: People | None
-
-    @property
-    def description(self) -> str:
-        """What messages call it."""
-        ...
-
-    def check(self, domain: Domain) -> None:
-        """Refuse what cannot be counted over `domain`, by its schema alone."""
-        ...
-
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Count the records of every cell of `domain`, extra cells included."""
-        ...
-
-    def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
-    ) -> TableCounts:
-        """Count the records of some tables of a domain of any width."""
-        ...
 
 
 def open_source(
@@ -145,33 +118,26 @@ def _shown(words: str) -> str:
     return "a database" if "://" in words else repr(words)
 
 
-class CountsFile:
+class CountsFile(Source):
     """Counts of every cell: an array as numpy saves it, or numbers in a CSV file."""
-
-    people: People | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_file():
-            raise InputError(f"there is no file {path}; check the path of the data")
-
-    @property
-    def description(self) -> str:
-        """What messages call it."""
-        return f"{self.path} (counts)"
+        self.description = f"{path} (counts)"
+        refuse_absent(path)
 
     def check(self, domain: Domain) -> None:
         """Refuse an array of another shape; an array's head alone is read."""
-        if self.path.suffix.lower() == ".npy":
-            self._check_shape(self._array(), domain)
-
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Return the counts over `domain`; stray values have no meaning here."""
         if self.people is not None:
             raise InputError(
                 "counts do not say whose records they are; persons need records, in a "
                 ".csv or .parquet file or a database"
             )
+        if self.path.suffix.lower() == ".npy":
+            self._check_shape(self._array(), domain)
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Return the counts over `domain`; stray values have no meaning here."""
         if any(one != Rule("refuse", "refuse") for one in rules):
             raise InputError(
                 "counts hold neither missing values nor values outside; leave "
@@ -182,10 +148,8 @@ class CountsFile:
         done(1.0)
         return Histogram(domain, np.asarray(array).reshape(domain.shape))
 
-    def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
-    ) -> TableCounts:
-        """Refuse: counts of every cell of a wide domain do not fit a file."""
+    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+        """Refuse: there are no records."""
         raise InputError(
             f"tables are counted from records; {self.path} holds counts. Name a .csv "
             "or .parquet file, or a database"
@@ -205,21 +169,20 @@ class CountsFile:
             )
 
 
-class MadeUp:
+class MadeUp(Source):
     """People who do not exist, for trying things out."""
 
-    people: People | None = None
+    description = "made-up people (demo)"
 
     def __init__(self, count_column: str | None = None) -> None:
         self.count_column = count_column
 
-    @property
-    def description(self) -> str:
-        """What messages call it."""
-        return "made-up people (demo)"
-
     def check(self, domain: Domain) -> None:
         """Refuse attributes that the made-up table does not have."""
+        if self.people is not None:
+            raise InputError(
+                "the made-up people have one record each; leave --person out"
+            )
         columns = [*made_up_people()]
         asked = [*domain.names, *([self.count_column] if self.count_column else [])]
         lacking = [one for one in asked if one not in columns]
@@ -234,30 +197,9 @@ class MadeUp:
                 f"{', '.join(columns)}"
             )
 
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Count the made-up people."""
-        if self.people is not None:
-            raise InputError(
-                "the made-up people have one record each; leave --person out"
-            )
+    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+        """Return the made-up people, all at once."""
         self.check(domain)
-        columns = made_up_people()
-        chunk = {str(name): columns[str(name)] for name in domain.names}
-        if self.count_column is not None:
-            chunk[self.count_column] = columns[self.count_column]
         done(1.0)
         stored = domain_as_stored(domain, texts=["district"], truths=[])
-        counts = count_chunks(iter([chunk]), stored, rules, self.count_column)
-        return Histogram(domain, counts.reshape(domain.shape))
-
-    def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
-    ) -> TableCounts:
-        """Count some tables of the made-up people."""
-        self.check(domain)
-        columns = made_up_people()
-        chunk = {str(name): columns[str(name)] for name in domain.names}
-        stored = domain_as_stored(domain, texts=["district"], truths=[])
-        done(1.0)
-        blocks = place_blocks(stored, rules, chunk)
-        return TableCounts.from_cells(domain, tables, blocks)
+        return stored, iter([made_up_people()])

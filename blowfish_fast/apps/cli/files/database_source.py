@@ -10,6 +10,8 @@ The table is counted by one GROUP BY in the database (``blowfish_fast.data.sql``
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -26,7 +28,7 @@ from blowfish_fast.data.sql_persons import query_cells
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError
 
-from .record_files import Part, People, TableAxes, _refuse_counts, domain_as_stored
+from .record_files import Part, Source, TableAxes, domain_as_stored, refuse_weighted
 
 DATABASES = (".duckdb", ".ddb", ".db")
 SQLITE = (".sqlite", ".sqlite3")
@@ -39,7 +41,7 @@ def names_a_database(words: str) -> bool:
     return "://" in words or Path(words).suffix.lower() in DATABASES + SQLITE
 
 
-class DatabaseTable:
+class DatabaseTable(Source):
     """A table of a database, by an address that ibis understands.
 
     Parameters
@@ -52,8 +54,6 @@ class DatabaseTable:
         A column that says how many records a row stands for.
     """
 
-    people: People | None = None
-
     def __init__(
         self, address: str, table: str | None = None, count_column: str | None = None
     ) -> None:
@@ -61,11 +61,7 @@ class DatabaseTable:
         self.database = _open_database(address)
         self.count_column = count_column
         self.table = self._choose_table(table)
-
-    @property
-    def description(self) -> str:
-        """What messages call it."""
-        return f"table {self.table} ({self.database.name})"
+        self.description = f"table {self.table} ({self.database.name})"
 
     def check(self, domain: Domain) -> None:
         """Refuse a table whose columns are not as stated; reads its schema only."""
@@ -79,11 +75,9 @@ class DatabaseTable:
         if self.people is None:
             query = CellQuery.over(stored, rules, table, weight=self.count_column)
         else:
-            _refuse_counts(self.count_column)
+            refuse_weighted(self.count_column)
             query = query_cells(stored, rules, table, None, *self.people)
-        with warnings.catch_warnings():
-            # Of drivers about themselves: nothing that a curator could act on.
-            warnings.simplefilter("ignore")
+        with _quiet_drivers():
             counts = query.counts()
         if not counts.any():
             raise CountsError(
@@ -98,9 +92,7 @@ class DatabaseTable:
         """Count the records of some tables of a domain, from one statement."""
         stored = self._stored(domain)
         table = self.database.backend.table(self.table)
-        with warnings.catch_warnings():
-            # Of drivers about themselves: nothing that a curator could act on.
-            warnings.simplefilter("ignore")
+        with _quiet_drivers():
             batches = cell_batches(stored, rules, table)
             counted = TableCounts.from_cells(domain, tables, batches)
         done(1.0)
@@ -152,6 +144,14 @@ class DatabaseTable:
                     "the column, or export the table as CSV"
                 )
         return stored
+
+
+@contextmanager
+def _quiet_drivers() -> Iterator[None]:
+    """Keep back what drivers say of themselves: a curator cannot act on it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _open_database(address: str) -> Database:

@@ -43,6 +43,8 @@ PLAIN = TextForm()
 
 Part = Callable[[float], None]
 """Takes the part of the file that has been read, from 0 to 1."""
+Chunks = Iterator[dict[str, AnyArray]]
+"""Columns of records, some rows at a time."""
 
 
 class Needed(NamedTuple):
@@ -63,7 +65,51 @@ class People(NamedTuple):
     bound: Bound
 
 
-class RecordsFile:
+class Source:
+    """Something that can be counted over a domain: records, where nothing else is said.
+
+    It is checked by its schema alone and read once.
+    """
+
+    people: People | None = None
+    count_column: str | None = None
+    description: str
+    """What messages call it."""
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what cannot be counted over `domain`, by its schema alone."""
+        raise NotImplementedError
+
+    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+        """Return the domain as the source spells it, and the needed columns."""
+        raise NotImplementedError
+
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Count the records of every cell of `domain`, extra cells included."""
+        stored, chunks = self.open(domain, done)
+        if self.people is None:
+            counts = _count_chunks(chunks, stored, rules, self.count_column)
+            return Histogram(domain, counts.reshape(domain.shape))
+        refuse_weighted(self.count_column)
+        keys, bound = self.people
+        cells, units = bounded_cells(
+            lambda chunk: cell_blocks(stored, rules, chunk), chunks, keys, bound, None
+        )
+        counts = np.zeros(domain.size, dtype=np.int64)
+        np.add.at(counts, cells, 1 if units is None else units)
+        return Histogram._own(domain, counts.reshape(domain.shape), bound)
+
+    def tables(
+        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+    ) -> TableCounts:
+        """Count the records of some tables of a domain of any width."""
+        refuse_weighted(self.count_column)
+        stored, chunks = self.open(domain, done)
+        blocks = place_blocks(stored, rules, chunks)
+        return TableCounts.from_cells(domain, tables, blocks)
+
+
+class RecordsFile(Source):
     """A CSV or Parquet file with a line, or row, for each record.
 
     Parameters
@@ -76,22 +122,12 @@ class RecordsFile:
         How the texts of a CSV file are written.
     """
 
-    people: People | None = None
-
     def __init__(
-        self,
-        path: Path,
-        count_column: str | None = None,
-        form: TextForm = PLAIN,
+        self, path: Path, count_column: str | None = None, form: TextForm = PLAIN
     ) -> None:
         self.path, self.count_column, self.form = path, count_column, form
-        if not path.is_file():
-            raise InputError(f"there is no file {path}; check the path of the data")
-
-    @property
-    def description(self) -> str:
-        """What messages call it."""
-        return str(self.path)
+        self.description = str(path)
+        refuse_absent(path)
 
     def check(self, domain: Domain) -> None:
         """Refuse a file that lacks columns; reads its first line or schema only."""
@@ -101,27 +137,7 @@ class RecordsFile:
         else:
             read_head(self.path, [one.name for one in needed], self.form)
 
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Count the records of every cell of `domain`, extra cells included."""
-        stored, chunks = self._open(domain, done)
-        if self.people is not None:
-            _refuse_counts(self.count_column)
-            return count_people(chunks, stored, domain, rules, self.people)
-        counts = count_chunks(chunks, stored, rules, self.count_column)
-        return Histogram(domain, counts.reshape(domain.shape))
-
-    def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
-    ) -> TableCounts:
-        """Count the records of some tables of a domain of any width."""
-        _refuse_counts(self.count_column)
-        stored, chunks = self._open(domain, done)
-        blocks = place_blocks(stored, rules, chunks)
-        return TableCounts.from_cells(domain, tables, blocks)
-
-    def _open(
-        self, domain: Domain, done: Part
-    ) -> tuple[Domain, Iterator[dict[str, AnyArray]]]:
+    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
         """Return the domain as the file spells it, and the needed columns in chunks."""
         needed = self._needed(domain)
         if self.path.suffix.lower() in PARQUET:
@@ -141,9 +157,7 @@ class RecordsFile:
             needed += [Needed(one, "category") for one in names]
         return needed
 
-    def _csv_chunks(
-        self, needed: list[Needed], done: Part
-    ) -> Iterator[dict[str, AnyArray]]:
+    def _csv_chunks(self, needed: list[Needed], done: Part) -> Chunks:
         """Yield the needed columns of a CSV file, chunk by chunk."""
         head = read_head(self.path, [one.name for one in needed], self.form)
         places = [head.names.index(one.name) for one in needed]
@@ -157,7 +171,7 @@ class RecordsFile:
 
     def _parquet_chunks(
         self, table: _ParquetTable, needed: list[Needed], done: Part
-    ) -> Iterator[dict[str, AnyArray]]:
+    ) -> Chunks:
         """Yield the needed columns of a Parquet file, chunk by chunk."""
         read = 0
         try:
@@ -186,34 +200,32 @@ class RecordsFile:
 
     def _no_value(self, needed: Needed) -> InputError:
         """Say that a value cannot be read, and how others would be."""
-        form = self.form
-        blanks = (
-            'where another word stands for missing, state blanks = ["-"] under [data], '
-            "or --blank=-"
-        )
+        form, name = self.form, needed.name
         if needed.kind == "date" and form.dates is None:
-            return InputError(
-                f"values of {needed.name}: dates must read like 2024-05-31 or "
-                "2024-05-31T12:00; some read otherwise. State how they are written, "
-                'as in dates = "DD.MM.YYYY" under [data], or --dates DD.MM.YYYY; '
-                f"{blanks}. Nothing was charged"
+            rule = (
+                f"values of {name}: dates must read like 2024-05-31 or "
+                "2024-05-31T12:00; some read otherwise. State how they are written, as "
+                'in dates = "DD.MM.YYYY" under [data], or --dates DD.MM.YYYY'
             )
-        if needed.kind == "date":
-            return InputError(
-                f"every value of {needed.name} must be a date as stated, {form.dates}, "
-                f"a time after it or not, or missing; some are not; {blanks}. Nothing "
-                "was charged"
+        elif needed.kind == "date":
+            rule = (
+                f"every value of {name} must be a date as stated, {form.dates}, a time "
+                "after it or not, or missing; some are not"
             )
-        marks = (
-            'Where 1.234,5 is meant, state decimal = "," under [data], or --decimal '
-            '","; where 1,234.5 is, decimal = "."'
-            if form.decimal is None
-            else f"The decimal mark was stated to be {form.decimal!r}"
-        )
+        else:
+            marks = (
+                'Where 1.234,5 is meant, state decimal = "," under [data], or '
+                '--decimal ","; where 1,234.5 is, decimal = "."'
+                if form.decimal is None
+                else f"The decimal mark was stated to be {form.decimal!r}"
+            )
+            rule = (
+                f"{self.path}: every value of {name} must be a number, or missing "
+                f"(empty, NA, NaN, null); some are not. {marks}"
+            )
         return InputError(
-            f"{self.path}: every value of {needed.name} must be a number, or missing "
-            f"(empty, NA, NaN, null); some are not. {marks}; {blanks}. Nothing was "
-            "charged"
+            f"{rule}; where another word stands for missing, state blanks = "
+            '["-"] under [data], or --blank=-. Nothing was charged'
         )
 
 
@@ -331,11 +343,8 @@ def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[s
     ]
 
 
-def count_chunks(
-    chunks: Iterator[dict[str, Any]],
-    domain: Domain,
-    rules: list[Rule],
-    count_column: str | None,
+def _count_chunks(
+    chunks: Chunks, domain: Domain, rules: list[Rule], count_column: str | None
 ) -> IntArray:
     """Count chunks of columns by cell; `domain` has its extra cells already."""
     counts = np.zeros(domain.size, dtype=np.int64)
@@ -351,26 +360,6 @@ def count_chunks(
                 np.add.at(counts, cells, weights[start : start + cells.size])
             start += cells.size
     return counts
-
-
-def count_people(
-    chunks: Iterator[dict[str, Any]],
-    stored: Domain,
-    domain: Domain,
-    rules: list[Rule],
-    people: People,
-) -> Histogram:
-    """Count chunks of columns by cell, at most so many records of each person."""
-    cells, units = bounded_cells(
-        lambda chunk: cell_blocks(stored, rules, chunk),
-        chunks,
-        people.keys,
-        people.bound,
-        None,
-    )
-    counts = np.zeros(domain.size, dtype=np.int64)
-    np.add.at(counts, cells, 1 if units is None else units)
-    return Histogram._own(domain, counts.reshape(domain.shape), people.bound)
 
 
 def domain_as_stored(
@@ -398,13 +387,19 @@ def domain_as_stored(
     return type(domain)._of(attributes)
 
 
-def _refuse_counts(count_column: str | None) -> None:
+def refuse_weighted(count_column: str | None) -> None:
+    """Refuse lines that stand for several records where single ones are needed."""
     if count_column is not None:
         raise InputError(
             "persons and tables are counted from records, one per line; received "
-            "--count-column "
-            f"{count_column}. Leave it out"
+            f"--count-column {count_column}. Leave it out"
         )
+
+
+def refuse_absent(path: Path) -> None:
+    """Refuse a path at which no file is."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}; check the path of the data")
 
 
 def _needed_column(attribute: Axis) -> Needed:

@@ -2,7 +2,8 @@
 
     release    .blowfish (any name)    first, and so that a crash leaves old or new
     table      .csv .parquet .json     one line per cell, with noise intervals
-    picture    .png .svg .pdf          one or two columns
+               a folder, or .xlsx      of a release of many tables
+    picture    .png .svg .pdf          one or two columns; of many tables their errors
 
 A table or picture that fails afterwards loses nothing: both can be made again, for
 free, from the release.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import warnings
 from dataclasses import replace
@@ -21,12 +23,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.apps.cli.parsing.job import Job
+from blowfish_fast.apps.cli.parsing.workload import asks_tables
 from blowfish_fast.apps.cli.printing import plain
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.tables_release import TablesRelease
 
 from .picture_files import check_picture, write_picture
 
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RELEASE = "release.blowfish"
+FOLDER = "tables"
+"""Where many tables are written, if nothing else is said."""
 TABLES = (".csv", ".parquet", ".pq", ".json")
 CONFIDENCE = 0.95
 
@@ -57,9 +63,13 @@ class Outputs:
     """
 
     def __init__(self, job: Job, *, overwrite: bool) -> None:
+        self.many = asks_tables(job.workload)
+        table = job.table or (FOLDER if self.many else None)
+        asked = {"table": table, "picture": job.picture}
         self.release = Path(job.release or RELEASE)
-        self.table = None if job.table is None else Path(job.table)
-        self.picture = None if job.picture is None else Path(job.picture)
+        self.named = {"release": self.release} | {
+            kind: Path(name) for kind, name in asked.items() if name is not None
+        }
         self.confidence = CONFIDENCE if job.confidence is None else job.confidence
         self.overwrite = overwrite
         self.reads = [
@@ -67,12 +77,6 @@ class Outputs:
             for one in (job.data, job.ledger)
             if one is not None and "://" not in one
         ]
-
-    @property
-    def named(self) -> dict[str, Path]:
-        """What goes where."""
-        asked = {"release": self.release, "table": self.table, "picture": self.picture}
-        return {kind: path for kind, path in asked.items() if path is not None}
 
     def check(self, domain: Domain) -> None:
         """Refuse what could not be written; leaves nothing behind."""
@@ -85,11 +89,11 @@ class Outputs:
             )
         for kind, path in self.named.items():
             self._check_place(kind, path)
-        if self.table is not None:
-            _check_table(self.table)
-        if self.picture is not None:
-            check_picture(self.picture)
-            if domain.ndim > 2:
+        if "table" in self.named:
+            _check_table(self.named["table"], many=self.many)
+        if "picture" in self.named:
+            check_picture(self.named["picture"])
+            if domain.ndim > 2 and not self.many:
                 raise InputError(
                     f"a picture shows one or two columns; this domain has "
                     f"{domain.ndim}. Leave --picture out, and draw a part of the "
@@ -99,15 +103,14 @@ class Outputs:
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
         files = {"release": self._save(release)}
+        makers = {"table": _write_table, "picture": draw_release}
         problems = []
-        for kind, path in self.named.items():
-            if kind == "release":
+        for kind, make in makers.items():
+            if kind not in self.named:
                 continue
+            path = self.named[kind]
             try:
-                if kind == "table":
-                    _write_table(release, path, self.confidence)
-                else:
-                    draw_release(release, path, self.confidence)
+                make(release, path, self.confidence)
                 files[kind] = str(path)
             except Exception as problem:
                 # Paid for and safe by now: whatever went wrong is told, not raised.
@@ -142,7 +145,8 @@ class Outputs:
                 f"the {kind} would be written over {path}, which is read; choose "
                 "another name"
             )
-        if path.is_dir() or (path.exists() and not self.overwrite):
+        folder = path.is_dir() and not (self.many and kind == "table")
+        if folder or (path.exists() and not self.overwrite):
             raise InputError(
                 f"{path} exists already; choose another name for the {kind}, or "
                 "allow --overwrite. Nothing was charged"
@@ -162,9 +166,13 @@ def _same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def _check_table(path: Path) -> None:
+def _check_table(path: Path, *, many: bool) -> None:
     suffix = path.suffix.lower()
-    if suffix not in TABLES:
+    if many and suffix not in ("", ".xlsx"):
+        raise InputError(
+            f"tables are written to a folder, or to one .xlsx; received --table {path}"
+        )
+    if not many and suffix not in TABLES:
         raise InputError(
             f"a table is written as {', '.join(TABLES)}; received {path.name!r}"
         )
@@ -173,6 +181,11 @@ def _check_table(path: Path) -> None:
 
 
 def _write_table(release: Release, path: Path, confidence: float) -> None:
+    if isinstance(release, TablesRelease):
+        if path.is_dir():
+            shutil.rmtree(path)
+        release.save_tables(path, fitted=True)
+        return
     try:
         table = release.to_table(confidence)
     except IntervalError:
@@ -204,10 +217,12 @@ def write_csv(table: Table, path: Path) -> None:
 
 
 def draw_release(release: Release, path: Path, confidence: float) -> None:
-    """Draw one or two columns of a release; intervals only where some are known."""
+    """Draw one or two columns, or the errors of many tables; intervals where known."""
     from blowfish_fast import plotting
 
     def drawn() -> Axes:
+        if isinstance(release, TablesRelease):
+            return plotting.table_errors(release.errors())
         if release.domain.ndim == 2:
             return plotting.grid_map(release)
         try:

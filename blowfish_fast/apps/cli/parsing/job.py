@@ -22,11 +22,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self, get_type_hints
-
-import typer
+from typing import Any, NamedTuple, Self, get_args, get_type_hints
 
 from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.options import option
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, stated_budget
 
@@ -40,10 +39,13 @@ from .job_tables import (
 from .spelling import nearest
 
 BEST = "best"
+EXAMPLE = "`blowfish release --example` prints one"
 ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
 DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
 """Panels of the help page."""
+PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
+"""Panel of the options that a table of the job file holds; else `PRIVACY`."""
 
 TEXT, NUMBER, WHOLE, TEXTS, RULES = (
     "a text",
@@ -52,6 +54,8 @@ TEXT, NUMBER, WHOLE, TEXTS, RULES = (
     "a list of texts",
     "a text, or a table from columns to texts",
 )
+BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
+BY_METAVAR = {"NUMBER": NUMBER, "PART": NUMBER}
 
 
 class Place(NamedTuple):
@@ -59,13 +63,19 @@ class Place(NamedTuple):
 
     table: str
     name: str
-    takes: str = TEXT
-    names_file: bool = False
+    takes: str
+    names_file: bool
 
 
-def _option(panel: str, metavar: str, help_text: str, *names: str, **more: Any) -> Any:
-    return typer.Option(
-        *names, metavar=metavar, help=help_text, rich_help_panel=panel, **more
+def _in(table: str, metavar: str, help_text: str, *names: str, **more: Any) -> Any:
+    """Return an option that the job file states in `table`, `called` so if otherwise.
+
+    What it takes there follows from its type, and from `metavar` for numbers that stay
+    texts, which keeps 0.1 exact.
+    """
+    panel = PANELS.get(table, PRIVACY)
+    return option(
+        metavar, help_text, *names, table=table, rich_help_panel=panel, **more
     )
 
 
@@ -73,238 +83,132 @@ def _option(panel: str, metavar: str, help_text: str, *names: str, **more: Any) 
 class Job:
     """A release as it was stated; None where nothing was said."""
 
-    data: Annotated[
-        str | None,
-        _option(
-            DATA,
-            "FILE",
-            ".csv (.csv.gz, .tsv, .txt), .parquet, .npy (counts), .duckdb, .sqlite, an "
-            "address such as postgres://..., or demo.",
-        ),
-        Place("data", "source", names_file=True),
-    ] = None
-    data_table: Annotated[
-        str | None,
-        _option(DATA, "NAME", "Table of a database."),
-        Place("data", "table"),
-    ] = None
-    count_column: Annotated[
-        str | None,
-        _option(DATA, "COLUMN", "Column with the number of records a line stands for."),
-        Place("data", "count_column"),
-    ] = None
-    person: Annotated[
-        str | None,
-        _option(
-            DATA,
-            "COLUMN",
-            "Whose record a line is: she is protected with all her records.",
-        ),
-        Place("data", "person"),
-    ] = None
-    record: Annotated[
-        str | None,
-        _option(DATA, "COLUMN", "Which of a person's records it is; no value of it."),
-        Place("data", "record"),
-    ] = None
-    at_most: Annotated[
-        int | None,
-        _option(DATA, "NUMBER", "Most records of a person that are counted."),
-        Place("data", "at_most", WHOLE),
-    ] = None
-    count: Annotated[
-        str | None,
-        _option(DATA, "RULE", "Each person once: persons; or records (default)."),
-        Place("data", "count"),
-    ] = None
-    domain: Annotated[
-        list[str] | None,
-        _option(
-            DATA,
-            "CELLS",
-            "The cells: age=0:101:1, sex=categories:f,m, day=FROM:TO:month, 4096, "
-            "64x64; one per column.",
-            "--domain",
-            "--cells",
-        ),
-    ] = None
-    missing: Annotated[
-        str | Mapping[str, str] | None,
-        str | None,
-        _option(
-            DATA,
-            "RULE",
-            "Missing values: refuse (default), clamp, or cell of their own; age=cell "
-            "for one column.",
-        ),
-        Place("data", "missing", RULES),
-    ] = None
-    outside: Annotated[
-        str | Mapping[str, str] | None,
-        str | None,
-        _option(
-            DATA, "RULE", "Values outside the domain: refuse (default), clamp or cell."
-        ),
-        Place("data", "outside", RULES),
-    ] = None
-    encoding: Annotated[
-        str | None,
-        _option(DATA, "NAME", "Of a CSV file that is not in UTF-8: cp1252, latin-1."),
-        Place("data", "encoding"),
-    ] = None
-    decimal: Annotated[
-        str | None,
-        _option(
-            DATA,
-            "MARK",
-            '"," where a CSV file writes 1.234,5; "." where it writes 1,234.5.',
-        ),
-        Place("data", "decimal"),
-    ] = None
-    dates: Annotated[
-        str | None,
-        _option(
-            DATA,
-            "FORM",
-            "How a CSV file writes dates: DD.MM.YYYY, MM/DD/YYYY, YYYYMMDD; by default "
-            "YYYY-MM-DD.",
-        ),
-        Place("data", "dates"),
-    ] = None
-    blanks: Annotated[
-        list[str] | None,
-        _option(
-            DATA,
-            "WORD",
-            "One more spelling of missing in a CSV file, as in --blank=-; repeated for "
-            "each.",
-            "--blank",
-        ),
-        Place("data", "blanks", TEXTS),
-    ] = None
-    policy: Annotated[
-        str | None,
-        _option(
-            PRIVACY,
-            "POLICY",
-            "What stays indistinguishable; no default: full, add_remove, line, "
-            "attribute, threshold:5, threshold:5000:value, blocks:10, blocks:FILE, "
-            "graph:FILE, product:line,full; full+known:sex where totals are public.",
-            autocompletion=completions.policies,
-        ),
-    ] = None
-    workload: Annotated[
-        str | None,
-        _option(
-            PRIVACY,
-            "WORKLOAD",
-            "What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
-            "rectangles:FILE, marginals:age,sex.",
-            autocompletion=completions.workloads,
-        ),
-    ] = None
-    epsilon: Annotated[
-        str | None,
-        _option(PRIVACY, "NUMBER", "What may be spent."),
-        Place("budget", "epsilon", NUMBER),
-    ] = None
-    rho: Annotated[
-        str | None,
-        _option(PRIVACY, "NUMBER", "Or in rho: Gaussian noise (zCDP)."),
-        Place("budget", "rho", NUMBER),
-    ] = None
-    delta: Annotated[
-        str | None,
-        _option(
-            PRIVACY, "NUMBER", "With --epsilon: the largest rho that implies both."
-        ),
-        Place("budget", "delta", NUMBER),
-    ] = None
-    alpha: Annotated[
-        str | None,
-        _option(
-            PRIVACY, "NUMBER", "Instead: the largest error; the least epsilon is found."
-        ),
-        Place("budget", "alpha", NUMBER),
-    ] = None
-    beta: Annotated[
-        str | None,
-        _option(PRIVACY, "PART", "Probability of exceeding it."),
-        Place("budget", "beta", NUMBER),
-    ] = None
-    mechanism: Annotated[
-        str | None,
-        _option(
-            PRIVACY,
-            "NAME",
-            'A name, or "best" (default): chosen from public facts.',
-            autocompletion=completions.mechanisms,
-        ),
-        Place("mechanism", "name"),
-    ] = None
-    records: Annotated[
-        int | None,
-        _option(
-            PRIVACY,
-            "NUMBER",
-            'Roughly how many, a public guess: "best" then also tries mechanisms that '
-            "adapt to the data.",
-        ),
-        Place("mechanism", "records", WHOLE),
-    ] = None
-    ledger: Annotated[
-        str | None,
-        _option(PRIVACY, "FILE", "Ledger that is charged."),
-        Place("budget", "ledger", names_file=True),
-    ] = None
-    total: Annotated[
-        str | None,
-        _option(
-            PRIVACY,
-            "NUMBER",
-            "Whole budget of a ledger that is not there yet.",
-            "--budget",
-        ),
-        Place("budget", "total", NUMBER),
-    ] = None
-    ledger_domain: Annotated[
-        list[str] | None,
-        _option(
-            PRIVACY,
-            "CELLS",
-            "All columns of a new ledger, of which a release takes some; as --domain, "
-            "one per column.",
-        ),
-    ] = None
-    request: Annotated[
-        str | None,
-        _option(
-            PRIVACY, "NAME", "Name of this question: asked again, it costs nothing."
-        ),
-        Place("budget", "request"),
-    ] = None
-    release: Annotated[
-        str | None,
-        _option(OUTPUT, "FILE", "File of the release (release.blowfish).", "--out"),
-        Place("output", "release", names_file=True),
-    ] = None
-    table: Annotated[
-        str | None,
-        _option(
-            OUTPUT, "FILE", "A line per cell with intervals: .csv, .parquet or .json."
-        ),
-        Place("output", "table", names_file=True),
-    ] = None
-    picture: Annotated[
-        str | None,
-        _option(OUTPUT, "FILE", "A picture: .png, .svg or .pdf."),
-        Place("output", "picture", names_file=True),
-    ] = None
-    confidence: Annotated[
-        float | None,
-        _option(OUTPUT, "PART", "Of the intervals (0.95)."),
-        Place("output", "confidence", NUMBER),
-    ] = None
+    data: str | None = _in(
+        "data",
+        "FILE",
+        ".csv (.csv.gz, .tsv, .txt), .parquet, .npy (counts), .duckdb, .sqlite, an "
+        "address such as postgres://..., or demo.",
+        called="source",
+    )
+    data_table: str | None = _in("data", "NAME", "Table of a database.", called="table")
+    count_column: str | None = _in(
+        "data", "COLUMN", "Column with the number of records a line stands for."
+    )
+    person: str | None = _in(
+        "data",
+        "COLUMN",
+        "Whose record a line is: she is protected with all her records.",
+    )
+    record: str | None = _in(
+        "data", "COLUMN", "Which of a person's records it is; no value of it."
+    )
+    at_most: int | None = _in(
+        "data", "NUMBER", "Most records of a person that are counted."
+    )
+    count: str | None = _in(
+        "data", "RULE", "Each person once: persons; or records (default)."
+    )
+    domain: list[str] | None = _in(
+        "domain",
+        "CELLS",
+        "The cells: age=0:101:1, sex=categories:f,m, day=FROM:TO:month, 4096, 64x64; "
+        "one per column.",
+        "--domain",
+        "--cells",
+    )
+    missing: str | Mapping[str, str] | None = _in(
+        "data",
+        "RULE",
+        "Missing values: refuse (default), clamp, or cell of their own; age=cell for "
+        "one column.",
+        typed=str | None,
+    )
+    outside: str | Mapping[str, str] | None = _in(
+        "data",
+        "RULE",
+        "Values outside the domain: refuse (default), clamp or cell.",
+        typed=str | None,
+    )
+    encoding: str | None = _in(
+        "data", "NAME", "Of a CSV file that is not in UTF-8: cp1252, latin-1."
+    )
+    decimal: str | None = _in(
+        "data", "MARK", '"," where a CSV file writes 1.234,5; "." where 1,234.5.'
+    )
+    dates: str | None = _in(
+        "data",
+        "FORM",
+        "How a CSV file writes dates: DD.MM.YYYY, MM/DD/YYYY, YYYYMMDD; by default "
+        "YYYY-MM-DD.",
+    )
+    blanks: list[str] | None = _in(
+        "data",
+        "WORD",
+        "One more spelling of missing in a CSV file, as in --blank=-; repeated for "
+        "each.",
+        "--blank",
+    )
+    policy: str | None = _in(
+        "policy",
+        "POLICY",
+        "What stays indistinguishable; no default: full, add_remove, line, attribute, "
+        "threshold:5, threshold:5000:value, blocks:10, blocks:FILE, graph:FILE, "
+        "product:line,full; full+known:sex where totals are public.",
+        autocompletion=completions.policies,
+    )
+    workload: str | None = _in(
+        "workload",
+        "WORKLOAD",
+        "What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
+        "rectangles:FILE, marginals:age,sex.",
+        autocompletion=completions.workloads,
+    )
+    epsilon: str | None = _in("budget", "NUMBER", "What may be spent.")
+    rho: str | None = _in("budget", "NUMBER", "Or in rho: Gaussian noise (zCDP).")
+    delta: str | None = _in(
+        "budget", "NUMBER", "With --epsilon: the largest rho that implies both."
+    )
+    alpha: str | None = _in(
+        "budget", "NUMBER", "Instead: the largest error; the least epsilon is found."
+    )
+    beta: str | None = _in("budget", "PART", "Probability of exceeding it.")
+    mechanism: str | None = _in(
+        "mechanism",
+        "NAME",
+        'A name, or "best" (default): chosen from public facts.',
+        called="name",
+        autocompletion=completions.mechanisms,
+    )
+    records: int | None = _in(
+        "mechanism",
+        "NUMBER",
+        'Roughly how many, a public guess: "best" then also tries mechanisms that '
+        "adapt to the data.",
+    )
+    ledger: str | None = _in("budget", "FILE", "Ledger that is charged.")
+    total: str | None = _in(
+        "budget",
+        "NUMBER",
+        "Whole budget of a ledger that is not there yet.",
+        "--budget",
+    )
+    ledger_domain: list[str] | None = _in(
+        "ledger_domain",
+        "CELLS",
+        "All columns of a new ledger, of which a release takes some; as --domain, one "
+        "per column.",
+    )
+    request: str | None = _in(
+        "budget", "NAME", "Name of this question: asked again, it costs nothing."
+    )
+    release: str | None = _in(
+        "output", "FILE", "File of the release (release.blowfish).", "--out"
+    )
+    table: str | None = _in(
+        "output", "FILE", "A line per cell with intervals: .csv, .parquet or .json."
+    )
+    picture: str | None = _in("output", "FILE", "A picture: .png, .svg or .pdf.")
+    confidence: float | None = _in("output", "PART", "Of the intervals (0.95).")
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
@@ -314,22 +218,16 @@ class Job:
         try:
             stated = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except FileNotFoundError:
-            raise InputError(
-                f"there is no job file {path}; `blowfish release --example` prints one"
-            ) from None
+            why = f"there is no job file {path}; {EXAMPLE}"
         except UnicodeDecodeError:
-            raise InputError(
-                f"{path} is no TOML file: it is not written in UTF-8; save it in that "
-                "encoding"
-            ) from None
+            why = f"{path} is no TOML file: it is not written in UTF-8; save it so"
         except (tomllib.TOMLDecodeError, RecursionError) as problem:
-            raise InputError(
-                f"{path} is no TOML file: {problem}; `blowfish release --example` "
-                "prints one"
-            ) from None
+            why = f"{path} is no TOML file: {problem}; {EXAMPLE}"
         except OSError as problem:
-            raise InputError(f"{path} cannot be read: {problem.strerror}") from None
-        return cls.from_dict(stated, path.parent)
+            why = f"{path} cannot be read: {problem.strerror}"
+        else:
+            return cls.from_dict(stated, path.parent)
+        raise InputError(why)
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any], folder: Path = Path()) -> Self:
@@ -342,10 +240,8 @@ class Job:
         """
         _check_names(stated)
         found: dict[str, Any] = {
-            "domain": domain_words(stated.get("domain", {}), folder),
-            "ledger_domain": domain_words(stated.get("ledger_domain", {}), folder),
-            "policy": policy_words(stated.get("policy", {}), folder),
-            "workload": workload_words(stated.get("workload", {}), folder),
+            name: words(stated.get(name, {}), folder)
+            for name, words in IN_WORDS.items()
         }
         for field, place in PLACES.items():
             value = stated.get(place.table, {}).get(place.name)
@@ -403,13 +299,31 @@ class Job:
         return {name: one for name, one in found.items() if one not in (None, [])}
 
 
-PLACES = {
-    field: place
-    for field, hint in get_type_hints(Job, include_extras=True).items()
-    for place in getattr(hint, "__metadata__", ())
-    if isinstance(place, Place)
+IN_WORDS = {
+    "domain": domain_words,
+    "ledger_domain": domain_words,
+    "policy": policy_words,
+    "workload": workload_words,
 }
-"""Fields of a job that stand in the file as they are."""
+"""Fields that take the words of a whole table of the file."""
+
+
+def _places() -> dict[str, Place]:
+    """Return the fields of a job that stand in the file as they are."""
+    found = {}
+    for one in fields(Job):
+        kinds = get_args(get_type_hints(Job)[one.name])
+        by_type = next((BY_TYPE[kind] for kind in kinds if kind in BY_TYPE), TEXT)
+        stated = one.metadata
+        takes = BY_METAVAR.get(stated["metavar"], TEXT) if by_type == TEXT else by_type
+        name = stated["called"] or one.name
+        found[one.name] = Place(
+            stated["table"], name, takes, stated["metavar"] == "FILE"
+        )
+    return {name: one for name, one in found.items() if name not in IN_WORDS}
+
+
+PLACES = _places()
 KNOWN: dict[str, dict[str, str]] = {
     "data": {},
     "domain": {},

@@ -103,7 +103,8 @@ def asks_tables(words: str | None) -> bool:
     >>> asks_tables("tables:2"), asks_tables("identity"), asks_tables(None)
     (True, False, False)
     """
-    return words is not None and words.strip().partition(":")[0] == "tables"
+    kind = (words or "").strip().partition(":")[0]
+    return kind == "tables" and "|" not in (words or "")
 
 
 def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:

@@ -1,0 +1,302 @@
+"""Which mechanism a job uses, by public facts alone, and why.
+
+named                   the mechanism of that name
+best                    of least predicted error                (`compare`)
+best, --records         also of typical error                   (`recommend`)
+--alpha and --beta      of least epsilon                        (`translate`)
+tables                  all tables of a survey together         (`Contingency`)
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from blowfish_fast.advice.accuracy import translate
+from blowfish_fast.advice.comparison import compare
+from blowfish_fast.advice.recommendation import recommend
+from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.memory import BASE_BYTES
+from blowfish_fast.measure.strategies.strategy_choice import NAMES
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.contingency import Contingency
+from blowfish_fast.mechanisms.gaussian import Gaussian
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
+from blowfish_fast.mechanisms.transformed import Transformed
+from blowfish_fast.policies import Policy
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.tables.accuracy import TableErrors
+from blowfish_fast.workloads import Tables, Workload
+
+from .parsing.job import BEST, ON_QUERIES, Job
+from .parsing.spelling import nearest
+from .printing import bar_counter, spinner, steps_bar
+from .release_plan import Facts
+
+MANY_CELLS = 2**12
+"""Beyond this, what takes long to predict and seldom wins is left out."""
+
+Step = Callable[[int, int, str], None]
+"""Takes steps done, steps in all, and the name of the next."""
+
+
+class MechanismChoice(NamedTuple):
+    """A mechanism, and why it is used.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Ready to release.
+    name : str
+        What it goes by in tables.
+    because : tuple of str
+        Plain sentences.
+    error : float or None
+        Root mean square per query, in records, where it is known beforehand.
+    error_kind : {"predicted", "typical", "unknown"}
+        Exact for the noise whatever the data; measured on generated data; or neither.
+    plan : TableErrors or None
+        Where tables are released: which are measured, and the error of each.
+    """
+
+    mechanism: Mechanism
+    name: str
+    because: tuple[str, ...]
+    error: float | None
+    error_kind: str
+    plan: TableErrors | None = None
+
+    @property
+    def error_sentence(self) -> str:
+        """What error to expect, in a sentence."""
+        if self.error is None:
+            return "depends on the data, and is not known beforehand"
+        kind = (
+            "predicted from the noise, whatever the data"
+            if self.error_kind == "predicted"
+            else "typical of generated data; yours may differ"
+        )
+        return f"{self.error:,.4g} records per query (root mean square), {kind}"
+
+    def promise(self, *, secure: bool) -> Guarantee:
+        """Return what the release will promise."""
+        made = self.mechanism
+        return Guarantee.of(
+            made.policy, made.budget, secure=secure, notes=made._notes()
+        )
+
+    @property
+    def memory_sentence(self) -> str:
+        """How much memory the release may take, from public sizes."""
+        needed = self.mechanism.memory_needed() + BASE_BYTES
+        return f"at most {needed / 2**20:,.0f} MiB"
+
+
+def choose_mechanism(
+    facts: Facts, job: Job, step: Step | None = None
+) -> MechanismChoice:
+    """Return the mechanism of a job at the budget that it spends."""
+    _check_accuracy(job)
+    name = job.mechanism or BEST
+    budget = job.budget
+    if isinstance(facts.workload, Tables):
+        return _tables_together(facts.policy, facts.workload, name, job)
+    if budget is None:
+        return _least_epsilon(facts, name, job)
+    if name != BEST:
+        return _named_choice(facts, name, budget)
+    if job.records is not None:
+        return _least_typical_error(facts, budget, job.records, step)
+    return _least_predicted_error(facts, budget)
+
+
+def _tables_together(
+    policy: Policy, tables: Tables, name: str, job: Job
+) -> MechanismChoice:
+    if job.budget is None or name not in (BEST, Contingency.name):
+        raise InputError(
+            f"tables are released together by {Contingency.name}, at --epsilon or "
+            "--rho; leave --mechanism, --alpha and --beta out"
+        )
+    mechanism = Contingency(policy, tables, epsilon=job.budget)
+    plan = mechanism.plan(job.records)
+    because = (
+        f"{len(plan.measured):,} tables are measured for {len(plan.tables):,}, and all "
+        "of them agree with each other.",
+    )
+    return MechanismChoice(
+        mechanism, mechanism.name, because, plan.rms, "predicted", plan
+    )
+
+
+def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
+    """Return `choose_mechanism`, with its progress on the terminal."""
+    if job.records is None or (job.mechanism or BEST) != BEST:
+        with spinner("choosing a mechanism"):
+            return choose_mechanism(facts, job)
+    with steps_bar() as bar:
+        return choose_mechanism(facts, job, bar_counter(bar, "trying mechanisms"))
+
+
+def _check_accuracy(job: Job) -> None:
+    accuracy = [job.alpha is not None, job.beta is not None]
+    stated = job.epsilon is not None or job.rho is not None
+    if stated == all(accuracy) or any(accuracy) != all(accuracy):
+        names = ("epsilon", "rho", "delta", "alpha", "beta")
+        given = {name: getattr(job, name) for name in names}
+        said = ", ".join(f"{name} {one}" for name, one in given.items() if one)
+        raise InputError(
+            "state either --epsilon or --rho, what may be spent, or --alpha and "
+            "--beta, the largest error and the probability of exceeding it; received "
+            f"{said or 'neither'}"
+        )
+
+
+def _named_choice(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
+    mechanism = _make_mechanism(facts, name, budget)
+    return _with_prediction(mechanism, name, (f"{name} was asked for.",))
+
+
+def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
+    kind: Any = {**MECHANISMS, **RHO_MECHANISMS}.get(name)
+    if kind is not None and "workload" not in inspect.signature(kind).parameters:
+        raise InputError(
+            f"{name} does not release counts for a workload; use it from Python. "
+            f"Others are {', '.join(_release_names())}"
+        )
+    if kind is not None:
+        made: Mechanism = kind(facts.policy, facts.workload, epsilon=budget)
+        return made
+    if name == ON_QUERIES:
+        on_queries = Laplace if budget.power == 1 else Gaussian
+        return on_queries(
+            facts.policy, facts.workload, epsilon=budget, strategy="queries"
+        )
+    for strategy in NAMES:
+        if name == strategy:
+            stated: Any = {"epsilon": budget, "partition": None, "strategy": strategy}
+            return Transformed(facts.policy, facts.workload, **stated)
+    raise InputError(
+        f"there is no mechanism {name!r}{nearest(name, [*_release_names(), BEST])}; "
+        f"there are {BEST}, {', '.join(_release_names())}"
+    )
+
+
+def _release_names() -> list[str]:
+    return [
+        name
+        for name, kind in {**MECHANISMS, **RHO_MECHANISMS}.items()
+        if "workload" in inspect.signature(kind).parameters
+    ]
+
+
+def _with_prediction(
+    mechanism: Mechanism, name: str, because: tuple[str, ...]
+) -> MechanismChoice:
+    try:
+        total = mechanism.expected_total_error()
+    except DataDependentError:
+        return MechanismChoice(mechanism, name, because, None, "unknown")
+    error = math.sqrt(max(total, 0.0) / max(mechanism.workload.queries, 1))
+    return MechanismChoice(mechanism, name, because, error, "predicted")
+
+
+def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
+    hurried = facts.domain.size > MANY_CELLS
+    table = compare(facts.policy, facts.workload, epsilon=budget, hurried=hurried)
+    best = table.best
+    if best.mechanism is None or not best.admissible:
+        raise InputError(
+            "no mechanism has a predicted error under this policy; name one with "
+            "--mechanism, or state --records to weigh those that adapt to the data"
+        )
+    rivals = [one for one in table if one.admissible and one.mean > 1.001 * best.mean]
+    because = [
+        f"{best.name} has the least predicted error of "
+        f"{sum(one.admissible for one in table)} mechanisms that the policy admits"
+        + (
+            f"; {rivals[0].name} comes next, "
+            f"{math.sqrt(rivals[0].mean / best.mean):,.3g} times as far off."
+            if rivals and best.mean > 0
+            else "."
+        )
+    ]
+    if any(one.data_dependent and one.mechanism is not None for one in table):
+        because.append(
+            "Mechanisms that adapt to the data were not weighed: state a rough number "
+            "of records, --records, to try them on generated data."
+        )
+    error = math.sqrt(max(best.mean, 0.0))
+    return MechanismChoice(
+        best.mechanism, best.name, tuple(because), error, "predicted"
+    )
+
+
+def _least_typical_error(
+    facts: Facts, budget: Budget, records: int, step: Step | None
+) -> MechanismChoice:
+    advice = recommend(
+        facts.policy, facts.workload, epsilon=budget, records=records, progress=step
+    )
+    best = advice.best
+    if best.mechanism is None:
+        raise InputError(
+            f"no mechanism can be used under this policy; {best.name}: {best.reason}"
+        )
+    # The advice for Python users has no place here.
+    because = tuple(one for one in advice.because if "`" not in one)
+    return MechanismChoice(best.mechanism, best.name, because, best.error, best.kind)
+
+
+def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
+    alpha, beta = _as_float(job.alpha, "alpha"), _as_float(job.beta, "beta")
+    found = translate(facts.policy, facts.workload, alpha=alpha, beta=beta)
+    wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"
+    if found.free:
+        raise InputError(
+            "no edge of the policy changes what is asked: the answers are public, and "
+            "need no mechanism. Ask something else, or state --epsilon"
+        )
+    promising = [one for one in found if one.epsilon is not None]
+    if name == BEST:
+        best = found.best
+    else:
+        by_name = {one.name: one for one in promising}
+        if name not in by_name:
+            raise InputError(
+                f"{name!r} promises no such accuracy{nearest(name, by_name)}; these "
+                f"do: {', '.join(by_name) or 'none'}"
+            )
+        best = by_name[name]
+    assert best.mechanism is not None
+    assert best.epsilon is not None
+    because = [f"{best.name} promises {wanted}, at eps = {float(best.epsilon):.6g}."]
+    others = [one for one in promising if one.name != best.name]
+    if name == BEST and others:
+        other = others[0].epsilon
+        assert other is not None
+        because.append(
+            f"It is the cheapest of {len(promising)}; {others[0].name} would need "
+            f"{float(other):.6g}."
+        )
+    return _with_prediction(best.mechanism, best.name, tuple(because))
+
+
+def _as_float(text: str | None, name: str) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise InputError(f"{name} must be a number; received {text!r}") from None
+
+
+def drawn_error(release: Any, workload: Workload) -> float | None:
+    """Return the root mean square of the noise that was drawn; None if unknown."""
+    try:
+        errors = release.standard_errors(workload)
+    except BlowfishError:
+        return None
+    return math.sqrt(float((errors**2).mean()))
