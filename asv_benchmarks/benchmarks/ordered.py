@@ -27,11 +27,9 @@ from blowfish_fast.kernels.graph.graph_tree import (
     top_down_order,
 )
 from blowfish_fast.kernels.graph.quotient_graph import adjacency
+from blowfish_fast.kernels.tree.block_spread import block_noise, hierarchy_variances
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
-from blowfish_fast.kernels.tree.ordered_hierarchy_inference import (
-    hierarchy_least_squares,
-)
-from blowfish_fast.kernels.tree.ordered_hierarchy_spread import hierarchy_variances
+from blowfish_fast.kernels.tree.fit import tree_fit
 
 from .common import QUERIES, Timed, counts, sizes
 
@@ -50,9 +48,9 @@ def blocks_over(cells: int) -> Any:
 class HierarchyInference(Timed):
     def prepare(self, cells: int) -> Call:
         trees = blocks_over(cells)
-        variances = np.ones(trees.rows)
-        noisy = np.random.default_rng(2).normal(size=trees.rows)
-        return lambda: hierarchy_least_squares(noisy, variances, trees)
+        variances = trees.by_node(np.ones(trees.rows), np.inf)
+        noisy = np.random.default_rng(2).normal(size=trees.tree.nodes)
+        return lambda: tree_fit(noisy, variances, trees.tree)
 
 
 class HierarchyVariances(Timed):
@@ -68,7 +66,7 @@ class HierarchyVariances(Timed):
         parts, signs = np.zeros(2 * QUERIES), np.tile([-1.0, 1.0], QUERIES)
         places = cuts.reshape(-1)
         return lambda: hierarchy_variances(
-            variances, trees, pointers, places, parts, signs
+            block_noise(variances, trees), trees, pointers, places, parts, signs
         )
 
 

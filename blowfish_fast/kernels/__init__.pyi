@@ -56,7 +56,6 @@ from .partition.even_cost import price_within as price_within
 from .partition.interval_partition import least_cost_partition as least_cost_partition
 from .partition.interval_partition import partition_cost as partition_cost
 from .partition.kd_gain import gain_boxes as gain_boxes
-from .partition.kd_split import box_order as box_order
 from .partition.kd_split import median_boxes as median_boxes
 from .partition.kd_split import median_cuts as median_cuts
 from .partition.rectangle_partition import sample_rectangles as sample_rectangles
@@ -110,21 +109,17 @@ from .transform.haar_transform import haar_coefficients as haar_coefficients
 from .transform.haar_transform import haar_path_sums as haar_path_sums
 from .transform.haar_transform import haar_rows as haar_rows
 from .transform.haar_transform import haar_worst_move as haar_worst_move
+from .tree.block_spread import block_noise as block_noise
+from .tree.block_spread import hat_diagonal as hat_diagonal
+from .tree.block_spread import hierarchy_variances as hierarchy_variances
 from .tree.block_trees import trees_over_blocks as trees_over_blocks
 from .tree.block_trees import worst_block_move as worst_block_move
 from .tree.fit import tree_fit as tree_fit
-from .tree.hat_matrix import hat_diagonal as hat_diagonal
 from .tree.moments import tree_total_variance as tree_total_variance
 from .tree.noise_rows import tree_noise as tree_noise
 from .tree.numbering import leaf_first_numbers as leaf_first_numbers
 from .tree.numbering import renumber_nodes as renumber_nodes
 from .tree.numbering import tree_of_parents as tree_of_parents
-from .tree.ordered_hierarchy_inference import block_estimates as block_estimates
-from .tree.ordered_hierarchy_inference import (
-    hierarchy_least_squares as hierarchy_least_squares,
-)
-from .tree.ordered_hierarchy_inference import settle_blocks as settle_blocks
-from .tree.ordered_hierarchy_spread import hierarchy_variances as hierarchy_variances
 from .tree.paths import LeafDistances as LeafDistances
 from .tree.paths import heaviest_pair as heaviest_pair
 from .tree.paths import heaviest_path as heaviest_path
@@ -137,6 +132,7 @@ from .tree.spread import spread_pieces as spread_pieces
 from .tree.spread import spread_ranges as spread_ranges
 from .tree.spread import tree_spread_pieces as tree_spread_pieces
 from .tree.spread import tree_spread_ranges as tree_spread_ranges
+from .tree.top_down import lower_bounds as lower_bounds
 from .tree.top_down import top_down_fit as top_down_fit
 from .tree_scaling.budget_allocation import allocate_budget as allocate_budget
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
@@ -166,7 +162,6 @@ from .window_costs.window_matching import window_mates as window_mates
 from .window_costs.window_pinball import window_pinball_costs as window_pinball_costs
 
 __all__ = [
-    "box_order",
     "boxes_to_pieces",
     "breadth_first_tree",
     "bucket_boxes",

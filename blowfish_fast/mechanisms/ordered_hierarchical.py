@@ -1,8 +1,8 @@
 """Ordered hierarchical mechanism: running totals of blocks, a tree inside each block.
 
 Pieces: strategy ``strategies.ordered_hierarchy``, blocks and the split of epsilon from
-``strategies.hierarchy_plan``, inference from ``kernels.ordered_hierarchy_inference``,
-monotone ends of blocks from ``kernels.isotonic``, cells from ``kernels.top_down``.
+``strategies.hierarchy_plan``, inference from ``kernels.tree.fit``, monotone ends of
+blocks from ``kernels.isotonic``, cells from ``kernels.top_down``.
 """
 
 from __future__ import annotations

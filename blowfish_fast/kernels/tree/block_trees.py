@@ -1,19 +1,15 @@
-"""Trees over consecutive blocks of cells, and the costliest move among them.
+"""Blocks of consecutive cells as one tree: running totals above, trees inside.
 
-Serves the ordered hierarchical mechanism. The line is cut into blocks; each block is
-the root of a tree whose nodes split into nearly equal parts until they are single
-cells. Nodes are numbered block by block, level by level, so that a parent comes before
-its children and the children of one node stand together:
+Serves the ordered hierarchical mechanism. The line is cut into blocks; each splits into
+nearly equal parts until they are single cells. The total up to the end of a block, its
+*border*, is the node above the block and the border before it, so chain and trees are
+one tree (`shape`), and its fit and moments are those of any other:
 
-    cells     0 1 2 3 4 | 5 6            edges    0 5 7
-              -----0----- --8--          roots    0 8 11
-              --1-- -2-     9 10         parents  0 0 0 1 1 2 2 3 ...
-              3  4  5 6                  leaves   node of each cell
-              7 ..
-
-What is measured are the *border rows*, the totals up to the end of each block, and all
-nodes but the roots; rows are numbered with the borders first, so node g of block b has
-row ``blocks + g - b - 1``.
+    cells     0 1 2 3 | 4 5 6          border 1 = everything = border 0 + block 1
+              border 1                 blocks are not measured, all other nodes are
+         border 0   block 1            rows: the borders, then the nodes below blocks,
+          block 0    4 5 6             block by block and from the top down
+         0 1   2 3
 """
 
 from __future__ import annotations
@@ -22,34 +18,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, IntArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
 from .paths import within_reach
+from .shape import Tree, Values
 
 
 class BlockTrees(NamedTuple):
-    """The trees over all blocks; see the module docstring.
+    """The tree over all blocks; see the module docstring.
 
     Attributes
     ----------
     edges : (blocks + 1,) int64
         Cells where blocks begin, from 0 to the number of cells.
-    roots : (blocks + 1,) int64
-        Node of each block's root; the last entry is the number of nodes.
-    parents, starts, ends : (nodes,) int64
-        Parent of each node (a root is its own) and the cells that it covers.
-    leaves : (cells,) int64
-        Node of each cell.
+    tree : Tree
+        Its leaves are the cells.
+    nodes : (rows,) int64
+        The node of each row.
+    tops : (blocks,) int64
+        The node of each block.
+    sizes : (blocks,) int64
+        Number of rows below each block.
     """
 
     edges: IntArray
-    roots: IntArray
-    parents: IntArray
-    starts: IntArray
-    ends: IntArray
-    leaves: IntArray
+    tree: Tree
+    nodes: IntArray
+    tops: IntArray
+    sizes: IntArray
 
     @property
     def blocks(self) -> int:
@@ -58,56 +56,105 @@ class BlockTrees(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Number of rows: one per block, one per node below a root."""
-        return int(self.parents.size)
+        """Number of rows: one per block, one per node below a block."""
+        return int(self.nodes.size)
+
+    def by_node(self, rows: Values, blocks: float) -> Values:
+        """Return one value per node; `blocks` for those that are not measured."""
+        if rows.shape != (self.rows,):
+            raise InputError(
+                f"one number for each of the {self.rows} rows of these trees is "
+                f"needed; got an array of shape {rows.shape}"
+            )
+        values = np.full(self.tree.nodes, blocks, dtype=rows.dtype)
+        values[self.nodes] = rows
+        return values
 
 
 @kernel
 def _split(edges: IntArray, fan_outs: IntArray) -> tuple[IntArray, ...]:
+    """Split every block; nodes are numbered block by block, from the top down."""
     blocks = edges.size - 1
     cells = edges[blocks]
     # Every node splits in two at least: fewer than twice as many nodes as cells.
-    parents = np.empty(2 * cells, dtype=np.int64)
+    depths = np.empty(2 * cells, dtype=np.int64)
+    children = np.zeros(2 * cells, dtype=np.int64)
     starts = np.empty(2 * cells, dtype=np.int64)
     ends = np.empty(2 * cells, dtype=np.int64)
-    leaves = np.empty(cells, dtype=np.int64)
-    roots = np.empty(blocks + 1, dtype=np.int64)
+    tops = np.empty(blocks + 1, dtype=np.int64)
     count = 0
     for block in range(blocks):
         node = count
-        roots[block] = node
-        parents[node] = node
-        starts[node] = edges[block]
-        ends[node] = edges[block + 1]
+        tops[block] = node
+        depths[node], starts[node], ends[node] = 0, edges[block], edges[block + 1]
         count += 1
         while node < count:
             start = starts[node]
             length = ends[node] - start
-            if length == 1:
-                leaves[start] = node
-            else:
+            if length > 1:
                 parts = min(fan_outs[block], length)
+                children[node] = parts
                 size = length // parts
                 longer = length - size * parts
                 for part in range(parts):
-                    parents[count] = node
+                    depths[count] = depths[node] + 1
                     starts[count] = start
                     start += size + (1 if part < longer else 0)
                     ends[count] = start
                     count += 1
             node += 1
-    roots[blocks] = count
-    return (
-        roots,
-        parents[:count].copy(),
-        starts[:count].copy(),
-        ends[:count].copy(),
-        leaves,
-    )
+    tops[blocks] = count
+    return tops, depths[:count], children[:count], starts[:count]
+
+
+@kernel
+def _lay_out(
+    tops: IntArray, depths: IntArray, children: IntArray, starts: IntArray, cells: int
+) -> tuple[IntArray, ...]:
+    """Lay borders and nodes out level by level, the deepest first, by counting."""
+    blocks = tops.size - 1
+    nodes = depths.size + blocks
+    # Border b hangs blocks - 1 - b below the root, its block one more.
+    begins = np.zeros(nodes + 1, dtype=np.int64)
+    for block in range(blocks):
+        begins[block] += 1
+        for node in range(tops[block], tops[block + 1]):
+            begins[blocks - block + depths[node]] += 1
+    following = nodes
+    for depth in range(nodes):
+        following -= begins[depth]
+        begins[depth] = following
+    first_child = np.zeros(nodes + 1, dtype=np.int64)
+    leaves = np.empty(cells, dtype=np.int64)
+    rows = np.empty(nodes - blocks, dtype=np.int64)
+    places = np.empty(blocks, dtype=np.int64)
+    for block in range(blocks):
+        # Of a level, a border comes before the blocks, which lie further right.
+        border = begins[blocks - 1 - block]
+        begins[blocks - 1 - block] += 1
+        rows[block] = border
+        first_child[border + 1] = 1 if block == 0 else 2
+    row = blocks
+    for block in range(blocks):
+        for node in range(tops[block], tops[block + 1]):
+            depth = blocks - block + depths[node]
+            number = begins[depth]
+            begins[depth] += 1
+            first_child[number + 1] = children[node]
+            if children[node] == 0:
+                leaves[starts[node]] = number
+            if node == tops[block]:
+                places[block] = number
+            else:
+                rows[row] = number
+                row += 1
+    for node in range(nodes):
+        first_child[node + 1] += first_child[node]
+    return first_child, leaves, rows, places
 
 
 def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
-    """Return the trees over blocks of cells, in O(cells).
+    """Return the tree over blocks of cells, in O(cells).
 
     Parameters
     ----------
@@ -116,13 +163,13 @@ def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
     fan_outs : (blocks,) int64
         Most children of a node in each block, at least 2. A node of length L splits
         into min(fan-out, L) parts whose lengths differ by one at most, so a block of
-        length L has ceil(log(L) / log(fan-out)) levels below its root at most.
+        length L has ceil(log(L) / log(fan-out)) levels below it at most.
 
     Examples
     --------
     >>> trees = trees_over_blocks(np.array([0, 3, 4]), np.array([2, 2]))
-    >>> trees.starts, trees.ends
-    (array([0, 0, 2, 0, 1, 3]), array([3, 2, 3, 1, 2, 4]))
+    >>> trees.tree.starts[trees.nodes], trees.tree.ends[trees.nodes]
+    (array([0, 0, 0, 2, 0, 1]), array([3, 4, 2, 3, 1, 2]))
     """
     edges = np.ascontiguousarray(edges, dtype=np.int64)
     fan_outs = np.ascontiguousarray(fan_outs, dtype=np.int64)
@@ -134,70 +181,40 @@ def trees_over_blocks(edges: IntArray, fan_outs: IntArray) -> BlockTrees:
             f"each of the {edges.size - 1} blocks has a fan-out of 2 or more; got "
             f"{fan_outs[:5]} ..."
         )
-    return BlockTrees(edges, *_split(edges, fan_outs))
+    tops, depths, children, starts = _split(edges, fan_outs)
+    cells = int(edges[-1])
+    first_child, leaves, rows, places = _lay_out(tops, depths, children, starts, cells)
+    tree = Tree(first_child, cells, leaf_nodes=leaves)
+    return BlockTrees(edges, tree, rows, places, np.diff(tops) - 1)
 
 
 @kernel
 def _worst_moves(
-    weights: IntArray,
+    rates: IntArray,
+    above: IntArray,
+    borders: IntArray,
     edges: IntArray,
-    roots: IntArray,
-    parents: IntArray,
-    leaves: IntArray,
     far: IntArray,
-    bottom: BoolArray,
 ) -> int:
+    """Return the worst move into a later block.
+
+    A move from block a to block b pays the ways of both cells to the root but for what
+    lies above block b, on both. The best end among the cells from the next block up to
+    the furthest one: a window whose ends only move forward.
+    """
     blocks = edges.size - 1
-    cells = edges[blocks]
-    # Moves inside a block where all cells are joined: the longest way through each
-    # node, from the deepest leaf of one child to that of another. Elsewhere: its nodes
-    # counted from the last one on, so that parents come after their children, as
-    # distances in a tree want it.
-    deepest = np.zeros(parents.size, dtype=np.int64)
-    last = parents.size - 1
-    rates = np.zeros(parents.size, dtype=np.int64)
-    upward = np.empty(parents.size, dtype=np.int64)
-    worst = 0
-    for block in range(blocks):
-        shift = blocks - block - 1
-        begin, end = edges[block], edges[block + 1]
-        if far[begin] >= end - 1:
-            for node in range(roots[block + 1] - 1, roots[block], -1):
-                parent = parents[node]
-                way = deepest[node] + weights[node + shift]
-                worst = max(worst, deepest[parent] + way)
-                deepest[parent] = max(deepest[parent], way)
-            continue
-        for node in range(roots[block], roots[block + 1]):
-            upward[last - node] = last - parents[node]
-            if node > roots[block]:
-                rates[last - node] = weights[node + shift]
-        inside = np.minimum(far[begin:end], end - 1) - begin
-        nodes = last - leaves[begin:end]
-        worst = max(worst, within_reach(nodes, inside, rates, upward))
-    # Weight on the way from each node up to its root, the root left out.
-    above = np.zeros(parents.size, dtype=np.int64)
-    borders = np.zeros(blocks + 1, dtype=np.int64)
-    for block in range(blocks):
-        borders[block + 1] = borders[block] + weights[block]
-        shift = blocks - block - 1
-        for node in range(roots[block] + 1, roots[block + 1]):
-            above[node] = above[parents[node]] + weights[node + shift]
-    # Moves into later blocks: the best end among the cells from the next block up to
-    # the furthest one, a window whose ends only move forward.
-    value = np.empty(cells, dtype=np.int64)
-    queue = np.empty(cells, dtype=np.int64)
-    head = 0
-    tail = 0
-    pushed = 0
-    block_of_pushed = 0
+    value = np.empty(above.size, dtype=np.int64)
+    common = np.int64(0)
+    for block in range(blocks - 1, -1, -1):
+        common += rates[borders[block]]
+        for cell in range(edges[block], edges[block + 1]):
+            value[cell] = above[cell] - 2 * common
+    queue = np.empty(above.size, dtype=np.int64)
+    head = tail = pushed = worst = 0
     for block in range(blocks - 1):
         begin = edges[block + 1]
         for cell in range(edges[block], begin):
             while pushed <= far[cell]:
-                while pushed >= edges[block_of_pushed + 1]:
-                    block_of_pushed += 1
-                value[pushed] = borders[block_of_pushed] + above[leaves[pushed]]
                 while tail > head and value[queue[tail - 1]] <= value[pushed]:
                     tail -= 1
                 queue[tail] = pushed
@@ -206,27 +223,43 @@ def _worst_moves(
             while head < tail and queue[head] < begin:
                 head += 1
             if head < tail:
-                end = value[queue[head]] - borders[block]
-                worst = max(worst, end + above[leaves[cell]])
-    for block in range(blocks):
-        for cell in range(edges[block], edges[block + 1]):
-            if bottom[cell]:
-                gone = borders[blocks] - borders[block] + above[leaves[cell]]
-                worst = max(worst, gone)
+                worst = max(worst, value[queue[head]] + above[cell])
+    return worst
+
+
+@kernel
+def _ways_to_root(rates: IntArray, parents: IntArray) -> IntArray:
+    """Return the sum of rates from each node to the root."""
+    ways = rates.copy()
+    for node in range(rates.size - 2, -1, -1):
+        ways[node] += ways[parents[node]]
+    return ways
+
+
+@kernel
+def _worst_inside(rates: IntArray, parents: IntArray, inner: BoolArray) -> int:
+    """Return the longest way through a node below the borders, leaf to leaf."""
+    deepest = np.zeros(rates.size, dtype=np.int64)
+    worst = 0
+    for node in range(rates.size - 1):
+        parent = parents[node]
+        if inner[parent]:
+            way = deepest[node] + rates[node]
+            worst = max(worst, deepest[parent] + way)
+            deepest[parent] = max(deepest[parent], way)
     return worst
 
 
 def worst_block_move(
-    weights: IntArray, trees: BlockTrees, far: IntArray, bottom: BoolArray
+    weights: AnyArray, trees: BlockTrees, far: IntArray, bottom: BoolArray
 ) -> int:
     """Return the largest sum of weights over the rows that one edge moves, exactly.
 
     Parameters
     ----------
     weights : (rows,) int64
-        Weight of each row, not negative: the border rows, then the nodes below roots.
+        Weight of each row, not negative: the borders, then the nodes below blocks.
     trees : BlockTrees
-        The shape.
     far : (cells,) int64
         Each cell is joined to the cells after it, up to this one; never decreases.
     bottom : (cells,) bool
@@ -245,26 +278,26 @@ def worst_block_move(
     >>> worst_block_move(np.array([5, 0, 1, 1, 1, 1]), trees, far, bottom)
     7
     """
-    weights = np.ascontiguousarray(weights, dtype=np.int64)
     far = np.ascontiguousarray(far, dtype=np.int64)
-    bottom = np.ascontiguousarray(bottom, dtype=np.bool_)
-    cells = trees.leaves.size
-    shapes = (weights.shape, far.shape, bottom.shape)
-    if shapes != ((trees.rows,), (cells,), (cells,)):
+    edges, tree = trees.edges, trees.tree
+    rates = trees.by_node(np.ascontiguousarray(weights, dtype=np.int64), 0)
+    shapes = (far.shape, bottom.shape)
+    if shapes != ((tree.leaves,), (tree.leaves,)):
         raise InputError(
-            f"give {trees.rows} weights and two marks for each of {cells} cells; got "
-            f"shapes {shapes}"
+            f"two marks for each of {tree.leaves} cells are needed; got shapes {shapes}"
         )
-    if far.size and (far.min() < 0 or far.max() >= cells or (np.diff(far) < 0).any()):
+    if far.min() < 0 or far.max() >= tree.leaves or (np.diff(far) < 0).any():
         raise InputError("the furthest cell must lie on the line and never decrease")
-    return int(
-        _worst_moves(
-            weights,
-            trees.edges,
-            trees.roots,
-            trees.parents,
-            trees.leaves,
-            far,
-            bottom,
-        )
-    )
+    borders = trees.nodes[: trees.blocks]
+    above = _ways_to_root(rates, tree.parents)[tree.leaf_nodes]
+    worst = int(_worst_moves(rates, above, borders, edges, far))
+    last = edges[1:] - 1
+    if (far[edges[:-1]] >= last).all():
+        inner = np.ones(tree.nodes, dtype=np.bool_)
+        inner[borders] = False
+        inside = _worst_inside(rates, tree.parents, inner)
+    else:
+        ends = np.minimum(far, np.repeat(last, np.diff(edges)))
+        inside = within_reach(tree.leaf_nodes, ends, rates, tree.parents)
+    gone = above[bottom].max(initial=0)
+    return max(worst, int(inside), int(gone))

@@ -365,35 +365,35 @@ class LeafDistances:
 
 @kernel
 def _uncrossed(
-    labels: IntArray,
-    private: BoolArray,
-    leaf_nodes: IntArray,
-    first_child: IntArray,
-    parents: IntArray,
+    labels: IntArray, private: BoolArray, leaf_nodes: IntArray, first_child: IntArray
 ) -> BoolArray:
-    nodes = parents.size
-    # The lowest node that holds all leaves of a part; one that is joined to "absent"
-    # has its top above the root.
-    tops = np.full(private.size, -1, dtype=np.int64)
-    for leaf in range(labels.size):
-        part = labels[leaf]
-        node = leaf_nodes[leaf]
-        if tops[part] < 0:
-            tops[part] = node
-        while tops[part] != node:
-            if node < tops[part]:
-                node = parents[node]
-            else:
-                tops[part] = parents[tops[part]]
-    highest = np.zeros(nodes, dtype=np.int64)
-    for leaf in range(labels.size):
-        part = labels[leaf]
-        highest[leaf_nodes[leaf]] = nodes if private[part] else tops[part]
+    leaves, nodes = labels.size, first_child.size - 1
+    # Of all parts with a leaf below a node, the first leaf and the last one: the node
+    # is uncrossed if it holds both.
+    firsts = np.full(private.size, leaves, dtype=np.int64)
+    lasts = np.zeros(private.size, dtype=np.int64)
+    for leaf in range(leaves):
+        firsts[labels[leaf]] = min(firsts[labels[leaf]], leaf)
+        lasts[labels[leaf]] = leaf
+    low = np.empty(nodes, dtype=np.int64)
+    high = np.empty(nodes, dtype=np.int64)
+    start = np.empty(nodes, dtype=np.int64)
+    end = np.empty(nodes, dtype=np.int64)
+    for leaf in range(leaves):
+        node, part = leaf_nodes[leaf], labels[leaf]
+        start[node] = end[node] = leaf
+        low[node] = -1 if private[part] else firsts[part]
+        high[node] = lasts[part]
     uncrossed = np.empty(nodes, dtype=np.bool_)
     for node in range(nodes):
-        for child in range(first_child[node], first_child[node + 1]):
-            highest[node] = max(highest[node], highest[child])
-        uncrossed[node] = highest[node] <= node
+        first, past = first_child[node], first_child[node + 1]
+        if first < past:
+            start[node], end[node] = start[first], end[past - 1]
+            low[node], high[node] = low[first], high[first]
+            for child in range(first + 1, past):
+                low[node] = min(low[node], low[child])
+                high[node] = max(high[node], high[child])
+        uncrossed[node] = low[node] >= start[node] and high[node] <= end[node]
     return uncrossed
 
 
@@ -416,7 +416,7 @@ def uncrossed_nodes(
     Returns
     -------
     (nodes,) bool
-        O(leaves * levels).
+        O(nodes).
 
     Examples
     --------
@@ -432,5 +432,4 @@ def uncrossed_nodes(
         raise InputError(
             f"this tree has {tree.leaves} leaves; got labels of shape {labels.shape}"
         )
-    marks = _uncrossed(labels, private, tree.leaf_nodes, tree.first_child, tree.parents)
-    return tree.by_row(marks)
+    return tree.by_row(_uncrossed(labels, private, tree.leaf_nodes, tree.first_child))

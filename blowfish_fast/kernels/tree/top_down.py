@@ -136,29 +136,47 @@ def _scale_to(fit: FloatArray, total: float, begin: int, end: int) -> None:
 
 
 @kernel
+def _bounds(fit: FloatArray, known: FloatArray, first_child: IntArray) -> FloatArray:
+    """Return what exact nodes at and below each node say, 0 without any."""
+    low = np.zeros(fit.size)
+    for node in range(fit.size):
+        if known[node] == 0.0:
+            low[node] = max(fit[node], 0.0)
+        else:
+            for child in range(first_child[node], first_child[node + 1]):
+                low[node] += low[child]
+    return low
+
+
+@kernel
 def _settle(
     fit: FloatArray, known: FloatArray, low: FloatArray, first_child: IntArray
 ) -> None:
-    """Settle all families of a tree, from the root down; bounds are found first."""
-    for node in range(fit.size):
-        begin, end = first_child[node], first_child[node + 1]
-        if known[node] == 0.0:
-            low[node] = max(fit[node], 0.0)
-        elif begin < end:
-            for child in range(begin, end):
-                low[node] += low[child]
+    """Settle all families of a tree, from the root down."""
     for node in range(known.size):
         if known[node] < 0.0:
             known[node] *= -FREE
-    root = fit.size - 1
-    fit[root] = max(fit[root], low[root])
-    for node in range(root, -1, -1):
+    for node in range(fit.size - 1, -1, -1):
         begin, end = first_child[node], first_child[node + 1]
         if begin < end:
             settle_family(fit, known, low, fit[node], begin, end)
 
 
-def top_down_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
+def lower_bounds(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArray:
+    """Return the least that exact nodes allow for each node; as `top_down_fit`."""
+    noisy, variances = (
+        tree.numbers(noisy, "noisy"),
+        tree.numbers(variances, "variances"),
+    )
+    return tree.by_row(_bounds(noisy, variances, tree.first_child))
+
+
+def top_down_fit(
+    noisy: AnyArray,
+    variances: FloatArray,
+    tree: Tree,
+    settled: tuple[IntArray, FloatArray] | None = None,
+) -> FloatArray:
     """Return non-negative, consistent totals of every node, settled from the root down.
 
     Parameters
@@ -168,6 +186,9 @@ def top_down_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArr
     variances : (nodes,) float64
         Variance of each measurement; infinity: not measured, 0: exact.
     tree : Tree
+    settled : (rows, totals), optional
+        Nodes whose totals are decided already, the root and nodes that hang below
+        each other; at least the `lower_bounds`.
 
     Returns
     -------
@@ -188,5 +209,11 @@ def top_down_fit(noisy: AnyArray, variances: FloatArray, tree: Tree) -> FloatArr
     variances = tree.numbers(variances, "variances")
     known = subtree_variances(variances, tree.first_child)
     fit = fit_upward(noisy, variances, known, tree.first_child)
-    _settle(fit, known, np.zeros(fit.size), tree.first_child)
+    low = _bounds(fit, known, tree.first_child)
+    fit[-1] = max(fit[-1], low[-1])
+    if settled is not None:
+        nodes, totals = settled
+        fit[nodes] = low[nodes] = totals
+        known[nodes] = 0.0
+    _settle(fit, known, low, tree.first_child)
     return tree.by_row(fit)

@@ -33,7 +33,9 @@ from .line_reach import LineReach
 from .prefix_sums import UNKNOWN_SCALE
 
 if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.block_spread import NodeNoise
     from blowfish_fast.kernels.tree.block_trees import BlockTrees
+    from blowfish_fast.kernels.tree.shape import Tree
 
 
 class OrderedHierarchy(LinearStrategy):
@@ -89,49 +91,23 @@ class OrderedHierarchy(LinearStrategy):
         """The trees over all blocks."""
         return kernels.trees_over_blocks(self.edges, self.fan_outs)
 
-    @cached_property
-    def _below_roots(self) -> BoolArray:
-        below = np.ones(self.trees.parents.size, dtype=np.bool_)
-        below[self.trees.roots[:-1]] = False
-        return below
-
-    def _per_row(self, borders: Any, nodes: Any) -> Any:
-        """Lay values per border and values per node out by row."""
-        return np.concatenate([borders, nodes[self._below_roots]])
-
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total up to the end of each block, then of every node."""
         if counts.size != self.cells:
             raise DomainError(
                 f"these blocks cover {self.cells} cells; received {counts.size} counts"
             )
-        before = np.zeros(self.cells + 1, dtype=np.int64)
-        np.cumsum(counts, out=before[1:])
-        nodes = before[self.trees.ends] - before[self.trees.starts]
-        rows: IntArray = self._per_row(before[self.edges[1:]], nodes)
-        return rows
+        return kernels.tree_totals(counts, self.trees.tree)[self.trees.nodes]
 
     def weights(self) -> IntArray:
         """Return the weights of borders and nodes as integers."""
-        below = np.diff(self.trees.roots) - 1
-        nodes = np.repeat(integer_weights(self.node_weights), below)
+        nodes = np.repeat(integer_weights(self.node_weights), self.trees.sizes)
         return np.concatenate([integer_weights(self.border_weights), nodes])
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the rows that no edge changes.
-
-        A border is settled when no record can cross it or vanish before it; a node
-        when no record can cross either of its ends or vanish inside it.
-        """
-        reach = LineReach(policy)
-        # One entry per border of the line, the first before all cells.
-        closed = np.append(True, reach.uncrossed)
-        vanishing = np.zeros(self.cells + 1, dtype=np.int64)
-        np.cumsum(reach.bottom, out=vanishing[1:])
-        starts, ends = self.trees.starts, self.trees.ends
-        nodes = closed[starts] & closed[ends] & (vanishing[ends] == vanishing[starts])
-        exact: BoolArray = self._per_row(reach.settled[self.edges[1:] - 1], nodes)
-        return exact
+        """Mark the borders and nodes that no edge enters or leaves."""
+        marks = kernels.uncrossed_nodes(self.trees.tree, *policy.components())
+        return marks[self.trees.nodes]
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the rows that one edge moves.
@@ -145,9 +121,18 @@ class OrderedHierarchy(LinearStrategy):
             weights, self.trees, reach.furthest, reach.bottom
         )
 
+    def _measured(
+        self, noisy: IntArray, scales: Scales
+    ) -> tuple[FloatArray, FloatArray, Tree]:
+        """Return measured totals, their variances and the tree, by node."""
+        totals = self.trees.by_node(noisy.astype(np.float64), 0.0)
+        variances = self.trees.by_node(scales.variances, np.inf)
+        return totals, variances, self.trees.tree
+
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the least-squares estimate of the cells. O(cells)."""
-        return kernels.hierarchy_least_squares(noisy, scales.variances, self.trees)
+        fit = kernels.tree_fit(*self._measured(noisy, scales))
+        return fit[self.trees.tree.leaf_nodes]
 
     def increasing(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return cells of 0 or more: monotone borders, then family by family inside.
@@ -156,15 +141,22 @@ class OrderedHierarchy(LinearStrategy):
         those that are exact and leave each block what exact nodes inside it hold.
         Post-processing, O(cells).
         """
-        found = kernels.block_estimates(noisy, scales.variances, self.trees)
+        measured = self._measured(noisy, scales)
         exact = scales.exact[: self.blocks]
-        ends = found.borders[1:].copy()
-        ends[exact] = noisy[: self.blocks][exact]
-        least = found.low[self.trees.roots[:-1]]
+        borders, tops = self.trees.nodes[: self.blocks], self.trees.tops
+        ends = np.where(
+            exact, noisy[: self.blocks], kernels.tree_fit(*measured)[borders]
+        )
+        least = kernels.lower_bounds(*measured)[tops]
         held = np.cumsum(least)
         above = kernels.isotonic_fit(ends - held, exact, low=0.0)
         totals = least + np.diff(above, prepend=0.0)
-        return kernels.settle_blocks(totals, found, self.trees)
+        settled = (
+            np.concatenate([borders, tops]),
+            np.concatenate([np.cumsum(totals), totals]),
+        )
+        fit = kernels.top_down_fit(*measured, settled=settled)
+        return fit[self.trees.tree.leaf_nodes]
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
@@ -195,37 +187,29 @@ class OrderedHierarchy(LinearStrategy):
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
         widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
-        noise = kernels.hat_diagonal(scales.variances, self.trees) * widths
+        node_noise = self._node_noise(scales)
+        leverage = kernels.hat_diagonal(scales.variances, node_noise, self.trees)
         # Leverages are found in floating point; rounding is far below this margin.
-        return float(noise.max()) * (1.0 + 2.0**-30)
+        return float((leverage * widths).max()) * (1.0 + 2.0**-30)
+
+    def _node_noise(self, scales: Scales) -> NodeNoise:
+        return self._kept(
+            scales, lambda: kernels.block_noise(scales.variances, self.trees)
+        )
 
     def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
-        return kernels.hierarchy_variances(scales.variances, self.trees, *cuts)
+        return kernels.hierarchy_variances(self._node_noise(scales), self.trees, *cuts)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in O(cells * levels)."""
+        """Return the variance summed over all queries, in closed form if implicit."""
         if not isinstance(form, Implicit):
             return float(self._variance(_cuts(form), scales).sum())
-        sizes = np.diff(form.edges)
-        if form.kind == "total":
-            end = Cuts(
-                np.array([0, 1]), np.array([self.cells]), np.zeros(1), np.ones(1)
-            )
-            return float(self._variance(end, scales)[0])
-        if form.kind == "identity":
-            # Each of m cells is 1/m of its bucket: m / m^2 of the bucket's variance.
-            each, one = np.arange(self.cells), np.ones(self.cells)
-            cuts = _cuts(Fractions(each, one, each, one))
-            return float((self._variance(cuts, scales) / sizes).sum())
-        every = _all_cuts(form.edges)
-        prefixes = float(self._variance(every, scales).sum())
-        if form.kind == "prefixes":
-            return prefixes
-        # Over all pairs of cuts, of the variance of their difference: cuts times the
-        # summed variance of each, less the variance of their sum.
-        count = every.cells.size
-        summed = every._replace(pointers=np.array([0, count]))
-        return count * prefixes - float(self._variance(summed, scales)[0])
+        return kernels.tree_total_variance(
+            self.trees.by_node(scales.variances, np.inf),
+            self.trees.tree,
+            form.kind,
+            form.edges,
+        )
 
     def pack(self) -> dict[str, Any]:
         """Return blocks, fan-outs and weights."""
@@ -298,20 +282,6 @@ def _cuts(form: Fractions | Pieces) -> Cuts:
         at + full,
         np.where(full, 0.0, fractions),
         np.tile([-1.0, 1.0], queries),
-    )
-
-
-def _all_cuts(edges: IntArray) -> Cuts:
-    """Return one query for each border between cells, the first before all of them."""
-    sizes = np.diff(edges)
-    bucket = np.repeat(np.arange(sizes.size), sizes)
-    within = np.arange(edges[-1]) - np.repeat(edges[:-1], sizes)
-    count = int(edges[-1]) + 1
-    return Cuts(
-        np.arange(count + 1),
-        np.append(bucket, sizes.size),
-        np.append(within / sizes[bucket], 0.0),
-        np.ones(count),
     )
 
 

@@ -1,4 +1,4 @@
-"""Exact variances of answers from a chain of block trees."""
+"""Exact variances of answers from a chain of block trees, and leverages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.tree.block_spread import (
+    block_noise,
+    hat_diagonal,
+    hierarchy_variances,
+)
 from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
-from blowfish_fast.kernels.tree.ordered_hierarchy_spread import hierarchy_variances
 from tests.reference import ordered_hierarchy as reference
 from tests.reference.hierarchy_problems import problems
 
@@ -51,7 +55,7 @@ def test_equals_the_dense_variance(problem, data):
     cuts = data.draw(
         st.lists(st.lists(cut, max_size=6).map(sorted), min_size=1, max_size=6)
     )
-    found = hierarchy_variances(variances, trees, *packed(cuts))
+    found = hierarchy_variances(block_noise(variances, trees), trees, *packed(cuts))
     coefficients = reference.dense_coefficients(
         variances, rows, queries_of(cuts, cells)
     )
@@ -71,7 +75,7 @@ def test_all_ranges_of_a_long_line_keep_their_digits():
     rng = np.random.default_rng(1)
     ends = np.sort(rng.integers(0, cells + 1, (200, 2)), axis=1)
     cuts = [[(int(a), 0.0, -1.0), (int(b), 0.0, 1.0)] for a, b in ends]
-    found = hierarchy_variances(variances, trees, *packed(cuts))
+    found = hierarchy_variances(block_noise(variances, trees), trees, *packed(cuts))
     coefficients = reference.dense_coefficients(
         variances, rows, queries_of(cuts, cells)
     )
@@ -79,27 +83,73 @@ def test_all_ranges_of_a_long_line_keep_their_digits():
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
 
 
+def test_o7_a_block_total_has_four_thirds_of_a_nodes_variance():
+    trees = trees_over_blocks(np.array([0, 4]), np.array([2]))
+    noise = block_noise(np.append(np.inf, np.full(6, 3.0)), trees)
+    assert noise.known[trees.tops[0]] == pytest.approx(4 * 3.0 / 3)
+
+
+def test_nothing_passes_an_exact_border():
+    trees = trees_over_blocks(np.array([0, 3, 5, 9]), np.full(3, 2))
+    variances = np.random.default_rng(5).uniform(1, 2, trees.rows)
+    variances[[1, 2]] = 0.0
+    noise = block_noise(variances, trees)
+    assert noise.given_all[trees.nodes[[1, 2]]].tolist() == [0.0, 0.0]
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(problems())
+def test_leverage_bounds_every_coefficient_of_a_range(problem):
+    trees, rows, variances = problem
+    leverage = hat_diagonal(variances, block_noise(variances, trees), trees)
+    own = reference.dense_coefficients(variances, rows, rows)
+    np.testing.assert_allclose(leverage, np.diagonal(own), atol=1e-6)
+    cells = rows.shape[1]
+    ranges = np.array(
+        [
+            (np.arange(cells) >= start) & (np.arange(cells) < end)
+            for start in range(cells)
+            for end in range(start + 1, cells + 1)
+        ]
+    ).astype(float)
+    largest = np.abs(reference.dense_coefficients(variances, rows, ranges)).max(axis=0)
+    assert (largest <= leverage + 1e-6).all()
+
+
+def test_a_row_that_stands_alone_follows_itself():
+    trees = trees_over_blocks(np.arange(4), np.full(3, 2))
+    variances = np.array([3.0, 5.0, 0.0])
+    found = hat_diagonal(variances, block_noise(variances, trees), trees)
+    assert found.tolist() == [1.0, 1.0, 0.0]
+
+
 def test_nothing_asked_has_no_variance():
     trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
     empty = np.zeros(0, dtype=np.int64)
     found = hierarchy_variances(
-        np.ones(3), trees, np.array([0, 0]), empty, np.zeros(0), np.zeros(0)
+        block_noise(np.ones(3), trees),
+        trees,
+        np.array([0, 0]),
+        empty,
+        np.zeros(0),
+        np.zeros(0),
     )
     assert found.tolist() == [0.0]
 
 
 def test_misfits_are_refused():
     trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
+    noise = block_noise(np.ones(3), trees)
     one = np.ones(1)
     with pytest.raises(InputError, match="within 0"):
-        hierarchy_variances(
-            np.ones(3), trees, np.array([0, 1]), np.array([3]), one, one
-        )
+        hierarchy_variances(noise, trees, np.array([0, 1]), np.array([3]), one, one)
     with pytest.raises(InputError, match="rising from 0"):
-        hierarchy_variances(
-            np.ones(3), trees, np.array([0, 2]), np.array([1]), one, one
-        )
+        hierarchy_variances(noise, trees, np.array([0, 2]), np.array([1]), one, one)
     with pytest.raises(InputError, match="one length"):
         hierarchy_variances(
-            np.ones(3), trees, np.array([0, 1]), np.array([1]), np.ones(2), one
+            noise, trees, np.array([0, 1]), np.array([1]), np.ones(2), one
         )
+    with pytest.raises(InputError, match="3 rows"):
+        block_noise(np.ones(2), trees)
+    with pytest.raises(InputError, match="0 or more"):
+        block_noise(np.array([1.0, -1.0, 1.0]), trees)

@@ -1,0 +1,364 @@
+r"""The exact variance of any query answered from a chain of block trees.
+
+Serves predicted errors and intervals of the ordered hierarchical mechanism. A query is
+a sum of *cuts*: a cut at cell c with fraction p takes all cells before c and p of cell
+c; a range is one cut less another. Inside its block a cut covers each node by some
+part, 1 to its left, 0 to its right, and in between the average over the children,
+weighed by their variances:
+
+    coverage    node 0.6            The variance of a query splits: at each node on the
+              /   |   \             way up, children that are covered differently from
+             1   0.4   0            their parent add variance * (difference)^2, and the
+                                    borders of the block carry the rest.
+
+The cuts in one block climb together, level by level. Along the chain the borders form a
+Markov sequence: the covariance of two of them is the variance of the right one times
+the product of the shares in between, which running sums of logarithms give at once.
+
+The *leverage* of a row is the variance of its estimate over that of its measurement:
+the diagonal of the hat matrix, and a bound on what its noise can do to any range.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import InputError
+from blowfish_fast.kernels._jit import kernel
+
+from .block_trees import BlockTrees
+from .fit import subtree_variances
+
+UNKNOWN = 2.0**200
+"""Variance of a leaf that nothing fixes: large enough to tell nothing."""
+
+EXACT = 2.0**-400
+"""Variance of an exact node inside a block: small enough to decide everything."""
+
+
+class NodeNoise(NamedTuple):
+    """What each node knows from its subtree, its place in its family, and in all.
+
+    Attributes
+    ----------
+    known : (nodes,) float64
+        Variance of the node's total, given the measurements at and below it.
+    before, after : (nodes,) float64
+        Sums of `known` over the siblings to the left, and to the right.
+    depth : (nodes,) int64
+        Steps to the root.
+    given_all : (nodes,) float64
+        Variance of the node's total given all measurements.
+    """
+
+    known: FloatArray
+    before: FloatArray
+    after: FloatArray
+    depth: IntArray
+    given_all: FloatArray
+
+
+@kernel
+def _node_noise(known: FloatArray, first_child: IntArray) -> NodeNoise:
+    nodes = known.size
+    before = np.zeros(nodes)
+    after = np.zeros(nodes)
+    depth = np.zeros(nodes, dtype=np.int64)
+    given_all = np.zeros(nodes)
+    for node in range(nodes):
+        if known[node] < 0.0:
+            known[node] *= -UNKNOWN
+    given_all[nodes - 1] = known[nodes - 1]
+    for node in range(nodes - 1, -1, -1):
+        begin, end = first_child[node], first_child[node + 1]
+        running = 0.0
+        for child in range(begin, end):
+            before[child] = running
+            running += known[child]
+        running = 0.0
+        for child in range(end - 1, begin - 1, -1):
+            after[child] = running
+            running += known[child]
+            # Nothing is subtracted: a sibling may be known far better, or not at all.
+            others = before[child] + after[child]
+            depth[child] = depth[node] + 1
+            family = known[child] + others
+            if family > 0.0:
+                share = known[child] / family
+                given_all[child] = known[child] * (others / family)
+                given_all[child] += share * share * given_all[node]
+    return NodeNoise(known, before, after, depth, given_all)
+
+
+def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
+    """Return what the variance of any query needs of each node; O(nodes), once.
+
+    Parameters
+    ----------
+    variances : (rows,) float64
+        Variance of each row, borders first; infinity: not measured, 0: exact.
+    trees : BlockTrees
+    """
+    rows = np.array(variances, dtype=np.float64)
+    if not (rows >= 0.0).all():
+        raise InputError(f"variances must be 0 or more; received {rows.min()}")
+    np.maximum(rows[trees.blocks :], EXACT, out=rows[trees.blocks :])
+    nodes = trees.by_node(rows, np.inf)
+    known = subtree_variances(nodes, trees.tree.first_child)
+    return _node_noise(known, trees.tree.first_child)
+
+
+def hat_diagonal(
+    variances: FloatArray, noise: NodeNoise, trees: BlockTrees
+) -> FloatArray:
+    """Return the diagonal of the hat matrix, the leverage of every row, in O(nodes).
+
+    It is the largest coefficient that the row's noise can have in the answer to a
+    query whose own coefficients lie in [0, 1].
+
+    Returns
+    -------
+    (rows,) float64
+        Between 0 and 1; 0 for exact rows.
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+    >>> trees = trees_over_blocks(np.array([0, 2]), np.array([2]))
+    >>> variances = np.array([0.0, 1.0, 1.0])
+    >>> hat_diagonal(variances, block_noise(variances, trees), trees)
+    array([0. , 0.5, 0.5])
+    """
+    bounded = np.minimum(variances, UNKNOWN)
+    fitted = np.minimum(noise.given_all[trees.nodes], bounded)
+    return np.divide(fitted, bounded, out=np.zeros(fitted.size), where=bounded > 0.0)
+
+
+class BlockCuts(NamedTuple):
+    """Where cuts lie, which part of that cell each takes, and how often it counts."""
+
+    cells: IntArray
+    fractions: FloatArray
+    amounts: FloatArray
+
+
+@kernel
+def _climb(
+    nodes: IntArray,
+    parts: FloatArray,
+    amounts: FloatArray,
+    top: int,
+    noise: NodeNoise,
+    parents: IntArray,
+) -> float:
+    """Lift the cuts of one block to its top; return the variance that adds.
+
+    `nodes` and `parts` say where each cut is and what it covers there, from left to
+    right; both are updated.
+    """
+    known, before, after = noise.known, noise.before, noise.after
+    count = nodes.size
+    added = 0.0
+    level = np.int64(0)
+    for cut in range(count):
+        level = max(level, noise.depth[nodes[cut]])
+    while level > noise.depth[top]:
+        begin = 0
+        while begin < count:
+            if noise.depth[nodes[begin]] < level:
+                begin += 1
+                continue
+            parent = parents[nodes[begin]]
+            end = begin
+            mean = 0.0
+            ahead = 0.0
+            while end < count and parents[nodes[end]] == parent:
+                node = nodes[end]
+                own = before[node] + known[node] * parts[end]
+                mean += amounts[end] * (
+                    own / (before[node] + known[node] + after[node])
+                )
+                ahead += amounts[end]
+                end += 1
+            # Children from left to right: each stretch has what the cuts to its right
+            # take of it, a child with cuts also what these take of it in part.
+            passed = 0.0
+            cut = begin
+            while cut < end:
+                node = nodes[cut]
+                added += max(before[node] - passed, 0.0) * (ahead - mean) ** 2
+                covered = ahead
+                while cut < end and nodes[cut] == node:
+                    covered -= amounts[cut] * (1.0 - parts[cut])
+                    ahead -= amounts[cut]
+                    cut += 1
+                added += known[node] * (covered - mean) ** 2
+                passed = before[node] + known[node]
+            added += after[nodes[end - 1]] * mean * mean
+            for cut in range(begin, end):
+                node = nodes[cut]
+                own = before[node] + known[node] * parts[cut]
+                parts[cut] = own / (before[node] + known[node] + after[node])
+                nodes[cut] = parent
+            begin = end
+        level -= 1
+    return added
+
+
+@kernel
+def _variances(
+    pointers: IntArray,
+    cuts: BlockCuts,
+    noise: NodeNoise,
+    borders: IntArray,
+    tops: IntArray,
+    block_of: IntArray,
+    leaf_nodes: IntArray,
+    parents: IntArray,
+) -> FloatArray:
+    cells, fractions, amounts = cuts.cells, cuts.fractions, cuts.amounts
+    blocks = tops.size
+    # Variance of each border given everything, the first before all cells; and how far
+    # it follows a change of the next one: logarithms of running products, and how many
+    # of the factors were 0, since nothing passes an exact border.
+    smoothed = np.zeros(blocks + 1)
+    logarithms = np.zeros(blocks + 1)
+    stops = np.zeros(blocks + 1, dtype=np.int64)
+    stops[1] = 1
+    for block in range(blocks):
+        border = borders[block]
+        smoothed[block + 1] = noise.given_all[border]
+        if block + 1 < blocks:
+            family = noise.known[border] + noise.after[border]
+            factor = noise.known[border] / family if family > 0.0 else 0.0
+            stops[block + 2] = stops[block + 1] + (1 if factor == 0.0 else 0)
+            logarithms[block + 2] = logarithms[block + 1]
+            if factor > 0.0:
+                logarithms[block + 2] += np.log(factor)
+    most = 1
+    for query in range(pointers.size - 1):
+        most = max(most, pointers[query + 1] - pointers[query])
+    nodes = np.empty(most, dtype=np.int64)
+    parts = np.empty(most)
+    result = np.empty(pointers.size - 1)
+    for query in range(pointers.size - 1):
+        variance = 0.0
+        # Borders `at` and `at + 1` wait with the amounts `here` and `ahead`; `passed`
+        # is what all borders before these sum to, as felt at border `last`.
+        at = last = 0
+        here = ahead = passed = 0.0
+        cut = pointers[query]
+        stop = pointers[query + 1]
+        while True:
+            block = block_of[cells[cut]] if cut < stop else blocks + 1
+            while at < block and (here != 0.0 or ahead != 0.0):
+                felt = np.exp(logarithms[at] - logarithms[last])
+                passed *= 0.0 if stops[at] > stops[last] else felt
+                variance += smoothed[at] * here * (here + 2.0 * passed)
+                passed += here
+                last = at
+                at += 1
+                here = ahead
+                ahead = 0.0
+            if cut == stop:
+                break
+            at = block
+            past = cut
+            plain = 0.0
+            while past < stop and block_of[cells[past]] == block:
+                plain += amounts[past]
+                past += 1
+            covered = 0.0
+            # The end of the line: nothing of it lies inside a block.
+            if block < blocks:
+                count = past - cut
+                for place in range(count):
+                    nodes[place] = leaf_nodes[cells[cut + place]]
+                    parts[place] = fractions[cut + place]
+                own = amounts[cut:past]
+                variance += _climb(
+                    nodes[:count], parts[:count], own, tops[block], noise, parents
+                )
+                for place in range(count):
+                    covered += own[place] * parts[place]
+            here += plain - covered
+            ahead += covered
+            cut = past
+        result[query] = max(variance, 0.0)
+    return result
+
+
+def hierarchy_variances(
+    noise: NodeNoise,
+    trees: BlockTrees,
+    pointers: IntArray,
+    cells: IntArray,
+    fractions: FloatArray,
+    amounts: FloatArray,
+) -> FloatArray:
+    """Return the exact variance of least-squares answers, in O(levels) per cut.
+
+    Parameters
+    ----------
+    noise : NodeNoise
+        From `block_noise`.
+    trees : BlockTrees
+    pointers : (queries + 1,) int64
+        Query `i` owns the cuts ``pointers[i]`` up to ``pointers[i + 1]``.
+    cells : (cuts,) int64
+        Where each cut lies; not decreasing within a query. The number of cells stands
+        for the end of the line.
+    fractions : (cuts,) float64
+        Part of that cell which is taken, in [0, 1).
+    amounts : (cuts,) float64
+        How often the query takes the cells before the cut.
+
+    Returns
+    -------
+    (queries,) float64
+
+    Examples
+    --------
+    >>> from blowfish_fast.kernels.tree.block_trees import trees_over_blocks
+    >>> trees = trees_over_blocks(np.array([0, 2, 4]), np.array([2, 2]))
+    >>> exact_total = block_noise(np.array([1.0, 0.0, 1.0, 1.0, 1.0, 1.0]), trees)
+    >>> half = np.array([0, 1]), np.array([2]), np.zeros(1), np.ones(1)
+    >>> hierarchy_variances(exact_total, trees, *half)
+    array([0.5])
+    """
+    count = trees.tree.leaves
+    pointers = np.ascontiguousarray(pointers, dtype=np.int64)
+    cells = np.ascontiguousarray(cells, dtype=np.int64)
+    fractions = np.ascontiguousarray(fractions, dtype=np.float64)
+    amounts = np.ascontiguousarray(amounts, dtype=np.float64)
+    if cells.ndim != 1 or {fractions.shape, amounts.shape} != {cells.shape}:
+        raise InputError(
+            "cuts come as three arrays of one length; got shapes "
+            f"{cells.shape}, {fractions.shape} and {amounts.shape}"
+        )
+    owned = pointers.ndim == 1 and pointers.size > 0 and pointers[0] == 0
+    if not owned or (np.diff(pointers) < 0).any() or pointers[-1] != cells.size:
+        raise InputError(
+            f"pointers share out {cells.size} cuts, rising from 0; got {pointers[:5]}"
+        )
+    if cells.size and (cells.min() < 0 or cells.max() > count):
+        raise InputError(
+            f"cuts lie within 0..{count}; got {cells.min()} to {cells.max()}"
+        )
+    # The end of the line lies in a block of its own.
+    sizes = np.append(np.diff(trees.edges), 1)
+    block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
+    cuts = BlockCuts(cells, fractions, amounts)
+    return _variances(
+        pointers,
+        cuts,
+        noise,
+        trees.nodes[: trees.blocks],
+        trees.tops,
+        block_of,
+        trees.tree.leaf_nodes,
+        trees.tree.parents,
+    )
