@@ -14,7 +14,7 @@ the same release from it has used nothing else.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Self
@@ -51,7 +51,8 @@ class Opened(NamedTuple):
 class Draw(NamedTuple):
     """Noise was drawn: its law, the scales asked for, and the values."""
 
-    law: Literal["laplace", "geometric", "gaussian"]
+    law: str
+    """"laplace", "geometric" or "gaussian"."""
     numerators: int | IntArray
     denominators: int | IntArray
     values: IntArray
@@ -93,40 +94,17 @@ class WatchedRandomness(Randomness):
         self.diary.append(Opened(words(0, FINGERPRINT_WORDS).tobytes()))
         return words
 
-    def laplace(
+    def _draw(
         self,
+        kind: Callable[..., IntArray],
         numerators: int | IntArray,
         denominators: int | IntArray,
-        size: int | None = None,
-        threads: int | None = None,
+        size: int | None,
+        threads: int | None,
     ) -> IntArray:
         """Draw as usual, and note what was drawn."""
-        values = super().laplace(numerators, denominators, size, threads)
-        self.diary.append(Draw("laplace", numerators, denominators, values))
-        return values
-
-    def gaussian(
-        self,
-        numerators: int | IntArray,
-        denominators: int | IntArray,
-        size: int | None = None,
-        threads: int | None = None,
-    ) -> IntArray:
-        """Draw as usual, and note what was drawn."""
-        values = super().gaussian(numerators, denominators, size, threads)
-        self.diary.append(Draw("gaussian", numerators, denominators, values))
-        return values
-
-    def geometric(
-        self,
-        numerators: int | IntArray,
-        denominators: int | IntArray,
-        size: int | None = None,
-        threads: int | None = None,
-    ) -> IntArray:
-        """Draw as usual, and note what was drawn."""
-        values = super().geometric(numerators, denominators, size, threads)
-        self.diary.append(Draw("geometric", numerators, denominators, values))
+        values = super()._draw(kind, numerators, denominators, size, threads)
+        self.diary.append(Draw(kind.__name__, numerators, denominators, values))
         return values
 
 

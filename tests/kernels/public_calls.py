@@ -66,7 +66,6 @@ def calls() -> dict[str, Call]:
     pieces = "int64 int64 int64 float64"
     spread = "float64 float64 float64 float64 float64"
     return {
-        "box_order": _call(LOWS, HIGHS, (2, 4), returns=rows),
         "boxes_to_pieces": _call(
             _real([0, 1]),
             _real([2, 3.5]),

@@ -199,30 +199,6 @@ def _median_cuts(slabs: FloatArray, edges: IntArray) -> IntArray:
     return cuts
 
 
-@kernel
-def _box_order(
-    lows: IntArray, highs: IntArray, sides: IntArray, edges: IntArray
-) -> IntArray:
-    order = np.empty(edges[-1], dtype=np.int64)
-    axes = sides.size
-    place = np.empty(axes, dtype=np.int64)
-    for box in range(lows.shape[0]):
-        copy_row(place, lows[box])
-        for position in range(edges[box], edges[box + 1]):
-            cell = 0
-            for axis in range(axes):
-                cell = cell * sides[axis] + place[axis]
-            order[position] = cell
-            axis = axes - 1
-            while axis >= 0:
-                place[axis] += 1
-                if place[axis] < highs[box, axis]:
-                    break
-                place[axis] = lows[box, axis]
-                axis -= 1
-    return order
-
-
 def grid_table(cells: AnyArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """Return the cells and their summed-area table, both flat, with sides and strides.
 
@@ -335,45 +311,3 @@ def median_cuts(slabs: AnyArray, edges: AnyArray) -> IntArray:
             f"an array of shape {begins.shape}"
         )
     return _median_cuts(counts, begins)
-
-
-def box_order(
-    lows: AnyArray, highs: AnyArray, shape: tuple[int, ...]
-) -> tuple[IntArray, IntArray]:
-    """List the cells of a grid box after box.
-
-    Parameters
-    ----------
-    lows, highs : (boxes, d) int64
-        Corners of boxes that cover every cell once.
-    shape : tuple of int
-        Of the grid.
-
-    Returns
-    -------
-    order : (cells,) int64
-        C-order numbers of the cells, those of a box together.
-    edges : (boxes + 1,) int64
-        Where the cells of each box begin.
-
-    Examples
-    --------
-    >>> box_order([[0, 0], [0, 1]], [[2, 1], [2, 2]], (2, 2))
-    (array([0, 2, 1, 3]), array([0, 2, 4]))
-    """
-    low = np.ascontiguousarray(lows, dtype=np.int64)
-    high = np.ascontiguousarray(highs, dtype=np.int64)
-    sides = np.array(shape, dtype=np.int64)
-    fits = low.shape == high.shape and low.ndim == 2 and low.shape[1] == sides.size
-    if not fits or (low < 0).any() or (low >= high).any() or (high > sides).any():
-        raise InputError(
-            f"boxes are corners low < high inside a grid of shape {shape}; received "
-            f"arrays of shape {low.shape} and {high.shape}"
-        )
-    edges = np.concatenate([[0], np.cumsum(np.prod(high - low, axis=1))])
-    if edges[-1] != np.prod(sides):
-        raise InputError(
-            f"boxes must cover each of the {np.prod(sides)} cells once; these hold "
-            f"{edges[-1]}"
-        )
-    return _box_order(low, high, sides, edges), edges

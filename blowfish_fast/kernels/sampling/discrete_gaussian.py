@@ -28,6 +28,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
+from .draw_arguments import Ratio, Ratios, check_start, draw_target
 from .gaussian_strips import (
     BORDER,
     ENDS,
@@ -38,7 +39,7 @@ from .gaussian_strips import (
     exponential_bounds,
     resolve_point,
 )
-from .threshold_resolver import POSITION_LIMIT, RESOLVER_BASE, RESOLVER_BITS, WordSource
+from .threshold_resolver import RESOLVER_BASE, RESOLVER_BITS, WordSource
 
 CHUNK = 1 << 15
 """Draws that share their second looks; threads begin at multiples of it."""
@@ -198,8 +199,8 @@ def _count_thresholds(
 def gaussian(
     words: WordSource,
     start: int,
-    numerators: int | IntArray,
-    denominators: int | IntArray,
+    numerators: Ratio,
+    denominators: Ratio,
     size: int | None = None,
     out: IntArray | None = None,
 ) -> IntArray:
@@ -234,82 +235,41 @@ def gaussian(
     >>> gaussian(words, 0, np.array([10**4, 10**6]), 1)
     array([ -145, -1446])
     """
-    if out is None:
-        own = max(np.size(numerators), np.size(denominators))
-        out = np.empty(own if size is None else size, dtype=np.int64)
-    _check(out, size, start)
+    out = draw_target(numerators, denominators, size, out)
+    check_start(start, out.size)
+    if start % CHUNK:
+        raise InputError(
+            f"Gaussian draws start at a multiple of {CHUNK}; received {start}"
+        )
     if out.size == 0:
         return out
-    law = _Law(numerators, denominators, out.size)
-    if law.shared and law.variance(0) < FEW_VALUES:
-        _fill_by_thresholds(words, start, law.variance(0), out)
+    variances = Ratios(numerators, denominators, out.size, "variance", LARGEST_VARIANCE)
+    if variances.shared and Fraction(*variances.exact(0)) < FEW_VALUES:
+        _fill_by_thresholds(words, start, Fraction(*variances.exact(0)), out)
         return out
     for first in range(0, out.size, CHUNK):
         part = out[first : first + CHUNK]
-        _fill_chunk(words, start + first, law, first, part)
+        _fill_chunk(words, start + first, variances, first, part)
     return out
 
 
-class _Law:
-    """Variances of all draws: as fractions on demand, as doubles for the kernels."""
+def _laws(variance: FloatArray) -> FloatArray:
+    """Return stretch, 1 / v and 1 / (4 (s^2 - v)) of draws, one or all.
 
-    def __init__(
-        self, numerators: int | IntArray, denominators: int | IntArray, size: int
-    ) -> None:
-        self.shared = np.ndim(numerators) == 0 and np.ndim(denominators) == 0
-        self._above, self._below = numerators, denominators
-        for given in (numerators, denominators):
-            if np.ndim(given) and (
-                np.asarray(given).dtype.kind not in "iu" or np.shape(given) != (size,)
-            ):
-                raise InputError(
-                    f"{size} variances need integers, one or {size} of them; received "
-                    f"{np.asarray(given).dtype} of shape {np.shape(given)}"
-                )
-        least = [int(np.min(given)) for given in (numerators, denominators)]
-        most = [int(np.max(given)) for given in (numerators, denominators)]
-        if min(least) <= 0:
-            raise InputError(
-                "a variance must be a ratio of positive integers; "
-                f"received {least[0]} / {least[1]} among them"
-            )
-        if most[0] > LARGEST_VARIANCE * least[1]:
-            raise InputError(
-                "a variance must be at most 2^90, so that draws fit 64 bits; "
-                f"received {most[0]} / {least[1]} among them"
-            )
-
-    def variance(self, draw: int) -> Fraction:
-        above, below = (
-            int(given) if np.ndim(given) == 0 else int(given[draw])  # type: ignore[index]
-            for given in (self._above, self._below)
-        )
-        return Fraction(above, below)
-
-    def doubles(self, first: int, count: int) -> FloatArray:
-        """Return stretch, 1 / v and 1 / (4 (s^2 - v)) of draws, one or all.
-
-        The stretch makes second looks rare at every v; any s with s^2 > v would keep
-        the law exact.
-        """
-        ends = [
-            np.array([float(given)])
-            if np.ndim(given) == 0
-            else np.asarray(given)[first : first + count].astype(np.float64)
-            for given in (self._above, self._below)
-        ]
-        variance = ends[0] / ends[1]
-        excess = (1.0 + np.sqrt(1.0 + 16.0 * variance)) / 8.0
-        stretch = np.sqrt(variance + excess)
-        slack = 0.25 / (stretch * stretch - variance)
-        return np.stack([stretch, 1.0 / variance, slack])
+    The stretch makes second looks rare at every v; any s with s^2 > v would keep the
+    law exact.
+    """
+    excess = (1.0 + np.sqrt(1.0 + 16.0 * variance)) / 8.0
+    stretch = np.sqrt(variance + excess)
+    slack = 0.25 / (stretch * stretch - variance)
+    return np.stack([stretch, 1.0 / variance, slack])
 
 
 def _fill_chunk(
-    words: WordSource, position: int, law: _Law, first: int, out: IntArray
+    words: WordSource, position: int, variances: Ratios, first: int, out: IntArray
 ) -> None:
     """Draw one chunk: a first look, then second looks until all draws are settled."""
-    laws = law.doubles(first, out.size)
+    laws = _laws(variances.doubles(first, first + out.size))
     left = np.empty(out.size, dtype=np.int64)
     drawn = words(position, out.size)
     todo = left[: _first_look(drawn, laws, out, left)].copy()
@@ -328,8 +288,8 @@ def _fill_chunk(
             draw = int(todo[t])
             point = resolve_point(
                 (int(fresh[t, 0]), int(fresh[t, 1]), int(fresh[t, 2])),
-                float(laws[0, 0 if law.shared else draw]),
-                law.variance(first + draw),
+                float(laws[0, 0 if variances.shared else draw]),
+                Fraction(*variances.exact(first + draw)),
                 _more(words, _FRACTIONS + ((place + t) << RESOLVER_BITS)),
             )
             if point is None:
@@ -416,19 +376,3 @@ def _resolve_inversion(known: int, variance: Fraction, more: Iterator[int]) -> i
                 return size
             else:
                 break
-
-
-def _check(out: IntArray, size: int | None, start: int) -> None:
-    """Refuse an array that cannot hold the draws, or a place that is not theirs."""
-    if out.ndim != 1 or out.dtype != np.int64 or not out.flags.carray:
-        raise InputError(
-            "draws go to a contiguous, writable, one-dimensional int64 array; "
-            f"received {out.dtype} of shape {out.shape}"
-        )
-    if size is not None and size != out.size:
-        raise InputError(f"{size} draws need as many places; received {out.size}")
-    if start % CHUNK or not 0 <= start <= POSITION_LIMIT - out.size:
-        raise InputError(
-            f"Gaussian draws start at a multiple of {CHUNK} below 2^74; "
-            f"received {start}"
-        )

@@ -19,17 +19,17 @@ precision decides. So each draw is the exact function of the words, on any machi
 from __future__ import annotations
 
 import math
-import operator
 from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
+from blowfish_fast._support.typing import FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import exact_kernel, helper
 
-from .threshold_resolver import POSITION_LIMIT, WordSource, resolve
+from .draw_arguments import Ratio, Ratios, check_start, draw_target
+from .threshold_resolver import WordSource, resolve
 
 # At this scale a draw leaves 64 bits with probability exp(-128).
 LARGEST_SCALE = 1 << 56
@@ -255,8 +255,8 @@ def _fill_offsets(scales: FloatArray, offsets: FloatArray) -> None:
 def laplace(
     words: WordSource,
     start: int,
-    numerators: int | IntArray,
-    denominators: int | IntArray,
+    numerators: Ratio,
+    denominators: Ratio,
     size: int | None = None,
     out: IntArray | None = None,
 ) -> IntArray:
@@ -292,8 +292,8 @@ def laplace(
 def geometric(
     words: WordSource,
     start: int,
-    numerators: int | IntArray,
-    denominators: int | IntArray,
+    numerators: Ratio,
+    denominators: Ratio,
     size: int | None = None,
     out: IntArray | None = None,
 ) -> IntArray:
@@ -340,23 +340,19 @@ def subtract_geometric(
 def _fill(
     words: WordSource,
     start: int,
-    numerators: int | IntArray,
-    denominators: int | IntArray,
+    numerators: Ratio,
+    denominators: Ratio,
     size: int | None,
     out: IntArray | None,
     finish: int,
 ) -> IntArray:
     """Draw chunk by chunk, and resolve what the floating filter left undecided."""
-    if out is None:
-        own_scales = max(np.size(numerators), np.size(denominators))
-        out = np.empty(own_scales if size is None else size, dtype=np.int64)
-    _check_target(out, size, start)
+    out = draw_target(numerators, denominators, size, out)
+    check_start(start, out.size)
     if out.size == 0:
         return out
-    above, below = _as_ratios(numerators, denominators, out.size)
-    shared = above.size == 1
-    scales = np.empty(min(CHUNK, above.size))
-    offsets = np.full(scales.size, -0.5)
+    ratios = Ratios(numerators, denominators, out.size, "noise scale", LARGEST_SCALE)
+    scales = offsets = np.empty(0)
     undecided = np.empty(min(CHUNK, out.size), dtype=np.int64)
     for first in range(0, out.size, CHUNK):
         last = min(first + CHUNK, out.size)
@@ -369,66 +365,19 @@ def _fill(
                 f"a source of words must give as many as asked: {part.size}; "
                 f"received an array of shape {drawn.shape}"
             )
-        if first == 0 or not shared:
-            scales, offsets = scales[: part.size], offsets[: part.size]
-            np.divide(above[first:last], below[first:last], scales, casting="unsafe")
+        if first == 0 or not ratios.shared:
+            scales = ratios.doubles(first, last)
+            offsets = np.full(scales.size, -0.5)
             if finish == _SIGNED:
                 _fill_offsets(scales, offsets)
         found = _draw(drawn, scales, offsets, finish, part, undecided)
         for i in undecided[:found].tolist():
-            own = 0 if shared else first + i
             draw = resolve(
                 words,
                 start + first + i,
                 int(drawn[i]),
-                int(above[own]),
-                int(below[own]),
+                *ratios.exact(first + i),
                 signed=finish == _SIGNED,
             )
             part[i] = part[i] - draw if finish == _SUBTRACTED else draw
     return out
-
-
-def _check_target(out: IntArray, size: int | None, start: int) -> None:
-    """Refuse an array that cannot hold the draws, or positions out of range."""
-    if out.ndim != 1 or out.dtype != np.int64 or not out.flags.carray:
-        raise InputError(
-            "draws go to a contiguous, writable, one-dimensional int64 array; "
-            f"received {out.dtype} of shape {out.shape}"
-        )
-    if size is not None and size != out.size:
-        raise InputError(f"{size} draws need as many places; received {out.size}")
-    if not 0 <= start <= POSITION_LIMIT - out.size:
-        raise InputError(f"positions lie between 0 and 2^74; received {start}")
-
-
-def _as_ratios(
-    numerators: int | IntArray, denominators: int | IntArray, size: int
-) -> tuple[AnyArray, AnyArray]:
-    """Return the scales as two arrays: of one Python integer if shared, else int64."""
-    if np.ndim(numerators) == 0 and np.ndim(denominators) == 0:
-        one, other = operator.index(numerators), operator.index(denominators)
-        above, below = np.array([one], dtype=object), np.array([other], dtype=object)
-        if 0 < one <= LARGEST_SCALE and other > 0:
-            return above, below
-    else:
-        above, below = np.asarray(numerators), np.asarray(denominators)
-        for given in (above, below):
-            if given.dtype.kind not in "iu" or given.shape not in ((), (size,)):
-                raise InputError(
-                    f"{size} noise scales need integers, one or {size} of them; "
-                    f"received {given.dtype} of shape {given.shape}"
-                )
-        above = np.broadcast_to(above.astype(np.int64, copy=False), size)
-        below = np.broadcast_to(below.astype(np.int64, copy=False), size)
-    if above.min() <= 0 or below.min() <= 0:
-        raise InputError(
-            "a noise scale must be a ratio of positive integers; "
-            f"received {above.min()} / {below.min()} among them"
-        )
-    if above.max() > LARGEST_SCALE and ((above - 1) // LARGEST_SCALE >= below).any():
-        raise InputError(
-            "a noise scale must be at most 2^56, so that draws fit 64 bits; "
-            f"received {above.max()} / {below.min()} among them"
-        )
-    return above, below

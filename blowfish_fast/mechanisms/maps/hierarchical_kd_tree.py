@@ -118,7 +118,9 @@ class HierarchicalKdTree(Mechanism):
 
     def _counts_of(self, private: Handle, boxes: Boxes, budget: Budget) -> Measurement:
         """Measure the records of boxes that cover the domain."""
-        order, edges = kernels.box_order(boxes.lows, boxes.highs, self.domain.shape)
+        edges, order = kernels.cells_of_boxes(
+            boxes.lows, boxes.highs, self.domain.shape
+        )
         return bucket_counts(private, Buckets(edges, order), budget=budget)
 
 

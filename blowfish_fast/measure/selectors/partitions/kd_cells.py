@@ -177,7 +177,7 @@ def box_buckets(
     parts : (cells,) int64, optional
         Part of each cell; None when there is just one.
     """
-    order, edges = kernels.box_order(boxes.lows, boxes.highs, shape)
+    edges, order = kernels.cells_of_boxes(boxes.lows, boxes.highs, shape)
     if parts is None:
         return Buckets(edges, order)
     box = np.empty(order.size, dtype=np.int64)

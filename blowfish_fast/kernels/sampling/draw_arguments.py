@@ -1,0 +1,97 @@
+"""What the samplers of noise are given: where draws go, and the ratios of their laws.
+
+Serves ``kernels.discrete_laplace`` and ``kernels.discrete_gaussian``. A scale or a
+variance is a ratio of positive integers, shared by all draws or one for each.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.errors import InputError
+
+from .threshold_resolver import POSITION_LIMIT
+
+Ratio = int | IntArray
+
+
+def draw_target(
+    numerators: Ratio, denominators: Ratio, size: int | None, out: IntArray | None
+) -> IntArray:
+    """Return the array that the draws go to: `out`, or a new one of the right size."""
+    if out is None:
+        own = max(np.size(numerators), np.size(denominators))
+        return np.empty(own if size is None else size, dtype=np.int64)
+    if out.ndim != 1 or out.dtype != np.int64 or not out.flags.carray:
+        raise InputError(
+            "draws go to a contiguous, writable, one-dimensional int64 array; "
+            f"received {out.dtype} of shape {out.shape}"
+        )
+    if size is not None and size != out.size:
+        raise InputError(f"{size} draws need as many places; received {out.size}")
+    return out
+
+
+def check_start(start: int, draws: int) -> None:
+    """Refuse words beyond the places that belong to first words."""
+    if not 0 <= start <= POSITION_LIMIT - draws:
+        raise InputError(f"positions lie between 0 and 2^74; received {start}")
+
+
+class Ratios:
+    """Ratios of positive integers, shared by all draws or one for each.
+
+    One number may be any Python integer. Ratios above `largest`, a power of two, are
+    refused: draws would not fit 64 bits.
+    """
+
+    def __init__(
+        self, above: Ratio, below: Ratio, size: int, name: str, largest: int
+    ) -> None:
+        self._above, self._below = (_as_row(one, size, name) for one in (above, below))
+        self.shared = self._above.size == self._below.size == 1
+        high, low = self._above, self._below
+        if high.min() <= 0 or low.min() <= 0:
+            raise InputError(
+                f"a {name} must be a ratio of positive integers; "
+                f"received {high.min()} / {low.min()} among them"
+            )
+        if high.max() > largest and ((high - 1) // largest >= low).any():
+            raise InputError(
+                f"a {name} must be at most 2^{largest.bit_length() - 1}, so that draws "
+                f"fit 64 bits; received {high.max()} / {low.min()} among them"
+            )
+
+    def exact(self, draw: int) -> tuple[int, int]:
+        """Return numerator and denominator of one draw."""
+        return int(_own(self._above, draw, draw + 1)[0]), int(
+            _own(self._below, draw, draw + 1)[0]
+        )
+
+    def doubles(self, first: int, last: int) -> FloatArray:
+        """Return the ratios of some draws: one where it is shared."""
+        high, low = _own(self._above, first, last), _own(self._below, first, last)
+        if self.shared:
+            # Python's division rounds once, and underflows where it has to.
+            return np.array([int(high[0]) / int(low[0])])
+        ratios: FloatArray = high.astype(np.float64) / low.astype(np.float64)
+        return ratios
+
+
+def _own(row: AnyArray, first: int, last: int) -> AnyArray:
+    return row if row.size == 1 else row[first:last]
+
+
+def _as_row(given: Ratio, size: int, name: str) -> AnyArray:
+    if np.ndim(given) == 0:
+        return np.array([operator.index(given)], dtype=object)
+    row = np.asarray(given)
+    if row.dtype.kind not in "iu" or row.shape != (size,):
+        raise InputError(
+            f"{size} {name}s need integers, one or {size} of them; "
+            f"received {row.dtype} of shape {row.shape}"
+        )
+    return row.astype(np.int64, copy=False)
