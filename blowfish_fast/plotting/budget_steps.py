@@ -10,7 +10,7 @@ Requests, mechanisms and prices are public; the picture reads nothing else.
 
 from __future__ import annotations
 
-from fractions import Fraction
+import itertools
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies.drawing import shorten
 
-from .canvas import axes_for, line_names
+from .canvas import axes_for, date_marks, line_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,10 +80,10 @@ def budget_over_time(
     dated = along == "time" or (along is None and _span(entries) >= SHORT_SPAN)
     drawn = axes_for(axes, (8.0, 4.0), "Drawing a budget")
     places = _dates(entries) if dated else np.arange(1.0, len(entries) + 1)
-    end = _end(places, dated=dated)
+    begin, end = _ends(places, dated=dated)
     total = float(ledger.budget)
     spent = _stairs(entries)
-    xs = np.concatenate([[_begin(places, dated=dated)], places, [end]])
+    xs = np.concatenate([[begin], places, [end]])
     ys = np.concatenate([[0.0], spent, spent[-1:] if spent.size else [0.0]])
     drawn.plot(
         xs, ys, drawstyle="steps-post", color=palette.BLUE, linewidth=2, label="spent"
@@ -113,12 +113,8 @@ def budget_over_time(
 
 def _stairs(entries: list[Entry]) -> FloatArray:
     """Return the running total after each charge, rounded once from exact sums."""
-    total = Fraction(0)
-    found = []
-    for one in entries:
-        total += one.budget.amount
-        found.append(float(total))
-    return np.array(found)
+    totals = itertools.accumulate(one.budget.amount for one in entries)
+    return np.array([float(one) for one in totals])
 
 
 def _span(entries: list[Entry]) -> float:
@@ -132,18 +128,12 @@ def _dates(entries: list[Entry]) -> FloatArray:
     return np.array([dates.date2num(one.time) for one in entries], dtype=np.float64)
 
 
-def _begin(places: FloatArray, *, dated: bool) -> float:
+def _ends(places: FloatArray, *, dated: bool) -> tuple[float, float]:
+    """Return where the axis begins and ends."""
     if not dated or not places.size:
-        return 0.0
-    return float(places[0] - 0.06 * max(places[-1] - places[0], 1 / 1440))
-
-
-def _end(places: FloatArray, *, dated: bool) -> float:
-    if not places.size:
-        return 1.0
-    if not dated:
-        return float(places[-1] + 1.0)
-    return float(places[-1] + 0.12 * max(places[-1] - places[0], 1 / 1440))
+        return 0.0, places.size + 1.0
+    span = max(places[-1] - places[0], 1 / 1440)
+    return float(places[0] - 0.06 * span), float(places[-1] + 0.12 * span)
 
 
 def _analysts(
@@ -155,9 +145,8 @@ def _analysts(
 ) -> list[tuple[str, float, str]]:
     """Draw a thin line for each analyst with an allotment; return their names."""
     named = []
-    for number, (analyst, share) in enumerate(ledger.allotments().items()):
-        if number == MOST_ANALYSTS:
-            break
+    allotted = itertools.islice(ledger.allotments().items(), MOST_ANALYSTS)
+    for number, (analyst, share) in enumerate(allotted):
         own = [place for place, one in enumerate(entries) if one.analyst == analyst]
         stairs = _stairs([entries[one] for one in own])
         last = stairs[-1] if stairs.size else 0.0
@@ -178,10 +167,7 @@ def _analysts(
 
 def _label_time(axes: Axes, entries: list[Entry], *, dated: bool) -> None:
     if dated:
-        dates = require("matplotlib.dates", extra="plot", purpose="Drawing a budget")
-        ticks = dates.AutoDateLocator(maxticks=8)
-        axes.xaxis.set_major_locator(ticks)
-        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+        date_marks(axes.xaxis)
         axes.set_xlabel("time (UTC)")
         return
     ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing a budget")

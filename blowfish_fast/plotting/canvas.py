@@ -17,9 +17,10 @@ from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.cell_values import cut_values
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels
 from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Workload
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,12 +48,24 @@ def heading(release: Release) -> str:
     return f"{release.mechanism}, {release.guarantee.spent}{seeded}"
 
 
-def public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
-    """Return a reference and its label; refuse what may be true counts.
+def reference_answers(
+    reference: Any, name: str | None, asked: Workload
+) -> tuple[AnyArray, str] | None:
+    """Return the answers of a reference and its label; refuse what may be true counts.
 
     A release is public. An array may be anything, so whoever hands it over names the
     public source it comes from.
     """
+    if reference is None:
+        return None
+    values, label = _public_values(reference, name)
+    try:
+        return asked.answer(values), label
+    except DomainError as problem:
+        raise InputError(f"the reference does not fit the release: {problem}") from None
+
+
+def _public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
     if isinstance(reference, Histogram | SparseHistogram):
         raise InputError(
             f"{reference!r} holds true counts, and a picture of them would publish "
@@ -120,43 +133,47 @@ def label_axis(
 
     `inches` is the room along it where that will be less than the axes now have.
     """
-    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
     places = places_of(attribute)
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_label_text(attribute.name or fallback)
     if places.kind == "level":
-        named = cell_labels(attribute)
-        every = -(-len(named) // MOST_NAMES)
-        shown = list(range(0, len(named), every))
-        axis.set_ticks(shown, labels=[named[one] for one in shown])
-        axis.set_tick_params(length=0)
-        if which == "x" and _is_crowded(axes, [named[one] for one in shown], inches):
-            rotate_names(axes)
+        names_along(axes, cell_labels(attribute), which, inches)
     elif places.kind == "date":
-        dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
-        ticks = dates.AutoDateLocator(maxticks=8)
-        axis.set_major_locator(ticks)
-        axis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+        date_marks(axis)
     else:
+        ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
         axis.set_major_locator(ticker.MaxNLocator(marks_along(axes, which)))
-        axis.set_major_formatter(ticker.FuncFormatter(in_full))
+        plain_numbers(axis)
     return places
 
 
-def names_along(axes: Axes, names: list[str]) -> None:
-    """Write one name at each of 0, 1, 2, ... along the lower axis."""
+def names_along(
+    axes: Axes, names: list[str], which: str = "x", inches: float | None = None
+) -> None:
+    """Write one name at each of 0, 1, 2, ... along an axis, turned where crowded."""
     every = -(-len(names) // MOST_NAMES)
-    shown = list(range(0, len(names), every))
-    axes.xaxis.set_ticks(shown, labels=[names[one] for one in shown])
-    axes.xaxis.set_tick_params(length=0)
-    if _is_crowded(axes, [names[one] for one in shown]):
+    shown = range(0, len(names), every)
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_ticks(list(shown), labels=[names[one] for one in shown])
+    axis.set_tick_params(length=0)
+    room = axes.bbox.width / axes.figure.dpi if inches is None else inches
+    needed = sum(len(names[one]) + 1 for one in shown)
+    if which == "x" and needed > CHARACTERS_PER_INCH * room:
         rotate_names(axes)
 
 
-def _is_crowded(axes: Axes, names: list[str], inches: float | None = None) -> bool:
-    """Return whether names, with a space between, need more room than there is."""
-    room = axes.bbox.width / axes.figure.dpi if inches is None else inches
-    return sum(len(one) + 1 for one in names) > CHARACTERS_PER_INCH * room
+def date_marks(axis: Any) -> None:
+    """Mark an axis of dates at round ones."""
+    dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
+    ticks = dates.AutoDateLocator(maxticks=8)
+    axis.set_major_locator(ticks)
+    axis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+
+
+def plain_numbers(axis: Any) -> None:
+    """Write the numbers of an axis in full, with commas."""
+    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
+    axis.set_major_formatter(ticker.FuncFormatter(in_full))
 
 
 def name_extras(axes: Axes, which: str, places: Places) -> None:
@@ -175,20 +192,8 @@ def name_extras(axes: Axes, which: str, places: Places) -> None:
         rotate_names(axes)
 
 
-def plain_counts(axes: Axes) -> None:
-    """Write counts on the upright axis in full, with commas."""
-    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(in_full))
-
-
 def in_full(value: float, place: Any = None) -> str:
-    """Return a number with commas, whole numbers in all their digits.
-
-    Examples
-    --------
-    >>> in_full(1_000_000.0), in_full(0.25)
-    ('1,000,000', '0.25')
-    """
+    """Return a number with commas, whole numbers in all their digits: 1,000,000."""
     whole = float(value).is_integer() and abs(value) < MOST_IN_FULL
     return f"{value:,.0f}" if whole else f"{value:,g}"
 
@@ -245,10 +250,7 @@ def line_names(axes: Axes, names: list[tuple[str, float, str]], gap: float) -> N
 def apart(heights: list[float], gap: float) -> list[float]:
     """Move heights apart to at least `gap`, as little as may be, keeping their order.
 
-    Examples
-    --------
-    >>> apart([0.5, 0.5, 0.9], 0.1)
-    [0.45, 0.55, 0.9]
+    With a gap of 0.1, 0.5, 0.5 and 0.9 become 0.45, 0.55 and 0.9.
     """
     order = np.argsort(heights, kind="stable")
     # Heights less their least room never decrease: the closest such sequence pools.

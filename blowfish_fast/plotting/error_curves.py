@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import secrets
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -24,7 +25,7 @@ from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.advice.comparison import compare
 from blowfish_fast.advice.recommendation import recommend
 from blowfish_fast.advice.shapes import reference_shapes
-from blowfish_fast.advice.typical_error import typical_errors
+from blowfish_fast.advice.typical_error import geometric_mean, typical_errors
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
@@ -41,15 +42,13 @@ MOST_PREDICTED = 4
 MOST_TYPICAL = 2
 LEAST_ERROR = 1e-9
 NAME_GAP = 0.055
+ERROR = "error per query, in records\n(root mean square)"
 MOST_DOUBLINGS = 7
 """Doublings of theta that are drawn each; of more, every other one."""
 
 
-class CurveCandidate(NamedTuple):
-    """A mechanism to be drawn, and whether its error is known from releases only."""
-
-    mechanism: Mechanism
-    typical: bool = False
+Candidates = dict[str, tuple[Mechanism, bool]]
+"""Mechanisms to be drawn, and whether their error is known from releases only."""
 
 
 class Curve(NamedTuple):
@@ -67,7 +66,7 @@ def error_against_epsilon(
     mechanisms: Sequence[str | Mechanism] | None = None,
     *,
     records: int | None = None,
-    trials: int = 1,
+    trials: int = 3,
     rng: int | None = None,
     axes: Axes | None = None,
 ) -> Axes:
@@ -83,7 +82,8 @@ def error_against_epsilon(
         At least two.
     mechanisms : sequence of names or mechanisms, optional
         Names are those of `blowfish_fast.compare`. Left out: the four of least error,
-        and with `records` the two best of those that choose from the data.
+        and with `records` the first two of `recommend` that choose from the data or are
+        fitted to it.
     records : int, optional
         Roughly how many records there are, a public guess: typical errors depend on
         it. Without it, mechanisms that choose from the data are left out.
@@ -111,47 +111,52 @@ def error_against_epsilon(
             f"a curve needs at least two epsilons; received {list(epsilons)!r}"
         )
     middle = granted[len(granted) // 2]
-    chosen = _choose_candidates(policy, workload, middle, mechanisms, records, rng)
+    chosen = _choose_candidates(policy, workload, middle, mechanisms, records)
+    # The same noise at every epsilon: what differs between points is epsilon.
+    seed = secrets.randbits(32) if rng is None else rng
     curves = [
-        _curve(name, one, granted, records, trials, rng) for name, one in chosen.items()
+        _curve(name, *one, granted, records, trials, seed)
+        for name, one in chosen.items()
     ]
     curves.sort(key=lambda one: one.errors[-1])
     drawn = axes_for(axes, (7.5, 4.6), "Drawing errors")
     places = [float(one) for one in granted]
-    lines = []
+    names = []
     for number, one in enumerate(curves):
         colour, marker, _ = palette.series(number)
-        (line,) = drawn.plot(
+        label = one.name + (" (typical)" if one.typical else "")
+        drawn.plot(
             places,
             one.errors,
             color=colour,
             marker=marker,
             linestyle="--" if one.typical else "-",
             markerfacecolor="white" if one.typical else colour,
-            label=one.name + (" (typical)" if one.typical else ""),
+            label=label,
             clip_on=False,
         )
-        lines.append(line)
-    drawn.set(xscale="log", yscale="log")
+        names.append((label, one.errors[-1], colour))
+    drawn.set_xlabel("epsilon, spent by one release")
+    about = f"{workload.queries:,} queries under {type(policy).__name__}, "
+    _finish(drawn, places, about + f"{policy.domain.size:,} cells")
     drawn.set_xlim(0.9 * places[0], places[-1])
-    _epsilon_axis(drawn, places)
-    drawn.set_ylabel("error per query, in records\n(root mean square)")
-    drawn.grid(True, which="major", color="0.9")
-    drawn.set_title(
-        f"{workload.queries:,} queries under {type(policy).__name__}, "
-        f"{policy.domain.size:,} cells",
-        fontsize="medium",
-    )
-    names = [
-        (
-            str(line.get_label()),
-            one.errors[-1],
-            palette.series(number)[0],
-        )
-        for number, (one, line) in enumerate(zip(curves, lines, strict=True))
-    ]
     line_names(drawn, names, NAME_GAP)
     return drawn
+
+
+def _finish(axes: Axes, places: list[float], title: str) -> None:
+    """Scale both axes by logarithms and write errors as plain numbers."""
+    axes.set(xscale="log", yscale="log", ylabel=ERROR)
+    axes.set_xticks(places, labels=[in_full(one) for one in places])
+    axes.minorticks_off()
+    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing errors")
+    low, high = axes.get_ylim()
+    # Two more marks per decade where there are few.
+    marks = (1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=marks, numticks=12))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(in_full))
+    axes.grid(True, which="major", color="0.9")
+    axes.set_title(title, fontsize="medium")
 
 
 def _choose_candidates(
@@ -160,17 +165,16 @@ def _choose_candidates(
     epsilon: Fraction,
     mechanisms: Sequence[str | Mechanism] | None,
     records: int | None,
-    rng: int | None,
-) -> dict[str, CurveCandidate]:
+) -> Candidates:
     if mechanisms is None:
-        return _best(policy, workload, epsilon, records, rng)
+        return _best(policy, workload, epsilon, records)
     known: dict[str, Mechanism | None] | None = None
-    found: dict[str, CurveCandidate] = {}
+    found: Candidates = {}
     for one in mechanisms:
         if isinstance(one, Mechanism):
             if one.domain != policy.domain or one.workload.domain != policy.domain:
                 raise InputError(f"{one!r} lies over another domain than the policy")
-            found[one.name] = CurveCandidate(one)
+            found[one.name] = one, False
             continue
         if known is None:
             table = compare(policy, workload, epsilon=epsilon)
@@ -181,7 +185,7 @@ def _choose_candidates(
                 f"{one!r} cannot be used here; there are "
                 f"{sorted(name for name, ready in known.items() if ready is not None)}"
             )
-        found[one] = CurveCandidate(ready)
+        found[one] = ready, False
     if not found:
         raise InputError("name at least one mechanism; received none")
     return found
@@ -192,39 +196,36 @@ def _best(
     workload: Workload,
     epsilon: Fraction,
     records: int | None,
-    rng: int | None,
-) -> dict[str, CurveCandidate]:
-    found: dict[str, CurveCandidate] = {}
-    if records is None:
-        for line in compare(policy, workload, epsilon=epsilon, hurried=True):
-            if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
-                found[line.name] = CurveCandidate(line.mechanism)
-        return found
-    advice = recommend(
-        policy, workload, epsilon=epsilon, records=records, trials=1, rng=rng
-    )
-    room = {"predicted": MOST_PREDICTED, "typical": MOST_TYPICAL}
-    for one in advice:
-        if one.mechanism is not None and room.get(one.kind, 0) > 0:
-            room[one.kind] -= 1
-            found[one.name] = CurveCandidate(one.mechanism, one.kind == "typical")
+) -> Candidates:
+    found: Candidates = {}
+    for line in compare(policy, workload, epsilon=epsilon, hurried=True):
+        if line.admissible and line.mechanism and len(found) < MOST_PREDICTED:
+            found[line.name] = line.mechanism, False
+    if records is not None:
+        advised = [
+            one
+            for one in recommend(policy, workload, epsilon=epsilon)
+            if one.mechanism is not None and one.kind == "untried"
+        ]
+        for one in advised[:MOST_TYPICAL]:
+            assert one.mechanism is not None
+            found[f"{one.name}, fitted"] = one.mechanism, True
     return found
 
 
 def _curve(
     name: str,
-    candidate: CurveCandidate,
+    mechanism: Mechanism,
+    typical: bool,
     epsilons: list[Fraction],
     records: int | None,
     trials: int,
     rng: int | None,
 ) -> Curve:
-    mechanism = candidate.mechanism
-    if not candidate.typical:
+    if not typical:
         with contextlib.suppress(DataDependentError):
-            return Curve(
-                name, False, [_predict_error(mechanism, one) for one in epsilons]
-            )
+            known = [mechanism.at_epsilon(one) for one in epsilons]
+            return Curve(name, False, [_predict_error(one) for one in known])
     if records is None:
         raise InputError(
             f"the error of {name} depends on the data: give a public guess of how many "
@@ -235,30 +236,13 @@ def _curve(
     for one in epsilons:
         at = mechanism.at_epsilon(one)
         found = typical_errors(at, shapes, trials=trials, rng=rng)
-        logs = [math.log(max(error, LEAST_ERROR)) for error in found.values()]
-        errors.append(math.exp(sum(logs) / len(logs)))
+        errors.append(geometric_mean(found.values()))
     return Curve(name, True, errors)
 
 
-def _predict_error(mechanism: Mechanism, epsilon: Fraction) -> float:
-    total = mechanism.at_epsilon(epsilon).expected_total_error()
+def _predict_error(mechanism: Mechanism) -> float:
+    total = mechanism.expected_total_error()
     return math.sqrt(max(total, LEAST_ERROR) / max(mechanism.workload.queries, 1))
-
-
-def _epsilon_axis(axes: Axes, places: list[float]) -> None:
-    axes.set_xlabel("epsilon, spent by one release")
-    axes.set_xticks(places, labels=[f"{one:g}" for one in places])
-    axes.minorticks_off()
-    _plain_ticks(axes)
-
-
-def _plain_ticks(axes: Axes) -> None:
-    """Write errors as plain numbers, with two marks per decade where there are few."""
-    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing errors")
-    low, high = axes.get_ylim()
-    marks = (1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)
-    axes.yaxis.set_major_locator(ticker.LogLocator(subs=marks, numticks=12))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(in_full))
 
 
 def tradeoff_over_theta(
@@ -316,23 +300,14 @@ def tradeoff_over_theta(
     drawn.axhline(
         widest.error, color=palette.LIMIT, linestyle="--", label="any two values"
     )
-    drawn.set(xscale="log", yscale="log")
-    drawn.set_xticks(wanted, labels=[in_full(one) for one in wanted])
-    drawn.minorticks_off()
-    _plain_ticks(drawn)
     where = "cells" if unit == "cells" else domain.names[0] or "values"
     drawn.set_xlabel(
         f"theta, in {where} (values this close are not told apart beyond e^eps)"
     )
-    drawn.set_ylabel("error per query, in records\n(root mean square)")
-    drawn.grid(True, which="major", color="0.9")
     drawn.margins(y=0.12)
+    about = f"{workload.queries:,} queries on {domain.size:,} cells, "
+    _finish(drawn, wanted, about + f"eps = {float(granted):g}")
     _name_changes(drawn, wanted, found)
-    drawn.set_title(
-        f"{workload.queries:,} queries on {domain.size:,} cells, "
-        f"eps = {float(granted):g}",
-        fontsize="medium",
-    )
     names = [
         ("any two values\n(Full)", widest.error, palette.LIMIT),
         ("at most theta\napart", errors[-1], palette.BLUE),
@@ -350,10 +325,8 @@ class Least(NamedTuple):
 
 def _least(policy: Policy, workload: Workload, epsilon: Fraction) -> Least:
     mechanism = Transformed(policy, workload, epsilon=epsilon, partition=None)
-    total = mechanism.expected_total_error()
     strategy = str(mechanism._dry_run.details["strategy"])
-    queries = max(workload.queries, 1)
-    return Least(math.sqrt(max(total, LEAST_ERROR) / queries), strategy)
+    return Least(_predict_error(mechanism), strategy)
 
 
 def _name_changes(axes: Axes, thetas: list[float], found: list[Least]) -> None:

@@ -13,6 +13,7 @@ over more attributes than a histogram or a map can show.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.grants import interval_label
 from blowfish_fast.release.group_answers import GroupedAnswers
 
-from .canvas import axes_for, in_full, names_along, plain_counts
+from .canvas import axes_for, date_marks, in_full, names_along, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +80,9 @@ def groups(
     if not len(answers):
         raise InputError("there is no group to draw")
     along, lines = _arrange(answers)
-    bounds = _bounds(answers, as_confidence(confidence))
+    confidence, bounds = as_confidence(confidence), None
+    with contextlib.suppress(IntervalError):
+        bounds = answers.intervals(confidence, of=answers.interval_kind())
     drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
     names = list(dict.fromkeys(one for one, _ in along))
     ranged = all(isinstance(one, tuple) for one in names)
@@ -88,7 +91,11 @@ def groups(
             f"groups names at most {MOST_NAMED} groups along the axis; these are "
             f"{len(names)}. Group into fewer: group_by(name={{...}})"
         )
-    places = _range_places(names, drawn) if ranged else _named_places(names)
+    places = (
+        _range_places(names, drawn)
+        if ranged
+        else {name: (at - 0.5, at + 0.5) for at, name in enumerate(names)}
+    )
     for number, line in enumerate(lines):
         colour, marker, dash = palette.series(number)
         mine = np.array([at for at, (_, own) in enumerate(along) if own == line])
@@ -98,7 +105,8 @@ def groups(
         if ranged:
             _segments(drawn, spans, answers.values_array[mine], held, style, dash)
         else:
-            shift = _shift(number, len(lines))
+            many = len(lines)
+            shift = SIDE_BY_SIDE * (number / (many - 1) - 0.5) if many > 1 else 0.0
             middles = spans.mean(axis=1) + shift
             _dots(drawn, middles, answers.values_array[mine], held, style, marker)
     if not ranged:
@@ -123,36 +131,18 @@ def _arrange(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]
     return pairs, lines
 
 
-def _bounds(answers: GroupedAnswers, confidence: float) -> FloatArray | None:
-    try:
-        return answers.intervals(confidence, of=answers.interval_kind())
-    except IntervalError:
-        return None
-
-
 def _range_places(names: list[Any], axes: Axes) -> dict[Any, tuple[float, float]]:
     """Return where ranges lie along the axis; dates get an axis of dates."""
     ends: AnyArray = np.array([end for one in names for end in one])
     if ends.dtype.kind == "M" or any(hasattr(one, "isoformat") for one in names[0]):
         dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
         numbers = np.asarray(dates.date2num(ends.astype("datetime64[us]")))
-        ticks = dates.AutoDateLocator(maxticks=8)
-        axes.xaxis.set_major_locator(ticks)
-        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(ticks))
+        date_marks(axes.xaxis)
     else:
         numbers = ends.astype(np.float64)
-        ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing")
-        axes.xaxis.set_major_formatter(ticker.FuncFormatter(in_full))
+        plain_numbers(axes.xaxis)
     pairs = numbers.reshape(-1, 2).tolist()
     return {name: (pair[0], pair[1]) for name, pair in zip(names, pairs, strict=True)}
-
-
-def _named_places(names: list[Any]) -> dict[Any, tuple[float, float]]:
-    return {name: (at - 0.5, at + 0.5) for at, name in enumerate(names)}
-
-
-def _shift(number: int, many: int) -> float:
-    return 0.0 if many == 1 else SIDE_BY_SIDE * (number / (many - 1) - 0.5)
 
 
 def _segments(
@@ -213,7 +203,7 @@ def _finish(
     axes.set_ylabel(words if answers.of is None else f"{words} of {answers.of}")
     if answers.measure in FROM_ZERO:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    plain_counts(axes)
+    plain_numbers(axes.yaxis)
     axes.grid(True, axis="y", color="0.9")
     axes.set_axisbelow(True)
     title = interval_label(answers.interval_kind(), confidence) if covered else ""

@@ -15,7 +15,7 @@ import numpy as np
 
 from blowfish_fast._support import palette
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.errors import InputError
 from blowfish_fast.release.grants import Scope, interval_label
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Ranges
@@ -27,8 +27,8 @@ from .canvas import (
     inner_cuts,
     label_axis,
     name_extras,
-    plain_counts,
-    public_values,
+    plain_numbers,
+    reference_answers,
 )
 
 if TYPE_CHECKING:
@@ -91,33 +91,34 @@ def histogram(
             f"histogram draws one attribute; this release has {release.domain.ndim}. "
             "Use plotting.grid_map for two, plotting.groups for more"
         )
-    public = None if reference is None else public_values(reference, reference_name)
+    together, cuts = bar_cuts(release.domain.size)
+    ranges = Ranges(release.domain, cuts[:-1], cuts[1:])
+    public = reference_answers(reference, reference_name, ranges)
     drawn = axes_for(axes, (8.0, 3.8), "Drawing a release")
     attribute = release.domain.attributes[0]
     places = label_axis(drawn, "x", attribute, "cell")
-    together, cuts = bar_cuts(release.domain.size)
-    ranges = Ranges(release.domain, cuts[:-1], cuts[1:])
     estimate = release.answer(ranges)
     kind: Scope = "noise"
     bounds = None
     if release.interval_scope == "noise":
         kind = release.interval_kind(ranges)
         bounds = release.intervals(ranges, confidence, of=kind)
-    beside = None if public is None else _answers(ranges, public[0])
-    if places.kind == "level" and release.domain.size <= MOST_MARKED:
-        draw = _bars
-    else:
-        draw = _stairs
-    style = _style(kind, confidence)
+    few = places.kind == "level" and release.domain.size <= MOST_MARKED
+    draw = _bars if few else _stairs
+    # What holds the noise alone must not look like more.
+    style: dict[str, Any] = {"label": interval_label(kind, confidence)}
+    if kind == "noise":
+        style["hatch"] = "///"
     draw(drawn, places.edges[cuts], estimate, bounds, style)
-    if beside is not None and public is not None:
+    if public is not None:
+        beside, label = public
         drawn.stairs(
             beside,
             places.edges[cuts],
             color=palette.REFERENCE,
             linewidth=1.2,
             linestyle="--",
-            label=public[1],
+            label=label,
             baseline=None,
         )
     if buckets:
@@ -130,17 +131,12 @@ def histogram(
         drawn.set_ylim(bottom=min(0.0, float(estimate.min())))
     else:
         drawn.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
-    plain_counts(drawn)
+    plain_numbers(drawn.yaxis)
     drawn.set_ylabel("records" if together == 1 else f"records per {together:,} cells")
     drawn.set_title(heading(release), fontsize="medium")
-    handles, names = drawn.get_legend_handles_labels()
-    order = sorted(range(len(names)), key=lambda one: names[one] != "estimate")
-    drawn.legend(
-        [handles[one] for one in order],
-        [names[one] for one in order],
-        frameon=False,
-        fontsize="small",
-    )
+    known = zip(*drawn.get_legend_handles_labels(), strict=True)
+    ordered = sorted(known, key=lambda one: one[1] != "estimate")
+    drawn.legend(*zip(*ordered, strict=True), frameon=False, fontsize="small")
     return drawn
 
 
@@ -149,11 +145,6 @@ def bar_cuts(cells: int) -> tuple[int, IntArray]:
 
     Bars of one width: of unequal ones, the wider would stand out for nothing. Only the
     last may be narrower, and is not where some width below twice the least divides all.
-
-    Examples
-    --------
-    >>> bar_cuts(1500)[0], bar_cuts(4096)[1].size, bar_cuts(3)[1].tolist()
-    (2, 1025, [0, 1, 2, 3])
     """
     least = -(-cells // MOST_BARS)
     together = next((k for k in range(least, 2 * least) if cells % k == 0), least)
@@ -211,31 +202,8 @@ def _bars(
         )
 
 
-def _style(kind: Scope, confidence: float) -> dict[str, Any]:
-    """Return label and hatching: what holds the noise alone must not look like more."""
-    label = interval_label(kind, confidence)
-    return {"label": label} if kind == "truth" else {"label": label, "hatch": "///"}
-
-
-def _answers(ranges: Ranges, values: AnyArray) -> AnyArray:
-    try:
-        return ranges.answer(values)
-    except DomainError as problem:
-        raise InputError(f"the reference does not fit the release: {problem}") from None
-
-
 def bucket_starts(release: Release) -> IntArray:
-    """Return the cells at which another bucket begins; none where cells stand alone.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> line = bf.Domain(8)
-    >>> policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
-    >>> mechanism = bf.mechanisms.StructureFirst(policy, cells, epsilon=1, buckets=2)
-    >>> bucket_starts(mechanism.release([7] * 4 + [900] * 4, rng=1)).tolist()
-    [4]
-    """
+    """Return the cells at which another bucket begins; none where cells stand alone."""
     details = release.details
     if isinstance(details.get("edges"), np.ndarray):
         starts = np.asarray(details["edges"], dtype=np.int64)[1:-1]

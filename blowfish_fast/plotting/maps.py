@@ -93,7 +93,10 @@ def grid_map(
         raise InputError(
             f'show must be "estimate" or "standard_error"; received {show!r}'
         )
-    size = _size(release.domain.shape)
+    ratio = _ratio(release.domain.shape)
+    # Inches in which cells look square, with room for text and colours.
+    width, height = LONGEST_SIDE / max(ratio, 1.0), LONGEST_SIDE * min(ratio, 1.0)
+    size = width + MARGIN, height + 0.8
     drawn = axes_for(axes, size, "Drawing a map")
     up, across = release.domain.attributes
     down, right = (
@@ -105,18 +108,26 @@ def grid_map(
         shown, words = _logarithms(release.estimate), "records per cell"
         top = _top(shown, largest)
     else:
-        shown, words = _noise(release), "standard deviation of the noise"
+        words = "standard deviation of the noise"
+        try:
+            errors = release.standard_errors(Identity(release.domain))
+        except IntervalError as problem:
+            raise InputError(
+                f"the noise of this release is not known: {problem}"
+            ) from None
+        shown = errors.reshape(release.domain.shape)
         top = float(shown.max()) if largest is None else float(largest)
     image = _image(drawn, shown, rows, columns, top)
     name_extras(drawn, "y", down)
     name_extras(drawn, "x", right)
     if axes is not None:
-        _box(drawn, release.domain.shape)
+        drawn.set_box_aspect(ratio)
     if colour_bar or (colour_bar is None and axes is None):
         bar = drawn.figure.colorbar(image, ax=drawn, label=words)
         if show == "estimate":
-            ticks, names = _count_ticks(top)
-            bar.set_ticks(ticks, labels=names)
+            decades = 10.0 ** np.arange(16)
+            marks = np.append(0.0, decades[np.log1p(decades) <= top])
+            bar.set_ticks(np.log1p(marks), labels=[f"{one:,.0f}" for one in marks])
     if buckets:
         _outline_buckets(drawn, release, rows, columns)
     drawn.set_title(heading(release), fontsize="medium")
@@ -173,7 +184,7 @@ def density(
         np.arange(array.shape[1] + 1.0) - 0.5,
         _top(shown, largest),
     )
-    _box(drawn, array.shape)
+    drawn.set_box_aspect(_ratio(array.shape))
     drawn.set_title(title, fontsize="medium")
     drawn.set_ylabel(labels[0])
     drawn.set_xlabel(labels[1])
@@ -190,50 +201,22 @@ def _top(shown: FloatArray, largest: float | None) -> float:
     return max(top, 1e-9)
 
 
-def _noise(release: Release) -> FloatArray:
-    try:
-        errors = release.standard_errors(Identity(release.domain))
-    except IntervalError as problem:
-        raise InputError(f"the noise of this release is not known: {problem}") from None
-    return errors.reshape(release.domain.shape)
-
-
 def _image(
     axes: Axes, shown: FloatArray, rows: FloatArray, columns: FloatArray, top: float
 ) -> Any:
     """Draw one rectangle per cell; an image where all are alike, at any size."""
     style: dict[str, Any] = {"cmap": palette.COUNTS, "vmin": 0.0, "vmax": top}
-    if _even(rows) and _even(columns):
+    widths = np.diff(rows), np.diff(columns)
+    if all(np.ptp(one) <= EVEN * one.max() for one in widths):
         extent = (columns[0], columns[-1], rows[0], rows[-1])
         style |= {"extent": extent, "origin": "lower", "interpolation": "nearest"}
         return axes.imshow(shown, aspect="auto", **style)
     return axes.pcolorfast(columns, rows, shown, **style)
 
 
-def _even(edges: FloatArray) -> bool:
-    widths = np.diff(edges)
-    return bool(np.ptp(widths) <= EVEN * widths.max())
-
-
-def _size(shape: tuple[int, ...]) -> tuple[float, float]:
-    """Return inches in which cells look square, with room for text and colours."""
-    ratio = min(max(shape[0] / shape[1], NARROWEST), WIDEST)
-    width, height = LONGEST_SIDE / max(ratio, 1.0), LONGEST_SIDE * min(ratio, 1.0)
-    return width + MARGIN, height + 0.8
-
-
-def _box(axes: Axes, shape: tuple[int, ...]) -> None:
-    """Shape the box like the grid, so that cells look square where they can."""
-    axes.set_box_aspect(min(max(shape[0] / shape[1], NARROWEST), WIDEST))
-
-
-def _count_ticks(top: float) -> tuple[list[float], list[str]]:
-    """Return marks at 0, 1, 10, 100, ... and their places on the scale of colours."""
-    counts = [0.0] + [
-        10.0**power for power in range(16) if np.log1p(10.0**power) <= top
-    ]
-    places: list[float] = np.log1p(counts).tolist()
-    return places, [f"{one:,.0f}" for one in counts]
+def _ratio(shape: tuple[int, ...]) -> float:
+    """Return height over width of a box in which cells look square where they can."""
+    return min(max(shape[0] / shape[1], NARROWEST), WIDEST)
 
 
 def bucket_boxes_of(release: Release) -> AnyArray | None:
@@ -261,18 +244,10 @@ def _outline_buckets(
         "label": "bucket",
     }
     if boxes is not None and len(boxes) <= MOST_BOXES:
-        low, high = boxes[:, 0].astype(np.int64), boxes[:, 1].astype(np.int64)
-        bottom, top = rows[low[:, 0]], rows[high[:, 0]]
-        left, right = columns[low[:, 1]], columns[high[:, 1]]
-        corners = np.stack(
-            [
-                np.column_stack([left, bottom]),
-                np.column_stack([right, bottom]),
-                np.column_stack([right, top]),
-                np.column_stack([left, top]),
-            ],
-            axis=1,
-        )
+        places = boxes.astype(np.int64)
+        around_rows, around_columns = [0, 0, 1, 1], [0, 1, 1, 0]
+        upright = rows[places[:, around_rows, 0]]
+        corners = np.stack([columns[places[:, around_columns, 1]], upright], axis=-1)
         axes.add_collection(
             collections.PolyCollection(
                 list(corners), facecolors="none", edgecolors="white", **style
@@ -292,27 +267,10 @@ def _outline_buckets(
 
 
 def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the lines between cells of different labels, shape (lines, 2, 2).
-
-    Examples
-    --------
-    >>> border_lines(np.array([[0, 1]]), np.array([0.0, 1]), np.array([0.0, 1, 2]))
-    array([[[1., 0.], [1., 1.]]])
-    """
+    """Return the lines between cells of different labels, shape (lines, 2, 2)."""
+    step = np.array([0, 1])
     at, right = np.nonzero(np.diff(labels, axis=1))
-    upright = np.stack(
-        [
-            np.column_stack([columns[right + 1], rows[at]]),
-            np.column_stack([columns[right + 1], rows[at + 1]]),
-        ],
-        axis=1,
-    )
     above, across = np.nonzero(np.diff(labels, axis=0))
-    level = np.stack(
-        [
-            np.column_stack([columns[across], rows[above + 1]]),
-            np.column_stack([columns[across + 1], rows[above + 1]]),
-        ],
-        axis=1,
-    )
-    return np.concatenate([upright, level])
+    x = [columns[right + 1][:, None] + 0 * step, columns[across[:, None] + step]]
+    y = [rows[at[:, None] + step], rows[above + 1][:, None] + 0 * step]
+    return np.stack([np.concatenate(x), np.concatenate(y)], axis=-1)

@@ -82,14 +82,7 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
 
 
 def graph_facts(policy: Policy) -> str:
-    """Return size, edges and parts of a policy as one line.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> graph_facts(bf.policies.Line(bf.Domain(2**20)))
-    'Line: 1,048,576 cells, 1,048,575 edges, at most 2 at a cell'
-    """
+    """Return size, edges and parts of a policy as one line."""
     parts = [f"{type(policy).__name__}: {policy.domain.size:,} cells"]
     try:
         parts.append(f"{policy.edge_count:,} edges")
@@ -128,7 +121,15 @@ def _small(policy: Policy, axes: Axes | None) -> Axes:
             )
         )
         drawn.plot(*layout.absent, "s", color=palette.ABSENT, markersize=9, zorder=3)
-        _note(drawn, layout, "absent")
+        drawn.annotate(
+            "absent",
+            (layout.absent[0], layout.absent[1]),
+            xytext=(0, -8 if layout.form == "line" else -10),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            color=palette.ABSENT,
+        )
     drawn.plot(
         *layout.nodes.T, "o", color=palette.BLACK, markersize=7, zorder=3, clip_on=False
     )
@@ -151,20 +152,6 @@ def sampled_curves(curves: FloatArray, points: int = 24) -> FloatArray:
     return (1 - along) ** 2 * start + 2 * along * (1 - along) * control + along**2 * end
 
 
-def _note(axes: Axes, layout: GraphDrawing, text: str) -> None:
-    assert layout.absent is not None
-    aside = {"line": (0, -8), "grid": (0, -10), "circle": (0, -10)}[layout.form]
-    axes.annotate(
-        text,
-        (layout.absent[0], layout.absent[1]),
-        xytext=aside,
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        color=palette.ABSENT,
-    )
-
-
 def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     """Set limits around all that is drawn, and name the cells."""
     points = [layout.nodes]
@@ -180,7 +167,15 @@ def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
     axes.tick_params(length=0)
     if layout.form == "circle":
         for place, label in zip(layout.nodes, layout.labels, strict=True):
-            _beside(axes, place, label)
+            x, y = place.tolist()
+            axes.annotate(
+                label,
+                (x, y),
+                xytext=(13 * x, 13 * y),
+                textcoords="offset points",
+                ha="center" if abs(x) < 0.2 else ("left" if x > 0 else "right"),
+                va="center",
+            )
         axes.set(xticks=[], yticks=[], aspect="equal")
         axes.set_xlim(low[0] - 0.75, high[0] + 0.75)
         axes.set_ylim(low[1] - 0.35, high[1] + 0.3)
@@ -205,18 +200,6 @@ def _frame(axes: Axes, policy: Policy, layout: GraphDrawing) -> None:
 def _axis_name(attribute: Axis, fallback: str) -> str:
     name = attribute.name or fallback
     return name if attribute.cuts is None else f"{name} (where cells begin)"
-
-
-def _beside(axes: Axes, place: FloatArray, label: str) -> None:
-    side = "center" if abs(place[0]) < 0.2 else ("left" if place[0] > 0 else "right")
-    axes.annotate(
-        label,
-        (place[0], place[1]),
-        xytext=(13 * place[0], 13 * place[1]),
-        textcoords="offset points",
-        ha=side,
-        va="center",
-    )
 
 
 def letters(axes: Axes, per_inch: float) -> int:

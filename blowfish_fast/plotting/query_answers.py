@@ -16,13 +16,13 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
 from blowfish_fast.data.axes import Axis, as_dates
-from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.errors import InputError
 from blowfish_fast.policies.drawing import cell_labels, shorten
 from blowfish_fast.release.grants import interval_label
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
 
-from .canvas import axes_for, heading, in_full, public_values
+from .canvas import axes_for, heading, in_full, plain_numbers, reference_answers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,16 +82,8 @@ def answers(
         raise InputError(
             f"give one name per query: {workload.queries} queries, {len(named)} names"
         )
-    public = None if reference is None else public_values(reference, reference_name)
+    public = reference_answers(reference, reference_name, workload)
     found = release.answer(workload)
-    beside = None
-    if public is not None:
-        try:
-            beside = workload.answer(public[0])
-        except DomainError as problem:
-            raise InputError(
-                f"the reference does not fit the release: {problem}"
-            ) from None
     drawn = axes_for(axes, (7.0, 1.7 + 0.32 * len(named)), "Drawing answers")
     heights = np.arange(len(named))
     if release.interval_scope == "noise":
@@ -109,16 +101,14 @@ def answers(
             label=interval_label(kind, confidence),
         )
     drawn.plot(found, heights, "o", color=palette.ESTIMATE, label="answer")
-    if public is not None and beside is not None:
-        drawn.plot(
-            beside, heights, "x", color=palette.REFERENCE, mew=2, label=public[1]
-        )
+    if public is not None:
+        beside, label = public
+        drawn.plot(beside, heights, "x", color=palette.REFERENCE, mew=2, label=label)
     drawn.set_yticks(heights, labels=[shorten(one, LONGEST_NAME) for one in named])
     drawn.set_ylim(len(named) - 0.5, -0.5)
     drawn.grid(True, axis="x", color="0.9")
     drawn.set_axisbelow(True)
-    ticker = require("matplotlib.ticker", extra="plot", purpose="Drawing answers")
-    drawn.xaxis.set_major_formatter(ticker.FuncFormatter(in_full))
+    plain_numbers(drawn.xaxis)
     drawn.set_xlabel("records")
     drawn.set_title(heading(release), fontsize="medium")
     _legend_below(drawn)
@@ -143,20 +133,11 @@ def _names(workload: Workload) -> list[str]:
     """Name queries by their values where these are ranges, by number otherwise."""
     attributes = workload.domain.attributes
     if isinstance(workload, Ranges) and len(attributes) == 1:
-        starts, ends = workload.starts.tolist(), workload.ends.tolist()
-        return [
-            _span(attributes[0], start, end)
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        ends = zip(workload.starts.tolist(), workload.ends.tolist(), strict=True)
+        return [_span(attributes[0], *one) for one in ends]
     if isinstance(workload, Rectangles):
         corners = zip(workload.lows.tolist(), workload.highs.tolist(), strict=True)
-        return [
-            ", ".join(
-                _span(one, start, end)
-                for one, start, end in zip(attributes, low, high, strict=True)
-            )
-            for low, high in corners
-        ]
+        return [", ".join(map(_span, attributes, *one)) for one in corners]
     if isinstance(workload, Identity) and len(attributes) == 1:
         return [_span(attributes[0], one, one + 1) for one in range(workload.queries)]
     if isinstance(workload, Total):

@@ -11,6 +11,8 @@ largest draw is the largest of all.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -82,17 +84,11 @@ class CombinedRelease:
         self.weights: FloatArray = np.asarray(weights, dtype=np.float64)
         self.people = people
         _check_parts(self.parts)
-        pairs = zip(self.weights, self.parts, strict=True)
-        self.estimate: FloatArray = np.sum(
-            [weight * one.estimate for weight, one in pairs], axis=0
+        self.domain: Domain = self.parts[0].domain
+        self.estimate: FloatArray = np.tensordot(
+            self.weights, np.stack([one.estimate for one in self.parts]), axes=1
         )
         self.estimate.flags.writeable = False
-
-    @property
-    def domain(self) -> Domain:
-        """The cells that all parts share."""
-        shared: Domain = self.parts[0].domain
-        return shared
 
     @property
     def private(self) -> bool:
@@ -103,12 +99,8 @@ class CombinedRelease:
     def guarantee(self) -> Guarantee:
         """What is promised to whoever is in one part, or in several."""
         budgets = [one.guarantee.budget for one in self.parts]
-        together = budgets[0]
-        for one in budgets[1:]:
-            if self.people == "different":
-                together = max(together, one)
-            else:
-                together = together + one
+        join = max if self.people == "different" else operator.add
+        together = functools.reduce(join, budgets)
         notes = {note: None for one in self.parts for note in one.guarantee.notes}
         first: Guarantee = self.parts[0].guarantee
         return replace(
@@ -130,9 +122,8 @@ class CombinedRelease:
 
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the queries whose intervals hold the true answer."""
-        granted: BoolArray = np.all(
-            [one.holds_truth(workload) for one in self.parts], axis=0
-        )
+        known = [one.holds_truth(workload) for one in self.parts]
+        granted: BoolArray = np.logical_and.reduce(known)
         return granted
 
     def intervals(
@@ -158,21 +149,18 @@ class CombinedRelease:
 
     def _spread(self, workload: Workload) -> Spread:
         spreads = [one._spread(workload) for one in self.parts]
-        squares = self.weights**2
-        sizes = np.abs(self.weights)
 
-        def weighted(name: str) -> FloatArray:
-            pairs = zip(squares, spreads, strict=True)
-            found: FloatArray = sum(w * getattr(one, name) for w, one in pairs)
-            return found
+        def weigh(name: str) -> FloatArray:
+            listed = np.stack([getattr(one, name) for one in spreads])
+            return np.asarray(self.weights**2 @ listed)
 
-        largest = [w * one.largest for w, one in zip(sizes, spreads, strict=True)]
+        largest = np.stack([one.largest for one in spreads])
         return Spread(
-            weighted("variance"),
-            weighted("square"),
-            np.maximum.reduce(largest),
-            weighted("steps"),
-            np.full(spreads[0].variance.size, np.nan),
+            weigh("variance"),
+            weigh("square"),
+            (np.abs(self.weights)[:, None] * largest).max(axis=0),
+            weigh("steps"),
+            np.full(largest.shape[1], np.nan),
             min(one.least for one in spreads),
             sum(one.gaussian_rows for one in spreads),
         )
@@ -255,22 +243,24 @@ def _as_release(given: Any) -> Part:
 def _check_parts(parts: Sequence[Part]) -> None:
     """Refuse other cells, policies or currencies, and the same noise twice."""
     first = parts[0]
+    mine = first.guarantee
     for at, one in enumerate(parts[1:], 1):
+        theirs = one.guarantee
         if one.domain != first.domain:
             raise DomainError(
-                f"releases are combined cell by cell; received {first.domain!r} and "
-                f"{one.domain!r}"
+                "releases are combined cell by cell",
+                received=f"{first.domain!r} and {one.domain!r}",
             )
-        if one.guarantee.policy != first.guarantee.policy:
+        if theirs.policy != mine.policy:
             raise PolicyError(
                 "releases are combined under one policy, for budgets under different "
-                f"ones do not add up; received {first.guarantee!r} and "
-                f"{one.guarantee!r}"
+                "ones do not add up",
+                received=f"{mine!r} and {theirs!r}",
             )
-        if one.guarantee.budget.power != first.guarantee.budget.power:
+        if theirs.budget.power != mine.budget.power:
             raise PolicyError(
-                "releases paid in epsilon and in rho are not combined; received "
-                f"{first.guarantee.spent} and {one.guarantee.spent}"
+                "releases paid in epsilon and in rho are not combined",
+                received=f"{mine.spent} and {theirs.spent}",
             )
         if any(_same_noise(one, other) for other in parts[:at]):
             raise InputError(

@@ -13,6 +13,7 @@ import secrets
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -239,25 +240,23 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
     domain = Domain.from_dict(content["domain"])
-    estimate = np.asarray(
-        restore_arrays(content["estimate"], archive), dtype=np.float64
-    )
-    unfitted = restore_arrays(content["unfitted"], archive)
-    if estimate.shape != domain.shape:
-        raise ReleaseFileError("the estimate does not have the domain's shape")
-    if unfitted is not None and np.shape(unfitted) != domain.shape:
-        raise ReleaseFileError("the unfitted estimate does not have the domain's shape")
-    if content["interval_scope"] not in ("noise", "nothing"):
-        raise ReleaseFileError(f"intervals cover {content['covers']!r}, unknown here")
+    restore = partial(restore_arrays, archive=archive)
+    estimate = np.asarray(restore(content["estimate"]), dtype=np.float64)
+    unfitted = restore(content["unfitted"])
+    for one in (estimate, unfitted):
+        if one is not None and np.shape(one) != domain.shape:
+            raise ReleaseFileError("an estimate does not have the domain's shape")
+    scope = content["interval_scope"]
+    if scope not in ("noise", "nothing"):
+        raise ReleaseFileError(f"intervals cover {scope!r}, unknown here")
     units = int(content["units"])
     if not 1 <= units <= units_per_person(MOST_COUNTED_ONCE):
         raise ReleaseFileError("a release counts in whole parts of a person")
-    details = restore_arrays(content["details"], archive)
+    details = restore(content["details"])
     if not isinstance(details, dict):
         raise ReleaseFileError("the details have no names")
     measurements = [
-        read_measurement(restore_arrays(one, archive), domain.size)
-        for one in content["measurements"]
+        read_measurement(restore(one), domain.size) for one in content["measurements"]
     ]
     return {
         "domain": domain,
@@ -266,7 +265,7 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "guarantee": Guarantee.from_dict(content["guarantee"]),
         "measurements": tuple(measurements),
         "details": details,
-        "interval_scope": content["interval_scope"],
+        "interval_scope": scope,
         "fresh": content.get("fresh") is True,
         "unfitted": unfitted,
         "version": str(content["version"]),

@@ -35,7 +35,7 @@ Kind = Callable[[], Scope]
 """Says whether intervals can hold the truth, or the noise alone."""
 
 
-class Claimed(Protocol):
+class IntervalSource(Protocol):
     """Something with intervals."""
 
     def bounds(self, confidence: float, of: Scope) -> FloatArray:
@@ -161,20 +161,30 @@ class Quotient:
         # Whether a count is exact is public: then no edge of the policy moves it.
         exact = bool((count[:, 0] == count[:, 1]).all())
         over = self.dividend(confidence if exact else shared, of)
+        reach = self.reach if of == "truth" else self.limits
         least, most = np.maximum(count[:, 0], 0.0), np.maximum(count[:, 1], 0.0)
-        low = _divided(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
-        high = _divided(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
-        lowest, highest = self.reach if of == "truth" else self.limits
-        return np.stack(
-            [
-                np.clip(self.centre + low, lowest, highest),
-                np.clip(self.centre + high, lowest, highest),
-            ],
-            axis=-1,
-        )
+        low = _divide(over[:, 0], np.where(over[:, 0] >= 0, most, least), -np.inf)
+        high = _divide(over[:, 1], np.where(over[:, 1] >= 0, least, most), np.inf)
+        ends = [np.clip(self.centre + one, *reach) for one in (low, high)]
+        return np.stack(ends, axis=-1)
 
 
-def _divided(over: FloatArray, under: FloatArray, otherwise: float) -> FloatArray:
+def variance_bounds(
+    mean: Quotient, square: Quotient, most: FloatArray, confidence: float, of: Scope
+) -> FloatArray:
+    """Return intervals of E[x^2] - E[x]^2 from those of both means; at most `most`.
+
+    Each of the two may miss with half the probability.
+    """
+    shared = 1.0 - (1.0 - confidence) / 2
+    first, second = mean.bounds(shared, of), square.bounds(shared, of)
+    nearest = np.maximum(np.maximum(first[:, 0], -first[:, 1]), 0.0)
+    low = second[:, 0] - (first**2).max(axis=1)
+    ends = [np.clip(one, 0.0, most) for one in (low, second[:, 1] - nearest**2)]
+    return np.stack(ends, axis=-1)
+
+
+def _divide(over: FloatArray, under: FloatArray, otherwise: float) -> FloatArray:
     quotient = np.full(over.shape, otherwise)
     # Next to nothing may divide to infinity, which is a bound as well.
     with np.errstate(over="ignore"):
@@ -272,8 +282,8 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         """Say in words what intervals of a kind hold."""
         return self._claim.sentence(kind)
 
-    def _kept(self, confidence: float, of: Scope) -> FloatArray:
-        key = (confidence, of)
+    def _known_intervals(self, confidence: float, of: Scope) -> FloatArray:
+        key = (as_confidence(confidence), of)
         if key not in self._cache:
             self._cache[key] = self.intervals(confidence, of=of)
         return self._cache[key]
@@ -283,11 +293,10 @@ class GroupedAnswers(Mapping[Any, Estimate]):
     ) -> tuple[float, float]:
         if of is None and self._claim.kind() == "noise":
             # Warns: the truth was expected, or may have been.
-            low, high = self.intervals(confidence)[place]
-            return float(low), float(high)
-        asked: Scope = of or "truth"
-        low, high = self._kept(as_confidence(confidence), asked)[place]
-        return float(low), float(high)
+            bounds = self.intervals(confidence)
+        else:
+            bounds = self._known_intervals(confidence, of or "truth")
+        return float(bounds[place, 0]), float(bounds[place, 1])
 
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return columns: the groups' names, the answers, and their intervals.
@@ -312,7 +321,7 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         if confidence is not None:
             kind = self.interval_kind()
             low, high = BOUND_NAMES[kind]
-            columns[low], columns[high] = self._kept(as_confidence(confidence), kind).T
+            columns[low], columns[high] = self._known_intervals(confidence, kind).T
         return Table(columns, experiment=self.seeded)
 
     def to_pandas(self, confidence: float | None = 0.95) -> Any:
@@ -333,15 +342,15 @@ class GroupedAnswers(Mapping[Any, Estimate]):
         return f"GroupedAnswers({asked} by {by}: {len(self)} groups)"
 
     def __str__(self) -> str:
-        return str(self._printed())
+        return str(self._table_to_print())
 
     def _repr_html_(self) -> str:
         """Show the answers of the groups, with their intervals, in a notebook."""
         from blowfish_fast._support.html import panel
 
-        return panel(repr(self)) + self._printed()._repr_html_()
+        return panel(repr(self)) + self._table_to_print()._repr_html_()
 
-    def _printed(self) -> Table:
+    def _table_to_print(self) -> Table:
         """Return the table, without intervals where they are unknown or many."""
         if len(self) > MOST_PRINTED:
             return self.to_table(None)

@@ -1,4 +1,4 @@
-"""Counts, sums and means over conditions on attributes, from a release alone.
+"""Counts, sums, means, variances and quantiles over conditions on attributes.
 
     release.where(age=slice(20, 40), sex="F").mean("income")
 
@@ -11,22 +11,17 @@ one query, and grouping makes a grid of queries:
          [30, 40)    |-----|-----|      sums     the same rows, weighted by a public
                      '-----'-----'               value per cell, or part of a cell
 
-Intervals of the truth allow for every place of a record inside its cell: the true sum
-lies between the answers of two queries, in which each record counts with the least and
-with the largest value that its cell, or the covered part of it, may hold.
-
-A mean is a quotient: with S the sum
-of (value - centre), the centre lying in the middle of the values asked for, and C the
-count, S and C lie in their intervals together but for the stated probability (half of
-it each), and every quotient of two such numbers lies in the interval given here, cut
-to the range of the values. That is a proved bound, a little wide.
+Intervals of the truth allow for every place of a record inside its cell; how, and how
+those of quotients follow from those of sums and counts, stands in docs/proofs/olap.md.
 """
 
 from __future__ import annotations
 
+import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NoReturn
+from functools import cached_property, partial
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -45,57 +40,76 @@ from blowfish_fast.data.predicates import (
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
 from .grants import Scope
-from .group_answers import Bounds, Claim, Claimed, Estimate, GroupedAnswers, Quotient
-from .query_grid import Answering, Grid, ValueRows, value_rows
+from .group_answers import (
+    Bounds,
+    Claim,
+    Estimate,
+    GroupedAnswers,
+    IntervalSource,
+    Quotient,
+    variance_bounds,
+)
+from .query_grid import AnswerSource, Grid, GridAnswers, ValueRows, value_rows
 from .selected_quantiles import SelectedQuantiles
 
+Answer = TypeVar("Answer")
+NamedCovers = dict[int, list[tuple[Any, Cover]]]
+"""Names and covers of the groups along each axis."""
 
-class Selection:
-    """The records of a release that meet conditions; see ``release.where``.
 
-    Counts and sums are estimates with intervals; conditions are refined with `where`,
-    and broken down with `group_by` and `drill_down`.
-    """
+class Questions(ABC, Generic[Answer]):
+    """What can be asked about selected records, all together or group by group."""
 
-    def __init__(self, release: Answering, selected: Sequence[Cover]) -> None:
+    def __init__(
+        self, release: AnswerSource, groups: NamedCovers, named: Sequence[int] = ()
+    ) -> None:
         self._release = release
-        self._covers = tuple(selected)
+        self._groups = groups
+        # Groups are named in the order in which they were asked for, and answered in
+        # the order of the axes.
+        self._named = named
 
-    @classmethod
-    def of(cls, release: Answering, conditions: Mapping[Any, Any]) -> Selection:
-        """Select from a release."""
-        domain = release.domain
-        whole = cls(release, [everything(one) for one in domain.attributes])
-        return whole.where(conditions)
+    @abstractmethod
+    def _hand_over(self, answers: GroupedAnswers) -> Answer:
+        """Return the answers in the form in which they were asked for."""
 
-    def where(
-        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
-    ) -> Selection:
-        """Select further: everything must hold together."""
-        domain = self._release.domain
-        refined = list(self._covers)
-        for axis, cover in read_conditions(domain, merged(conditions, named)).items():
-            refined[axis] = intersection(refined[axis], cover)
-            if not refined[axis]:
-                raise InputError(
-                    f"no value of {column_name(domain, axis)} meets all conditions on "
-                    "it, so nothing is selected"
-                )
-        return Selection(self._release, refined)
+    @cached_property
+    def _grid(self) -> Grid:
+        axes = range(self._release.domain.ndim)
+        return Grid(
+            self._release, [[part for _, part in self._groups[at]] for at in axes]
+        )
 
-    def count(self) -> Estimate:
+    def count(self) -> Answer:
         """Return the number of records."""
-        return _Measures(self._release, self._single()).count()[()]
+        counted = self._grid.count()
+        return self._answers("count", counted.values, counted)
 
-    def relative_count(self, of: Selection | None = None) -> Estimate:
+    def relative_count(self, of: Selection | None = None) -> Answer:
         """Return the part of all records, or of another selection, that is selected.
 
         Its interval lets the two counts miss theirs with half the probability each;
         where the total is exact, only the first can.
         """
-        return _Measures(self._release, self._single()).relative_count(of)[()]
+        whole = of or Selection.of(self._release, {})
+        if whole._release is not self._release:
+            raise InputError("both selections must come from one release")
+        for axis, outer in enumerate(whole._covers):
+            if not all(is_within(one, outer) for one in self._grid.axes[axis]):
+                raise InputError(
+                    "a part is counted relative to a selection that contains it; on "
+                    f"{column_name(self._release.domain, axis)} it does not"
+                )
+        base, counted = whole._grid.count(), self._grid.count()
+        quotient = Quotient(
+            counted.bounds, base.bounds, lowest=0.0, highest=1.0, centre=0.0
+        )
+        total = float(base.values[0])
+        parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
+        claim = self._claim(quotient.bounds, counted, base)
+        return self._answers("relative_count", np.clip(parts, 0.0, 1.0), claim)
 
-    def sum(self, name: str | int, values: Any = None) -> Estimate:
+    def sum(self, name: str | int, values: Any = None) -> Answer:
         """Return the sum of an attribute over the records.
 
         Parameters
@@ -108,17 +122,71 @@ class Selection:
             Other public values, one per cell. Whole numbers want them: in a cell from
             20 to 25 the ages are 20 to 24, and 22 is their middle, not 22.5.
         """
-        return _Measures(self._release, self._single()).sum(name, values)[()]
+        axis, found = self._value_rows(name, values)
+        summed = self._grid.value_sums(axis, found.rows(), found.ends())
+        return self._answers("sum", summed.values, summed, axis)
 
-    def mean(self, name: str | int, values: Any = None) -> Estimate:
+    def mean(self, name: str | int, values: Any = None) -> Answer:
         """Return the mean of an attribute; see `sum` for what records count with.
 
-        The estimate divides by at least one record. How the interval is proved stands
-        at the head of ``olap``; it never leaves the range of the values.
+        The estimate divides by at least one record, and its interval never leaves the
+        range of the values.
         """
-        return _Measures(self._release, self._single()).mean(name, values)[()]
+        axis, found = self._value_rows(name, values)
+        along = partial(self._grid.along, axis)
+        summed, counted = self._moment(axis, found, 1), self._grid.count()
+        low, high = along(found.lowest), along(found.highest)
+        centre = along(found.centre)
+        estimate = centre + summed.values / np.maximum(counted.values, 1.0)
+        least, most = found.reach()
+        quotient = Quotient(
+            summed.bounds,
+            counted.bounds,
+            lowest=low,
+            highest=high,
+            centre=centre,
+            reach=(along(least), along(most)),
+        )
+        claim = self._claim(quotient.bounds, summed, counted)
+        return self._answers("mean", np.clip(estimate, low, high), claim, axis)
 
-    def quantile(self, name: str | int, q: float = 0.5) -> Estimate:
+    def variance(self, name: str | int, values: Any = None) -> Answer:
+        """Return the variance of an attribute, the mean squared distance to its mean.
+
+        See `sum` for what records count with; the estimate takes them at the middle of
+        their cells. Its interval comes from those of the first two moments.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+        >>> laplace = bf.Laplace(
+        ...     bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1)
+        >>> found = laplace.release([500] * 10, rng=1).where().variance("age")
+        >>> low, high = found.interval()
+        >>> bool(low < 100**2 / 12 < high)
+        True
+        """
+        axis, found = self._value_rows(name, values)
+        along = partial(self._grid.along, axis)
+        counted = self._grid.count()
+        first, second = (self._moment(axis, found, power) for power in (1, 2))
+        many = np.maximum(counted.values, 1.0)
+        half = along((found.highest - found.lowest) / 2)
+        spread = np.clip(second.values / many - (first.values / many) ** 2, 0, half**2)
+        least, most = (along(one - found.centre) for one in found.reach())
+        farthest = np.maximum(np.abs(least), np.abs(most))
+        mean = Quotient(
+            first.bounds, counted.bounds, lowest=least, highest=most, centre=0.0
+        )
+        square = Quotient(
+            second.bounds, counted.bounds, lowest=0.0, highest=farthest**2, centre=0.0
+        )
+        bounds = partial(variance_bounds, mean, square, ((most - least) / 2) ** 2)
+        claim = self._claim(bounds, first, second, counted)
+        return self._answers("variance", spread, claim, axis)
+
+    def quantile(self, name: str | int, q: float = 0.5) -> Answer:
         """Return the value below which a part `q` of the records lies: the median.
 
         Parameters
@@ -142,7 +210,105 @@ class Selection:
         >>> len(release.group_by("sex").quantile("age", 0.9))
         2
         """
-        return _Measures(self._release, self._single()).quantile(name, q)[()]
+        axis = self._release.domain.axis(name)
+        found = SelectedQuantiles(self._grid, axis, q)
+        return self._answers("quantile", found.values, found, axis)
+
+    def min(self, name: str | int) -> NoReturn:
+        """Refuse: see the error."""
+        _refuse_extremes("minimum", name)
+
+    def max(self, name: str | int) -> NoReturn:
+        """Refuse: see the error."""
+        _refuse_extremes("maximum", name)
+
+    def _moment(self, axis: int, found: ValueRows, power: int) -> GridAnswers:
+        """Return sums of a power of the distance to the centre of the values."""
+        ends = found.ends(found.centre, power)
+        return self._grid.value_sums(axis, found.rows(found.centre, power), ends)
+
+    def _value_rows(self, name: str | int, values: Any) -> tuple[int, ValueRows]:
+        axis = self._release.domain.axis(name)
+        attribute = self._release.domain.attributes[axis]
+        given = None if values is None else _given_values(attribute, values)
+        return axis, value_rows(attribute, self._grid.axes[axis], given)
+
+    def _claim(self, bounds: Bounds, *parts: IntervalSource) -> Claim:
+        """Return intervals that hold the truth where all their parts do."""
+        kind = partial(_common_kind, parts)
+        return Claim(bounds, kind, self._release.interval_sentence)
+
+    def _answers(
+        self,
+        measure: str,
+        values: FloatArray,
+        found: Claim | IntervalSource,
+        of: int | None = None,
+    ) -> Answer:
+        """Name the answers, in the order in which attributes were asked for."""
+        claim = found if isinstance(found, Claim) else self._claim(found.bounds, found)
+        domain, named = self._release.domain, self._named
+        shape = [len(groups) for groups in self._grid.axes]
+        rest = (axis for axis in range(domain.ndim) if axis not in named)
+        axes: list[int] = [*named, *rest]
+        order = np.arange(values.size).reshape(shape).transpose(axes).reshape(-1)
+        answers = GroupedAnswers(
+            [column_name(domain, axis) for axis in named],
+            [[name for name, _ in self._groups[axis]] for axis in named],
+            measure,
+            values[order],
+            claim._replace(bounds=partial(_in_order, claim.bounds, order)),
+            of=None if of is None else column_name(domain, of),
+            seeded=not getattr(self._release, "private", True),
+        )
+        return self._hand_over(answers)
+
+
+class Groups(Questions[GroupedAnswers]):
+    """A selection broken down by attributes; each answer comes once per group."""
+
+    def _hand_over(self, answers: GroupedAnswers) -> GroupedAnswers:
+        return answers
+
+
+class Selection(Questions[Estimate]):
+    """The records of a release that meet conditions; see ``release.where``.
+
+    Counts and sums are estimates with intervals; conditions are refined with `where`,
+    and broken down with `group_by` and `drill_down`.
+    """
+
+    def __init__(self, release: AnswerSource, selected: Sequence[Cover]) -> None:
+        self._covers = tuple(selected)
+        super().__init__(
+            release, {axis: [((), cover)] for axis, cover in enumerate(selected)}
+        )
+
+    def _hand_over(self, answers: GroupedAnswers) -> Estimate:
+        return answers[()]
+
+    @classmethod
+    def of(cls, release: AnswerSource, conditions: Mapping[Any, Any]) -> Selection:
+        """Select from a release."""
+        domain = release.domain
+        whole = cls(release, [everything(one) for one in domain.attributes])
+        return whole.where(conditions)
+
+    def where(
+        self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
+    ) -> Selection:
+        """Select further: everything must hold together."""
+        domain = self._release.domain
+        refined = list(self._covers)
+        asked = join_conditions(conditions, named)
+        for axis, cover in read_conditions(domain, asked).items():
+            refined[axis] = intersection(refined[axis], cover)
+            if not refined[axis]:
+                raise InputError(
+                    f"no value of {column_name(domain, axis)} meets all conditions on "
+                    "it, so nothing is selected"
+                )
+        return Selection(self._release, refined)
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
         """Break the selection down by attributes.
@@ -155,38 +321,24 @@ class Selection:
             Attributes with edges in values, ``age=[0, 18, 65]``, with the levels that
             are wanted, or with a mapping from names to conditions.
         """
-        listed = [one for name in names for one in _each(name)]
-        asked: dict[Any, Any] = {**dict.fromkeys(listed), **bins}
+        lists = [one if isinstance(one, list | tuple) else [one] for one in names]
+        asked: dict[Any, Any] = dict.fromkeys(itertools.chain(*lists)) | bins
         domain = self._release.domain
-        axes = domain.axes(asked)
         groups = {
             axis: groups_of(domain.attributes[axis], self._covers[axis], wanted)
-            for axis, wanted in zip(axes, asked.values(), strict=True)
+            for axis, wanted in zip(domain.axes(asked), asked.values(), strict=True)
         }
-        return Groups(self._release, self._covers, groups)
+        return Groups(self._release, {**self._groups, **groups}, list(groups))
 
     def drill_down(self, name: str | int, bins: Any = None) -> dict[Any, Selection]:
         """Return one selection per cell of an attribute, or per bin, by name."""
         axis = self._release.domain.axis(name)
         attribute = self._release.domain.attributes[axis]
+        before, after = self._covers[:axis], self._covers[axis + 1 :]
         return {
-            key: Selection(
-                self._release,
-                [*self._covers[:axis], part, *self._covers[axis + 1 :]],
-            )
+            key: Selection(self._release, [*before, part, *after])
             for key, part in groups_of(attribute, self._covers[axis], bins)
         }
-
-    def min(self, name: str | int) -> NoReturn:
-        """Refuse: see the error."""
-        _refuse_extremes("minimum", name)
-
-    def max(self, name: str | int) -> NoReturn:
-        """Refuse: see the error."""
-        _refuse_extremes("maximum", name)
-
-    def _single(self) -> dict[int, list[tuple[Any, Cover]]]:
-        return {axis: [((), cover)] for axis, cover in enumerate(self._covers)}
 
     def __repr__(self) -> str:
         domain = self._release.domain
@@ -199,171 +351,7 @@ class Selection:
         return f"Selection({'; '.join(parts) or 'everything'})"
 
 
-class Groups:
-    """A selection broken down by attributes; each answer comes once per group."""
-
-    def __init__(
-        self,
-        release: Answering,
-        selected: Sequence[Cover],
-        groups: dict[int, list[tuple[Any, Cover]]],
-    ) -> None:
-        every = {
-            axis: groups.get(axis, [((), cover)]) for axis, cover in enumerate(selected)
-        }
-        # Groups are named in the order in which they were asked for, and answered in
-        # the order of the axes.
-        self._measures = _Measures(release, every, list(groups))
-
-    def count(self) -> GroupedAnswers:
-        """Return the number of records of each group."""
-        return self._measures.count()
-
-    def relative_count(self, of: Selection | None = None) -> GroupedAnswers:
-        """Return the part of all records, or of `of`, in each group."""
-        return self._measures.relative_count(of)
-
-    def sum(self, name: str | int, values: Any = None) -> GroupedAnswers:
-        """Return the sum of an attribute in each group; see `Selection.sum`."""
-        return self._measures.sum(name, values)
-
-    def mean(self, name: str | int, values: Any = None) -> GroupedAnswers:
-        """Return the mean of an attribute in each group; see `Selection.mean`."""
-        return self._measures.mean(name, values)
-
-    def quantile(self, name: str | int, q: float = 0.5) -> GroupedAnswers:
-        """Return a quantile of an attribute in each group; see `Selection.quantile`."""
-        return self._measures.quantile(name, q)
-
-    def min(self, name: str | int) -> NoReturn:
-        """Refuse: see the error."""
-        _refuse_extremes("minimum", name)
-
-    def max(self, name: str | int) -> NoReturn:
-        """Refuse: see the error."""
-        _refuse_extremes("maximum", name)
-
-
-class _Measures:
-    """Aggregates over a grid of groups."""
-
-    def __init__(
-        self,
-        release: Answering,
-        groups: dict[int, list[tuple[Any, Cover]]],
-        named: Sequence[int] = (),
-    ) -> None:
-        axes = range(release.domain.ndim)
-        self.release = release
-        self.grid = Grid(release, [[part for _, part in groups[at]] for at in axes])
-        self.groups = groups
-        self.named = named
-
-    def count(self) -> GroupedAnswers:
-        counted = self.grid.count()
-        return self._packed("count", counted.values, counted)
-
-    def relative_count(self, of: Selection | None) -> GroupedAnswers:
-        domain = self.release.domain
-        whole = of or Selection.of(self.release, {})
-        if whole._release is not self.release:
-            raise InputError("both selections must come from one release")
-        for axis, outer in enumerate(whole._covers):
-            if not all(is_within(one, outer) for one in self.grid.axes[axis]):
-                raise InputError(
-                    "a part is counted relative to a selection that contains it; on "
-                    f"{column_name(domain, axis)} it does not"
-                )
-        base = Grid(self.release, [[cover] for cover in whole._covers]).count()
-        counted = self.grid.count()
-        quotient = Quotient(
-            counted.bounds, base.bounds, lowest=0.0, highest=1.0, centre=0.0
-        )
-        total = float(base.values[0])
-        parts = counted.values / total if total > 0 else np.zeros(counted.values.size)
-        claim = self._claim(quotient.bounds, counted, base)
-        return self._packed("relative_count", np.clip(parts, 0.0, 1.0), claim)
-
-    def sum(self, name: str | int, values: Any) -> GroupedAnswers:
-        axis = self.release.domain.axis(name)
-        found = self._value_rows(axis, values)
-        summed = self.grid.weighted(axis, found.rows, found.ends())
-        return self._packed("sum", summed.values, summed, axis)
-
-    def mean(self, name: str | int, given: Any) -> GroupedAnswers:
-        axis = self.release.domain.axis(name)
-        found = self._value_rows(axis, given)
-        lowest, highest = found.lowest, found.highest
-        least, most = found.reach()
-        centre = lowest + (highest - lowest) / 2
-        from scipy import sparse
-
-        shifted = found.rows - sparse.diags_array(centre) @ self.grid.rows[axis]
-        summed = self.grid.weighted(axis, sparse.csr_array(shifted), found.ends(centre))
-        counted = self.grid.count()
-        low, high, middle = (
-            self.grid.along(axis, one) for one in (lowest, highest, centre)
-        )
-        estimate = middle + summed.values / np.maximum(counted.values, 1.0)
-        quotient = Quotient(
-            summed.bounds,
-            counted.bounds,
-            lowest=low,
-            highest=high,
-            centre=middle,
-            reach=(self.grid.along(axis, least), self.grid.along(axis, most)),
-        )
-        values = np.clip(estimate, low, high)
-        claim = self._claim(quotient.bounds, summed, counted)
-        return self._packed("mean", values, claim, axis)
-
-    def quantile(self, name: str | int, q: float) -> GroupedAnswers:
-        axis = self.release.domain.axis(name)
-        found = SelectedQuantiles(self.grid, axis, q)
-        return self._packed("quantile", found.values, found, axis)
-
-    def _claim(self, bounds: Bounds, *parts: Claimed) -> Claim:
-        """Return intervals that hold the truth where all their parts do."""
-        return Claim(
-            bounds, partial(_common_kind, parts), self.release.interval_sentence
-        )
-
-    def _value_rows(self, axis: int, values: Any) -> ValueRows:
-        attribute = self.release.domain.attributes[axis]
-        given = None if values is None else _given_values(attribute, values)
-        return value_rows(attribute, self.grid.axes[axis], given)
-
-    def _packed(
-        self,
-        measure: str,
-        values: FloatArray,
-        found: Claim | Claimed,
-        of: int | None = None,
-    ) -> GroupedAnswers:
-        """Name the answers, in the order in which attributes were asked for."""
-        claim = found if isinstance(found, Claim) else self._claim(found.bounds, found)
-        domain = self.release.domain
-        shape = [len(groups) for groups in self.grid.axes]
-        rest = [axis for axis in range(domain.ndim) if axis not in self.named]
-        order = (
-            np.arange(values.size)
-            .reshape(shape)
-            .transpose([*self.named, *rest])
-            .reshape(-1)
-        )
-        names = [[name for name, _ in self.groups[axis]] for axis in self.named]
-        return GroupedAnswers(
-            [column_name(domain, axis) for axis in self.named],
-            names,
-            measure,
-            values[order],
-            claim._replace(bounds=partial(_in_order, claim.bounds, order)),
-            of=None if of is None else column_name(domain, of),
-            seeded=not getattr(self.release, "private", True),
-        )
-
-
-def merged(
+def join_conditions(
     conditions: Mapping[Any, Any] | None, named: Mapping[str, Any]
 ) -> dict[Any, Any]:
     """Join conditions in a mapping and by keyword; refuse what is neither."""
@@ -376,12 +364,7 @@ def merged(
     return {**(conditions or {}), **named}
 
 
-def _each(name: Any) -> Sequence[Any]:
-    """Return a name, or the names of a list, one by one."""
-    return list(name) if isinstance(name, list | tuple) else [name]
-
-
-def _common_kind(parts: Sequence[Claimed]) -> Scope:
+def _common_kind(parts: Sequence[IntervalSource]) -> Scope:
     return "truth" if all(one.kind() == "truth" for one in parts) else "noise"
 
 

@@ -11,8 +11,9 @@ axis; a row over all cells is built only for intervals that need one.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
@@ -34,7 +35,7 @@ MOST_COEFFICIENTS = 2**26
 """Cells under all queries of one question, where they must be listed."""
 
 
-class Answering(Protocol):
+class AnswerSource(Protocol):
     """What a selection needs of a release."""
 
     @property
@@ -65,7 +66,7 @@ class Answering(Protocol):
 class Grid:
     """Queries that are products of one cover per axis; C order over the groups."""
 
-    def __init__(self, release: Answering, axes: Sequence[Sequence[Cover]]) -> None:
+    def __init__(self, release: AnswerSource, axes: Sequence[Sequence[Cover]]) -> None:
         self.release = release
         self.axes = axes
 
@@ -84,25 +85,25 @@ class Grid:
 
     def count(self) -> GridAnswers:
         """Return the number of records of each group."""
-        if all(one is rows for one, rows in zip(self.inner, self.rows, strict=True)):
+        if self.whole:
             return GridAnswers(self, self.rows, boxes=True)
-        return GridAnswers(self, self.rows, boxes=True, ends=self._count_ends)
+        ends = partial(map, product_rows, (self.inner, self.outer))
+        return GridAnswers(self, self.rows, boxes=True, ends=ends)
 
-    def _count_ends(self) -> tuple[Any, Any]:
-        return product_rows(self.inner), product_rows(self.outer)
-
-    def weighted(self, axis: int, rows: Any, ends: tuple[Any, Any]) -> GridAnswers:
+    def value_sums(self, axis: int, rows: Any, ends: tuple[Any, Any]) -> GridAnswers:
         """Return sums of a value along one axis, given its rows.
 
         `ends` are rows of the least and the largest that a record in each cell may
         count with.
         """
-        listed = partial(self._value_ends, axis, ends)
+        listed = partial(map, partial(self._product, axis), ends, (-1, 1))
         axes = self._with(self.rows, axis, rows)
         return GridAnswers(self, axes, boxes=False, ends=listed)
 
-    def _value_ends(self, axis: int, ends: tuple[Any, Any]) -> tuple[Any, Any]:
-        return self._product(axis, ends[0], -1), self._product(axis, ends[1], 1)
+    @property
+    def whole(self) -> bool:
+        """Whether every cell is covered whole or not at all."""
+        return all(a is b for a, b in zip(self.inner, self.rows, strict=True))
 
     def _product(self, axis: int, values: Any, sign: int) -> Any:
         """Return rows whose answer lies below (sign -1) or above all true answers.
@@ -111,7 +112,7 @@ class Grid:
         if that is lower, or higher.
         """
         sure = product_rows(self._with(self.inner, axis, values))
-        if all(one is rows for one, rows in zip(self.inner, self.rows, strict=True)):
+        if self.whole:
             return sure
         beyond = values.maximum(0) if sign > 0 else values.minimum(0)
         outer = product_rows(self._with(self.outer, axis, beyond))
@@ -123,12 +124,12 @@ class Grid:
     @cached_property
     def inner(self) -> list[Any]:
         """The same for cells that are covered whole; the others count nothing."""
-        return [_rounded(rows, np.floor) for rows in self.rows]
+        return [_round_parts(rows, np.floor) for rows in self.rows]
 
     @cached_property
     def outer(self) -> list[Any]:
         """The same where cells that are covered in part count whole."""
-        return [_rounded(rows, np.ceil) for rows in self.rows]
+        return [_round_parts(rows, np.ceil) for rows in self.rows]
 
     def along(self, axis: int, values: FloatArray) -> FloatArray:
         """Repeat one number per group of an axis for all groups of the grid."""
@@ -147,7 +148,7 @@ class GridAnswers:
         rows: list[Any],
         *,
         boxes: bool,
-        ends: Callable[[], tuple[Any, Any]] | None = None,
+        ends: Callable[[], Iterable[Any]] | None = None,
     ) -> None:
         self.grid = grid
         self.rows = rows
@@ -174,23 +175,9 @@ class GridAnswers:
         """The same queries as a workload, for the release's intervals."""
         domain = self.grid.domain
         if self.boxes:
-            corners = np.array(
-                np.meshgrid(
-                    *(np.arange(len(groups)) for groups in self.grid.axes),
-                    indexing="ij",
-                )
-            ).reshape(domain.ndim, -1)
-            lows, highs = (
-                np.stack(
-                    [
-                        np.array([cover[0][end] for cover in groups])[place]
-                        for groups, place in zip(self.grid.axes, corners, strict=True)
-                    ],
-                    axis=-1,
-                )
-                for end in (0, 1)
-            )
-            return Rectangles(domain, lows, highs)
+            ends = [[cover[0] for cover in groups] for groups in self.grid.axes]
+            corners = np.array(list(itertools.product(*ends)))
+            return Rectangles(domain, corners[..., 0], corners[..., 1])
         return SparseRows(domain, product_rows(self.rows))
 
     @cached_property
@@ -198,8 +185,8 @@ class GridAnswers:
         """Queries below and above the true answers, where places in cells matter."""
         if self._ends is None:
             return None
-        rows = self._ends()
-        return tuple(SparseRows(self.grid.domain, sparse_rows(one)) for one in rows)
+        domain = self.grid.domain
+        return tuple(SparseRows(domain, without_zeros(one)) for one in self._ends())
 
     def bounds(self, confidence: float, of: Scope) -> FloatArray:
         """Return intervals, (groups, 2), of the truth where `kind` says so.
@@ -249,7 +236,7 @@ def product_rows(axes: Sequence[Any]) -> Any:
     return sparse.csr_array(matrix)
 
 
-def sparse_rows(matrix: Any) -> Any:
+def without_zeros(matrix: Any) -> Any:
     """Return a sparse matrix as rows without entries of 0."""
     from scipy import sparse
 
@@ -259,9 +246,9 @@ def sparse_rows(matrix: Any) -> Any:
     return rows
 
 
-def _rounded(rows: Any, rounding: Any) -> Any:
+def _round_parts(rows: Any, to_whole: Any) -> Any:
     """Round the parts of cells; the same rows where all are whole."""
-    parts = rounding(rows.data)
+    parts = to_whole(rows.data)
     if (parts == rows.data).all():
         return rows
     changed = rows.copy()
@@ -279,7 +266,7 @@ def coverage_rows(groups: Sequence[Cover], size: int) -> Any:
 def value_rows(
     attribute: Axis, groups: Sequence[Cover], given: FloatArray | None
 ) -> ValueRows:
-    """Return the covered part of each cell times its value, with its limits.
+    """Return the values of records in the covered part of each cell.
 
     `given` holds one value per regular cell; None means the middle of the covered part.
     """
@@ -307,60 +294,73 @@ def value_rows(
         most = [at(one, one.ends) for one in pieces]
     else:
         worth = least = most = [values[one.cells] for one in pieces]
-    cells = [one.cells for one in pieces]
-    parts = [one.ends - one.starts for one in pieces]
-    return ValueRows(
-        _sparse_rows(cells, _products(parts, worth), attribute.size),
-        np.array([value.min() for value in worth]),
-        np.array([value.max() for value in worth]),
-        [cells, parts, least, most],
-        attribute.size,
-    )
-
-
-def _products(
-    left: Sequence[FloatArray], right: Sequence[FloatArray]
-) -> list[FloatArray]:
-    return [one * other for one, other in zip(left, right, strict=True)]
+    return ValueRows(pieces, worth, least, most, attribute.size)
 
 
 class ValueRows(NamedTuple):
-    """Values along one axis: rows of what records count with, and their limits.
+    """Values along one axis, for each group and each cell that it covers.
 
-    `lowest` and `highest` are those that records of each group count with; `pieces`
-    the cells of each group, the covered part of each, and the least and the largest
-    value in it.
+    What records there count with, and the least and the largest that they may have.
     """
 
-    rows: Any
-    lowest: FloatArray
-    highest: FloatArray
-    pieces: list[Any]
+    pieces: list[CellParts]
+    worth: list[FloatArray]
+    least: list[FloatArray]
+    most: list[FloatArray]
     size: int
+
+    @property
+    def lowest(self) -> FloatArray:
+        """The least value that records of each group count with."""
+        return np.array([one.min() for one in self.worth])
+
+    @property
+    def highest(self) -> FloatArray:
+        """The largest value that records of each group count with."""
+        return np.array([one.max() for one in self.worth])
+
+    @property
+    def centre(self) -> FloatArray:
+        """The middle between `lowest` and `highest`."""
+        lowest = self.lowest
+        return lowest + (self.highest - lowest) / 2
 
     def reach(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value that a record of each group has."""
-        _, _, least, most = self.pieces
-        low = np.array([one.min() for one in least])
-        return low, np.array([one.max() for one in most])
+        low = np.array([one.min() for one in self.least])
+        return low, np.array([one.max() for one in self.most])
 
-    def ends(self, centre: FloatArray | float = 0.0) -> tuple[Any, Any]:
-        """Return rows of the least and the largest of (value - centre) of a record.
+    def rows(self, centre: FloatArray | float = 0.0, power: int = 1) -> Any:
+        """Return rows of the power of (value - centre) that records count with."""
+        middle = np.broadcast_to(centre, len(self.pieces))
+        pairs = zip(self.pieces, self.worth, middle, strict=True)
+        return self._rows(
+            [
+                (one.ends - one.starts) * (worth - at) ** power
+                for one, worth, at in pairs
+            ]
+        )
+
+    def ends(self, centre: FloatArray | float = 0.0, power: int = 1) -> tuple[Any, Any]:
+        """Return rows of the least and the largest of that power of a record.
 
         A record in a cell that is covered in part may lie outside and count nothing.
         """
-        cells, parts, least, most = self.pieces
-        middle = np.broadcast_to(centre, len(cells))
+        middle = np.broadcast_to(centre, len(self.pieces))
         low, high = [], []
-        for one, part in enumerate(parts):
-            below, above = least[one] - middle[one], most[one] - middle[one]
-            whole = part >= 1.0
+        for group, one in enumerate(self.pieces):
+            below = self.least[group] - middle[group]
+            above = self.most[group] - middle[group]
+            if power == 2:
+                apart = np.maximum(np.maximum(below, -above), 0.0)
+                below, above = apart**2, np.maximum(below**2, above**2)
+            whole = one.ends - one.starts >= 1.0
             low.append(np.where(whole, below, np.minimum(below, 0.0)))
             high.append(np.where(whole, above, np.maximum(above, 0.0)))
-        return (
-            _sparse_rows(cells, low, self.size),
-            _sparse_rows(cells, high, self.size),
-        )
+        return self._rows(low), self._rows(high)
+
+    def _rows(self, weights: Sequence[FloatArray]) -> Any:
+        return _sparse_rows([one.cells for one in self.pieces], weights, self.size)
 
 
 class CellParts(NamedTuple):

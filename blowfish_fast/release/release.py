@@ -349,8 +349,8 @@ class Release:
         Returns
         -------
         Selection
-            With `count`, `sum`, `mean`, `relative_count`, `group_by`, `drill_down`,
-            and `where` again. Free: it reads the release only.
+            With `count`, `sum`, `mean`, `variance`, `quantile`, `relative_count`,
+            `group_by`, `drill_down`, and `where` again. Free: only the release is read.
 
         Examples
         --------
@@ -365,9 +365,9 @@ class Release:
         >>> bool(60 < women.count() < 90), bool(25 < women.mean("age") < 40)
         (True, True)
         """
-        from .olap import Selection, merged
+        from .olap import Selection, join_conditions
 
-        return Selection.of(self, merged(conditions, named))
+        return Selection.of(self, join_conditions(conditions, named))
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
         """Break all records down by attributes: ``where().group_by(...)`` in short.
@@ -406,9 +406,9 @@ class Release:
             `to_csv` and `to_parquet`. Values are uniform inside their cells: where
             they are whole numbers, such as years of age, take their floor.
         """
-        from .synthetic import sampled_records
+        from .synthetic import sample_records
 
-        drawn = sampled_records(self.domain, self.estimate, n, rng)
+        drawn = sample_records(self.domain, self.estimate, n, rng)
         drawn.experiment = not self.private
         return drawn
 

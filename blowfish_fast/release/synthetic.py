@@ -25,7 +25,7 @@ from blowfish_fast.errors import InputError, SizeError
 MOST_RECORDS = 2**28
 
 
-def sampled_records(
+def sample_records(
     domain: Domain,
     estimate: FloatArray,
     count: Any = None,
@@ -55,13 +55,13 @@ def sampled_records(
         generator = np.random.default_rng(rng)
     records = _record_count(estimate, count)
     shares = non_negative_shares(estimate.reshape(-1), records)
-    counts = rounded_counts(shares, records, generator)
+    counts = round_counts(shares, records, generator)
     cells = np.repeat(np.arange(domain.size), counts)
     generator.shuffle(cells)
     places = np.unravel_index(cells, domain.shape)
     return Table(
         {
-            column_name(domain, axis): drawn_values(attribute, place, generator)
+            column_name(domain, axis): draw_values(attribute, place, generator)
             for axis, (attribute, place) in enumerate(
                 zip(domain.attributes, places, strict=True)
             )
@@ -99,7 +99,7 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     return shares
 
 
-def rounded_counts(
+def round_counts(
     shares: FloatArray, total: int, generator: np.random.Generator
 ) -> IntArray:
     """Round shares up or down to whole numbers with their total, without bias.
@@ -142,7 +142,7 @@ def rounded_counts(
     return counts
 
 
-def drawn_values(
+def draw_values(
     attribute: Axis, place: IntArray, generator: np.random.Generator
 ) -> AnyArray:
     """Return values of one attribute, uniform inside their cells."""

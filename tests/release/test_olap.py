@@ -246,12 +246,13 @@ def test_true_sums_and_means_of_records_inside_their_cells_are_held():
     table = np.histogram2d(values, 1.0 - women, bins=[[0, 18, 30, 50, 80], [0, 0.5, 1]])
     counts = table[0].astype(int)
     kept = [values >= 20, values >= 20]
-    truth = {"count": [], "sum": [], "mean": []}
+    truth = {"count": [], "sum": [], "mean": [], "variance": []}
     for chosen, of_sex in zip(kept, (women, ~women), strict=True):
         mine = values[chosen & of_sex]
         truth["count"].append(mine.size)
         truth["sum"].append(mine.sum())
         truth["mean"].append(mine.mean())
+        truth["variance"].append(mine.var())
     releases, misses = 1000, dict.fromkeys(truth, 0)
     for seed in range(releases):
         release = released(domain, counts, bf.policies.AddRemove, epsilon=0.5, rng=seed)
@@ -260,12 +261,26 @@ def test_true_sums_and_means_of_records_inside_their_cells_are_held():
             "count": groups.count(),
             "sum": groups.sum("age"),
             "mean": groups.mean("age"),
+            "variance": groups.variance("age"),
         }
         for measure, answers in asked.items():
             low, high = answers.intervals(0.9, of="truth").T
             misses[measure] += ((truth[measure] < low) | (truth[measure] > high)).sum()
     allowed = 0.1 + 3 * np.sqrt(0.1 * 0.9 / releases)
     assert all(one / (2 * releases) <= allowed for one in misses.values()), misses
+
+
+@pytest.mark.parametrize("values", [None, [5, 15, 60]])
+def test_variances_follow_from_the_values_that_records_count_with(values):
+    ages = bf.Domain.from_edges([0, 10, 20, 100], name="age")
+    counts = np.array([4000, 9000, 2000])
+    found = released(ages, counts, epsilon=100).where().variance("age", values)
+    records = np.repeat([5.0, 15.0, 60.0], counts)
+    assert float(found) == pytest.approx(records.var(), rel=1e-2)
+    low, high = found.interval()
+    assert 0 <= low <= records.var() <= high <= 50.0**2
+    if values is not None:
+        assert high - low < 0.02 * records.var()
 
 
 def test_a_cell_that_is_cut_counts_between_nothing_and_all_of_it():

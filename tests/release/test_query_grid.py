@@ -33,10 +33,13 @@ def test_rows_hold_the_covered_part_of_every_cell():
 
 def test_rows_of_values_take_the_middle_of_the_covered_part():
     found = value_rows(AGES.attributes[0], [((0.5, 2.0),)], None)
-    assert found[0].toarray().tolist() == [[0.5 * 7.5, 20.0, 0.0]]
-    assert (found[1].tolist(), found[2].tolist()) == ([7.5], [20.0])
+    assert found.rows().toarray().tolist() == [[0.5 * 7.5, 20.0, 0.0]]
+    assert (found.lowest.tolist(), found.highest.tolist()) == ([7.5], [20.0])
+    low, high = found.ends(centre=10.0, power=2)
+    assert low.toarray().tolist() == [[0.0, 0.0, 0.0]]
+    assert high.toarray().tolist() == [[25.0, 400.0, 0.0]]
     given = value_rows(AGES.attributes[0], [((0.5, 2.0),)], np.array([4.0, 6.0]))
-    assert given[0].toarray().tolist() == [[2.0, 6.0, 0.0]]
+    assert given.rows().toarray().tolist() == [[2.0, 6.0, 0.0]]
     with pytest.raises(InputError, match="have no value"):
         value_rows(AGES.attributes[0], [((0.0, 3.0),)], None)
 

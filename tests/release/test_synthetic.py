@@ -11,8 +11,8 @@ import blowfish_fast as bf
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.release.synthetic import (
     non_negative_shares,
-    rounded_counts,
-    sampled_records,
+    round_counts,
+    sample_records,
 )
 
 DOMAIN = bf.Domain.product(
@@ -46,7 +46,7 @@ def test_shares_are_the_nearest_ones(estimate, total):
 @given(ESTIMATES, st.integers(0, 200), st.integers(0, 2**20))
 def test_rounding_moves_no_share_by_a_record(estimate, total, seed):
     shares = non_negative_shares(estimate, total)
-    counts = rounded_counts(shares, total, np.random.default_rng(seed))
+    counts = round_counts(shares, total, np.random.default_rng(seed))
     assert counts.sum() == total
     assert (np.abs(counts - shares) < 1 + 1e-6).all()
 
@@ -54,13 +54,13 @@ def test_rounding_moves_no_share_by_a_record(estimate, total, seed):
 def test_rounding_has_no_bias():
     shares = np.array([0.3, 0.45, 1.25])
     rng = np.random.default_rng(1)
-    drawn = np.mean([rounded_counts(shares, 2, rng) for _ in range(4000)], axis=0)
+    drawn = np.mean([round_counts(shares, 2, rng) for _ in range(4000)], axis=0)
     assert (np.abs(drawn - shares) < 4 * 0.5 / np.sqrt(4000)).all()
 
 
 def test_records_lie_in_their_cells_and_count_to_the_estimate(generator):
     estimate = generator.integers(0, 40, DOMAIN.shape).astype(float)
-    records = sampled_records(DOMAIN, estimate, rng=1)
+    records = sample_records(DOMAIN, estimate, rng=1)
     again = bf.Histogram.from_records(DOMAIN, records.columns)
     assert (again.counts == estimate).all()
     assert records["sex"].dtype == object
@@ -72,7 +72,7 @@ def test_records_lie_in_their_cells_and_count_to_the_estimate(generator):
 def test_stray_cells_come_back_as_stray_values(generator):
     domain = DOMAIN.with_extra_cells(outside=True, missing=True)
     estimate = generator.integers(0, 5, domain.shape).astype(float)
-    records = sampled_records(domain, estimate, rng=1)
+    records = sample_records(domain, estimate, rng=1)
     again = bf.Histogram.from_records(domain, records.columns)
     assert (again.counts == estimate).all()
 
@@ -101,8 +101,8 @@ def test_a_release_draws_as_many_records_as_it_has(tmp_path):
 
 def test_nothing_but_noise_below_zero_draws_nobody():
     line = bf.Domain(3)
-    assert len(sampled_records(line, np.array([-5.0, 1.0, 0.5]))) == 0
-    assert len(sampled_records(line, np.array([-5.0, 1.0, 0.5]), 3)) == 3
+    assert len(sample_records(line, np.array([-5.0, 1.0, 0.5]))) == 0
+    assert len(sample_records(line, np.array([-5.0, 1.0, 0.5]), 3)) == 3
 
 
 def test_few_records_of_many_cells_repeat_no_pattern_of_theirs():
@@ -112,7 +112,7 @@ def test_few_records_of_many_cells_repeat_no_pattern_of_theirs():
     estimate = np.tile(np.linspace(1, 3, 50), (20, 1))
     for records in (5, 20, 100):
         means = [
-            sampled_records(domain, estimate, records, rng=seed)["axis1"].mean()
+            sample_records(domain, estimate, records, rng=seed)["axis1"].mean()
             for seed in range(200)
         ]
         inner = np.arange(50)
@@ -125,10 +125,10 @@ def test_few_records_of_many_cells_repeat_no_pattern_of_theirs():
 
 def test_ranges_of_cells_keep_their_totals_but_for_a_few_records():
     shares = np.random.default_rng(1).dirichlet(np.ones(4096)) * 1000
-    counts = rounded_counts(shares, 1000, np.random.default_rng(2))
+    counts = round_counts(shares, 1000, np.random.default_rng(2))
     assert np.abs(np.cumsum(counts - shares)).max() < 6
 
 
 def test_a_seed_that_is_none_is_refused():
     with pytest.raises(InputError, match="rng must be"):
-        sampled_records(bf.Domain(3), np.ones(3), 3, rng="x")
+        sample_records(bf.Domain(3), np.ones(3), 3, rng="x")

@@ -25,7 +25,7 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.data.records import domain_with_rules, place_blocks
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet
-from blowfish_fast.release.synthetic import MOST_RECORDS, drawn_values
+from blowfish_fast.release.synthetic import MOST_RECORDS, draw_values
 
 from .raking import RakedTables
 
@@ -172,7 +172,7 @@ def record_table(
     order = generator.permutation(columns.shape[1])
     return Table(
         {
-            column_name(domain, axis): drawn_values(
+            column_name(domain, axis): draw_values(
                 attribute, columns[axis][order].astype(np.int64), generator
             )
             for axis, attribute in enumerate(domain.attributes)
