@@ -122,10 +122,13 @@ def test_an_interrupted_audit_says_how_to_go_on(capsys, monkeypatch, tmp_path):
     assert "run the same command to continue" in err
 
 
-def test_ctrl_c_reaches_a_running_command():
+@pytest.mark.parametrize("kept", [signal.SIG_DFL, signal.SIG_IGN])
+def test_ctrl_c_reaches_a_running_command(kept):
     # The signal comes from inside the command, so it is running however slow we are.
+    # A parent in the background ignores it, and its children inherit that.
     code = (
         "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from blowfish_fast.apps.cli.commands import version\n"
         "from blowfish_fast.apps.cli.main import run_command\n"
         "def work(_):\n"
@@ -135,7 +138,11 @@ def test_ctrl_c_reaches_a_running_command():
         "sys.exit(run_command(['version']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, kept),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 130
     assert done.stderr.strip().splitlines()[-1] == "interrupted"
