@@ -56,11 +56,11 @@ from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_pieces,
 )
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
-from blowfish_fast.kernels.window_costs.aligned_costs import dyadic_quantile_costs
 from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,
     least_cost_partition_all,
 )
+from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 from blowfish_fast.kernels.window_costs.window_deviation import window_deviations
 from blowfish_fast.kernels.window_costs.window_pinball import window_pinball_costs
 from blowfish_fast.measure.selectors.partitions import LeastCost

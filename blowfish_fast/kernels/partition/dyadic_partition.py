@@ -41,7 +41,7 @@ from blowfish_fast.kernels.sampling.exponential_choice import (
     total_error,
     weigh_block,
 )
-from blowfish_fast.kernels.window_costs.aligned_costs import dyadic_quantile_costs
+from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 
 Number: TypeAlias = int | float | Fraction
 Base: TypeAlias = tuple[float, float, float]

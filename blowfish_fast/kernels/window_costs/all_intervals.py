@@ -44,11 +44,12 @@ LENGTH_BITS = 40
 
 
 @kernel
-def deviations_to_end(
+def costs_to_end(
     values: IntArray,
     ranks: AnyArray,
     table: IntArray,
     exponent: int,
+    level: tuple[int, int] | None,
     tally: AnyArray,
     tree: IntArray,
     costs: IntArray,
@@ -62,6 +63,8 @@ def deviations_to_end(
         Value of each rank, between sentinels.
     exponent : int
         Costs are rounded down to multiples of 2^exponent.
+    level : (numerator, denominator), or None
+        Of the pinball cost, or deviations; the compiler sees which.
     tally, tree : (distinct + 2,) int32, (2 distinct + 4,) int64
         Scratch.
     costs : (>= end,) int64
@@ -72,8 +75,9 @@ def deviations_to_end(
     int
         The length up to which the pointer walked; the tree did the rest.
     """
-    up = max(1 - exponent, 0)
-    down = max(exponent - 1, 0)
+    doubled = 1 if level is None else 0
+    up = max(doubled - exponent, 0)
+    down = max(exponent - doubled, 0)
     end = values.size
     tally[: table.size] = 0
     total = np.int64(0)
@@ -86,96 +90,57 @@ def deviations_to_end(
         value = values[end - length]
         rank = np.int64(ranks[end - length])
         total += value
-        mean = total // length
+        centre = total // length
+        if level is not None:
+            weight = level[1] - level[0]
+            above = min(weight * length // level[1], length - 1)
         if length <= walked:
             tally[rank] += 1
             is_above = np.int64(rank >= pointer)
             count += is_above
             high += (-is_above) & value
             begun = pointer
-            while table[np.uintp(pointer)] <= mean:
+            while (
+                table[np.uintp(pointer)] <= centre if level is None else count > above
+            ):
                 copies = np.int64(tally[np.uintp(pointer)])
                 count -= copies
                 high -= copies * table[np.uintp(pointer)]
                 pointer += 1
-            while table[np.uintp(pointer - 1)] > mean:
+            while (
+                table[np.uintp(pointer - 1)] > centre
+                if level is None
+                else count + np.int64(tally[np.uintp(pointer - 1)]) <= above
+            ):
                 pointer -= 1
                 copies = np.int64(tally[np.uintp(pointer)])
                 count += copies
                 high += copies * table[np.uintp(pointer)]
+            if level is not None:
+                centre = table[np.uintp(pointer - 1)]
             steps += abs(pointer - begun)
             if steps > STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * length:
                 walked = length
                 plant_tree(tally, table, tree)
         else:
             add_cell(tree, table.size - 2, rank, 1, value)
-            count, high = above_value(tree, table, length, total, mean)
-        # deviation / 2^exponent = (whole - part / length) * 2^(1 - exponent)
-        part = count * (total - mean * length)
-        low = np.int64(np.uint64((part << up) + length - 1) // np.uint64(length))
-        costs[length - 1] = (((high - count * mean) << up) - low) >> down
-    return walked
-
-
-@kernel
-def pinball_to_end(
-    values: IntArray,
-    ranks: AnyArray,
-    table: IntArray,
-    exponent: int,
-    numerator: int,
-    denominator: int,
-    tally: AnyArray,
-    tree: IntArray,
-    costs: IntArray,
-) -> int:
-    """Like `deviations_to_end`, for the pinball cost."""
-    up = max(-exponent, 0)
-    down = max(exponent, 0)
-    weight = denominator - numerator
-    end = values.size
-    tally[: table.size] = 0
-    total = np.int64(0)
-    count = np.int64(0)
-    high = np.int64(0)
-    pointer = np.int64(ranks[end - 1]) + 1
-    steps = np.int64(0)
-    walked = end
-    for length in range(1, end + 1):
-        value = values[end - length]
-        rank = np.int64(ranks[end - length])
-        total += value
-        above = min(weight * length // denominator, length - 1)
-        if length <= walked:
-            tally[rank] += 1
-            is_above = np.int64(rank >= pointer)
-            count += is_above
-            high += (-is_above) & value
-            begun = pointer
-            while count > above:
-                copies = np.int64(tally[np.uintp(pointer)])
-                count -= copies
-                high -= copies * table[np.uintp(pointer)]
-                pointer += 1
-            while count + np.int64(tally[np.uintp(pointer - 1)]) <= above:
-                pointer -= 1
-                copies = np.int64(tally[np.uintp(pointer)])
-                count += copies
-                high += copies * table[np.uintp(pointer)]
-            centre = table[np.uintp(pointer - 1)]
-            steps += abs(pointer - begun)
-            if steps > STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * length:
-                walked = length
-                plant_tree(tally, table, tree)
-        else:
-            add_cell(tree, table.size - 2, rank, 1, value)
-            centre, count, high = around_statistic(tree, table, length, total, above)
-        # cost / 2^exponent = (whole - weight * part / denominator) * 2^-exponent
+            if level is None:
+                count, high = above_value(tree, table, length, total, centre)
+            else:
+                found = around_statistic(tree, table, length, total, above)
+                centre, count, high = found
+        whole = high - count * centre
         part = total - centre * length
-        quotient = part // denominator
-        remainder = part - quotient * denominator
-        low = ((weight * remainder << up) + denominator - 1) // denominator
-        whole = high - count * centre - weight * quotient
+        if level is None:
+            # deviation / 2^exponent = (whole - part / length) * 2^(1 - exponent)
+            part = (count * part << up) + length - 1
+            low = np.int64(np.uint64(part) // np.uint64(length))
+        else:
+            # cost / 2^exponent = (whole - weight * part / denominator) * 2^-exponent
+            quotient = part // level[1]
+            remainder = part - quotient * level[1]
+            low = ((weight * remainder << up) + level[1] - 1) // level[1]
+            whole -= weight * quotient
         costs[length - 1] = ((whole << up) - low) >> down
     return walked
 
@@ -186,29 +151,20 @@ def _costs_of_ends(
     ranks: AnyArray,
     table: IntArray,
     exponent: int,
-    numerator: int,
-    denominator: int,
+    level: tuple[int, int] | None,
     begin: int,
     costs: IntArray,
 ) -> None:
     """Fill ``costs[i, length - 1]`` for the ends ``begin + 1 + i``.
 
-    A negative numerator asks for deviations. Entries of impossible lengths are zero.
+    Entries of impossible lengths are zero.
     """
     tally = np.empty(table.size, dtype=np.int32)
     tree = np.empty(2 * table.size, dtype=np.int64)
     for i in range(costs.shape[0]):
         end = begin + 1 + i
         costs[i, end:] = 0
-        if numerator < 0:
-            deviations_to_end(
-                values[:end], ranks, table, exponent, tally, tree, costs[i]
-            )
-        else:
-            pinball_to_end(
-                values[:end], ranks, table, exponent, numerator, denominator, tally,
-                tree, costs[i],
-            )  # fmt: skip
+        costs_to_end(values[:end], ranks, table, exponent, level, tally, tree, costs[i])
 
 
 @kernel
@@ -240,8 +196,8 @@ def _prepare(
     scales: FloatArray | None,
     step: float,
     quantile: tuple[int, int] | None,
-) -> tuple[IntArray, int, IntArray, FloatArray | None, tuple[int, int]]:
-    """Check the arguments; return values, grid exponent, penalties, scales, level."""
+) -> tuple[IntArray, int, IntArray, FloatArray | None]:
+    """Check the arguments; return values, grid exponent, penalties and scales."""
     if x.ndim != 1 or x.size == 0:
         raise InputError(
             "a partition needs one axis of at least one cell: "
@@ -266,7 +222,7 @@ def _prepare(
             f"a grid of {step!r} is too fine for {x.size} cells. Take the step from "
             "partition_grid(cells, scale)."
         )
-    return values, grid, prices, noise, quantile or (-1, 1)
+    return values, grid, prices, noise
 
 
 def _by_length(given: FloatArray | float, cells: int, name: str) -> FloatArray:
@@ -311,10 +267,10 @@ def interval_costs(
            [ 0, 10, 14]])
     """
     x = np.asarray(x)
-    values, grid, _, _, level = _prepare(x, np.zeros(1), None, step, quantile)
+    values, grid, _, _ = _prepare(x, np.zeros(1), None, step, quantile)
     ranks, table = dense_ranks(values)
     costs = np.empty((x.size, x.size), dtype=np.int64)
-    _costs_of_ends(values, ranks, table, grid, *level, 0, costs)
+    _costs_of_ends(values, ranks, table, grid, quantile, 0, costs)
     return costs
 
 
@@ -367,7 +323,7 @@ def least_cost_partition_all(
             )
         scales = _by_length(scales, cells, "scales")
     prices = _by_length(penalty, cells, "penalties")
-    values, grid, penalties, noise, level = _prepare(x, prices, scales, step, quantile)
+    values, grid, penalties, noise = _prepare(x, prices, scales, step, quantile)
     ranks, table = dense_ranks(values)
     least = np.zeros(cells + 1, dtype=np.int64)
     chosen = np.zeros(cells + 1, dtype=np.int64)
@@ -375,7 +331,7 @@ def least_cost_partition_all(
     for begin in range(0, cells, size):
         end = min(begin + size, cells)
         costs = np.empty((end - begin, end), dtype=np.int64)
-        _costs_of_ends(values, ranks, table, grid, *level, begin, costs)
+        _costs_of_ends(values, ranks, table, grid, quantile, begin, costs)
         if noise is not None and words is not None:
             costs = _with_noise(costs, begin, noise, words)
         _extend_intervals(costs, penalties, begin, least, chosen)

@@ -126,10 +126,11 @@ def open_window(
 
 
 @kernel
-def walk_mean(
+def walk_windows(
     slides: Slides,
     length: int,
     shift: int,
+    above: int | None,
     table: IntArray,
     tally: AnyArray,
     state: IntArray,
@@ -137,6 +138,10 @@ def walk_mean(
     part: IntArray,
 ) -> int:
     """Slide on and emit ``whole.size`` windows; return how many were emitted.
+
+    Around the mean without `above`; else around the order statistic with `above` cells
+    over it: at most `above` cells lie at or over the pointer, and more once the rank
+    beneath it is added. The compiler sees which and leaves the other branches out.
 
     The walk ends early after the window that exhausts its steps. Indices are unsigned
     because Numba adds a test for negative ones to every signed, computed index.
@@ -153,95 +158,7 @@ def walk_mean(
     far = wanted - AHEAD if table.size > FAR else 0
     at_pointer = table[pointer]
     under_pointer = table[pointer - 1]
-    mean = floor_mean(total, length, shift)
-    emitted = wanted
-    for i in range(wanted):
-        leaving = old[i]
-        entering = new[i]
-        if i < far:
-            prefetch(tally, np.int64(old_ranks[i + AHEAD]))
-            prefetch(tally, np.int64(new_ranks[i + AHEAD]))
-        if leaving != entering:
-            leaving_rank = np.int64(old_ranks[i])
-            entering_rank = np.int64(new_ranks[i])
-            tally[np.uintp(leaving_rank)] -= 1
-            tally[np.uintp(entering_rank)] += 1
-            total += entering - leaving
-            was_above = np.int64(leaving_rank >= pointer)
-            is_above = np.int64(entering_rank >= pointer)
-            count += is_above - was_above
-            high += ((-is_above) & entering) - ((-was_above) & leaving)
-            mean = total >> shift if shift >= 0 else total // length
-            if at_pointer <= mean:
-                begun = pointer
-                while True:
-                    copies = np.int64(tally[np.uintp(pointer)])
-                    count -= copies
-                    high -= copies * at_pointer
-                    pointer += 1
-                    under_pointer = at_pointer
-                    at_pointer = table[np.uintp(pointer)]
-                    if at_pointer > mean:
-                        break
-                steps += pointer - begun
-                if steps > allowed + STEPS_PER_WINDOW * i:
-                    emitted = i + 1
-            elif under_pointer > mean:
-                begun = pointer
-                while True:
-                    pointer -= 1
-                    copies = np.int64(tally[np.uintp(pointer)])
-                    count += copies
-                    high += copies * under_pointer
-                    at_pointer = under_pointer
-                    under_pointer = table[np.uintp(pointer - 1)]
-                    if under_pointer <= mean:
-                        break
-                steps += begun - pointer
-                if steps > allowed + STEPS_PER_WINDOW * i:
-                    emitted = i + 1
-        whole[i] = high - count * mean
-        part[i] = count * (total - mean * length)
-        if emitted == i + 1:
-            break
-    state[TOTAL] = total
-    state[COUNT] = count
-    state[SUM] = high
-    state[POINTER] = pointer
-    state[STEPS] = steps
-    state[WINDOWS] += emitted
-    if emitted < wanted:
-        state[MODE] = EXHAUSTED
-    return emitted
-
-
-@kernel
-def walk_statistic(
-    slides: Slides,
-    length: int,
-    above: int,
-    table: IntArray,
-    tally: AnyArray,
-    state: IntArray,
-    whole: IntArray,
-    part: IntArray,
-) -> int:
-    """Like `walk_mean`, around the order statistic with `above` cells over it.
-
-    The pointer stands right over the statistic: at most `above` cells lie at or
-    over the pointer, and more than `above` once the rank beneath it is added.
-    """
-    old, new = slides.old, slides.new
-    old_ranks, new_ranks = slides.old_ranks, slides.new_ranks
-    total = state[TOTAL]
-    count = state[COUNT]
-    high = state[SUM]
-    pointer = state[POINTER]
-    steps = state[STEPS]
-    allowed = STEPS_PER_VALUE * table.size + STEPS_PER_WINDOW * state[WINDOWS]
-    wanted = whole.size
-    far = wanted - AHEAD if table.size > FAR else 0
-    centre = table[pointer - 1]
+    centre = under_pointer if above is not None else floor_mean(total, length, shift)
     emitted = wanted
     for i in range(wanted):
         leaving = old[i]
@@ -260,23 +177,42 @@ def walk_statistic(
             count += is_above - was_above
             high += ((-is_above) & entering) - ((-was_above) & leaving)
             begun = pointer
-            while count > above:
-                copies = np.int64(tally[np.uintp(pointer)])
-                count -= copies
-                high -= copies * table[np.uintp(pointer)]
-                pointer += 1
-            while count + np.int64(tally[np.uintp(pointer - 1)]) <= above:
-                pointer -= 1
-                copies = np.int64(tally[np.uintp(pointer)])
-                count += copies
-                high += copies * table[np.uintp(pointer)]
+            if above is None:
+                centre = total >> shift if shift >= 0 else total // length
+                while at_pointer <= centre:
+                    copies = np.int64(tally[np.uintp(pointer)])
+                    count -= copies
+                    high -= copies * at_pointer
+                    pointer += 1
+                    under_pointer = at_pointer
+                    at_pointer = table[np.uintp(pointer)]
+                while under_pointer > centre:
+                    pointer -= 1
+                    copies = np.int64(tally[np.uintp(pointer)])
+                    count += copies
+                    high += copies * under_pointer
+                    at_pointer = under_pointer
+                    under_pointer = table[np.uintp(pointer - 1)]
+            else:
+                while count > above:
+                    copies = np.int64(tally[np.uintp(pointer)])
+                    count -= copies
+                    high -= copies * table[np.uintp(pointer)]
+                    pointer += 1
+                while count + np.int64(tally[np.uintp(pointer - 1)]) <= above:
+                    pointer -= 1
+                    copies = np.int64(tally[np.uintp(pointer)])
+                    count += copies
+                    high += copies * table[np.uintp(pointer)]
             if pointer != begun:
-                centre = table[np.uintp(pointer - 1)]
+                if above is not None:
+                    centre = table[np.uintp(pointer - 1)]
                 steps += abs(pointer - begun)
                 if steps > allowed + STEPS_PER_WINDOW * i:
                     emitted = i + 1
         whole[i] = high - count * centre
-        part[i] = total - centre * length
+        rest = total - centre * length
+        part[i] = rest if above is not None else count * rest
         if emitted == i + 1:
             break
     state[TOTAL] = total

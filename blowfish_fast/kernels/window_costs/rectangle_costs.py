@@ -1,9 +1,11 @@
-"""Pinball cost of every dyadic rectangle of a grid, in exact integers.
+"""Pinball (quantile) cost of every dyadic rectangle of a grid, in exact integers.
 
-Serves the sampled rectangles (`kernels.rectangle_partition`). The pinball cost of a
-rectangle is that of the window of its counts, as in `kernels.aligned_costs`: what they
-deviate from their p/q-quantile, p times above and q - p times below. A merge sort that
-doubles heights first and widths then sorts all rectangles of one shape at a time:
+Serves the sampled partitions (`kernels.dyadic_partition` on a line, a grid of one row;
+`kernels.rectangle_partition`). For a quantile p/q the pinball cost of a rectangle is
+the least sum, over its cells, of p times what the count has above a centre and q - p
+times what it lacks below; the best centre is the p/q-quantile of the counts, which
+sorted counts show. A merge sort that doubles heights first and widths then sorts all
+rectangles of one shape at a time:
 
     height, width      1        2        4
         1           counts -> pairs -> rows of 4
@@ -29,7 +31,10 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
 
-from .aligned_costs import count_cap
+
+def count_cap(cells: int, denominator: int) -> int:
+    """Return the public count at which cells are cut, so that no cost overflows."""
+    return (1 << 60) // (cells * denominator)
 
 
 @helper
@@ -229,3 +234,23 @@ def dyadic_rectangle_costs(
                 tasks[level - threads].result()
             tasks.append(pool.submit(_all_widths, tall, shape, 1 << level, quantile))
     return [[first, *task.result()] for first, task in zip(firsts, tasks, strict=True)]
+
+
+def dyadic_quantile_costs(
+    x: IntArray, numerator: int, denominator: int
+) -> list[IntArray]:
+    """Return the integer pinball cost of every aligned dyadic window of a line.
+
+    Item k holds, for each window ``[j * 2**k, (j + 1) * 2**k)`` with a cell in the
+    domain, `denominator` times its pinball cost: ``ceil(n / 2**k)`` numbers. The last
+    item has one. Arguments as for `dyadic_rectangle_costs`.
+
+    Examples
+    --------
+    >>> [costs.tolist() for costs in dyadic_quantile_costs(np.array([3, 0, 2]), 3, 4)]
+    [[0, 0, 0], [3, 0], [4]]
+    """
+    if x.ndim != 1 or x.size == 0:
+        raise InputError(f"counts come in one row of cells, but have shape {x.shape}")
+    (by_width,) = dyadic_rectangle_costs(x[np.newaxis], numerator, denominator)
+    return [costs[0] for costs in by_width]

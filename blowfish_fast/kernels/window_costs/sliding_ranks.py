@@ -97,25 +97,6 @@ def _rank_sorted(
     return distinct
 
 
-@kernel
-def _rank_packed(
-    packed: IntArray, index_bits: int, ranks: AnyArray, table: IntArray
-) -> int:
-    mask = (np.int64(1) << index_bits) - 1
-    distinct = 0
-    last = np.int64(BELOW_ALL)
-    table[0] = BELOW_ALL
-    for position in range(packed.size):
-        value = packed[position] >> index_bits
-        if value != last:
-            last = value
-            distinct += 1
-            table[distinct] = value
-        ranks[np.uintp(packed[position] & mask)] = distinct
-    table[distinct + 1] = ABOVE_ALL
-    return distinct
-
-
 def dense_ranks(values: IntArray) -> tuple[AnyArray, IntArray]:
     """Return the rank of every value, and the value of every rank.
 
@@ -156,7 +137,9 @@ def dense_ranks(values: IntArray) -> tuple[AnyArray, IntArray]:
         packed = values << index_bits
         packed |= np.arange(cells)
         packed.sort()
-        distinct = _rank_packed(packed, index_bits, ranks, table)
+        order = packed & ((1 << index_bits) - 1)
+        packed >>= index_bits
+        distinct = _rank_sorted(packed, order, ranks, table)
     else:
         order = np.argsort(values)
         distinct = _rank_sorted(values[order], order, ranks, table)

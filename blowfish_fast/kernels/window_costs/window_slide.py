@@ -44,8 +44,7 @@ from .moving_pointer import (
     WALKING,
     Slides,
     open_window,
-    walk_mean,
-    walk_statistic,
+    walk_windows,
 )
 from .sliding_ranks import dense_ranks, rank_stretch
 
@@ -232,16 +231,11 @@ def slide_windows(
                 values[before:], values[before + length :], ranks[before:],
                 ranks[before + length :],
             )  # fmt: skip
+            rest = (table, tally, state, whole[done:], part[done:])
             if above < 0:
-                done += walk_mean(
-                    slides, length, shift, table, tally, state, whole[done:],
-                    part[done:],
-                )  # fmt: skip
+                done += walk_windows(slides, length, shift, None, *rest)
             else:
-                done += walk_statistic(
-                    slides, length, above, table, tally, state, whole[done:],
-                    part[done:],
-                )  # fmt: skip
+                done += walk_windows(slides, length, shift, above, *rest)
         if state[MODE] == EXHAUSTED:
             if tree.size < 2 * table.size:
                 finish_windows(

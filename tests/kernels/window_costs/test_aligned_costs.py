@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.window_costs.aligned_costs import (
+from blowfish_fast.kernels.window_costs.rectangle_costs import (
     count_cap,
     dyadic_quantile_costs,
 )

@@ -14,10 +14,9 @@ from blowfish_fast.kernels.partition.interval_partition import (
 )
 from blowfish_fast.kernels.window_costs import all_intervals
 from blowfish_fast.kernels.window_costs.all_intervals import (
-    deviations_to_end,
+    costs_to_end,
     interval_costs,
     least_cost_partition_all,
-    pinball_to_end,
 )
 from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
 from tests.reference import interval_partition as reference
@@ -95,10 +94,7 @@ def test_the_worst_case_takes_the_tree_and_stays_exact(quantile):
     tree = np.empty(2 * table.size, dtype=np.int64)
     costs = np.empty(values.size, dtype=np.int64)
     rest = (tally, tree, costs)
-    if quantile is None:
-        walked = deviations_to_end(values, ranks, table, 0, *rest)
-    else:
-        walked = pinball_to_end(values, ranks, table, 0, *quantile, *rest)
+    walked = costs_to_end(values, ranks, table, 0, quantile, *rest)
     assert walked < values.size
     for length in range(1, values.size + 1, 149):
         window = values[values.size - length :].tolist()

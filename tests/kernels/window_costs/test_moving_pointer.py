@@ -15,8 +15,7 @@ from blowfish_fast.kernels.window_costs.moving_pointer import (
     WALKING,
     Slides,
     open_window,
-    walk_mean,
-    walk_statistic,
+    walk_windows,
 )
 from blowfish_fast.kernels.window_costs.sliding_ranks import dense_ranks
 from tests.reference.cell_kinds import WHOLE_KINDS, jumping_mean, whole_cells
@@ -38,10 +37,8 @@ def walk(cells, length, above):
     )
     moving = Slides(cells, cells[length:], ranks, ranks[length:]), length
     rest = (table, tally, state, whole[1:], part[1:])
-    if above == MEAN:
-        emitted = walk_mean(*moving, shift, *rest)
-    else:
-        emitted = walk_statistic(*moving, above, *rest)
+    centre = None if above == MEAN else above
+    emitted = walk_windows(*moving, shift, centre, *rest)
     return cells, state, whole[: emitted + 1], part[: emitted + 1]
 
 

@@ -8,8 +8,10 @@ from hypothesis.extra.numpy import arrays
 from numba import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.window_costs.aligned_costs import count_cap
-from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
+from blowfish_fast.kernels.window_costs.rectangle_costs import (
+    count_cap,
+    dyadic_rectangle_costs,
+)
 from tests.reference import rectangle_costs as reference
 
 pytestmark = pytest.mark.kernel

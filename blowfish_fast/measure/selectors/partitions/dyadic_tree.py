@@ -5,7 +5,7 @@ exactly from a tree of weights.
 
     node = leaf (.49)  |  split in two (.49)  |  regular grid (.02)
 
-Pieces: costs from ``kernels.aligned_costs``, weights and sampling from
+Pieces: costs from ``kernels.rectangle_costs``, weights and sampling from
 ``kernels.dyadic_partition``.
 """
 
@@ -90,22 +90,14 @@ class DyadicTree(Partition):
         """Part of epsilon that served best on the benchmark data, by dimension."""
         return Fraction(3, 20) if self.dimensions == 1 else Fraction(1, 4)
 
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         """Return a sampled partition."""
-        distance = record_distance(policy)
-        if counts.size == 1 or distance == 0:
-            return Buckets.single_cells(counts.size)
         edges = kernels.sample_dyadic_partition(
             counts,
             rng.stream(),
-            rate=self.rate(counts.size, epsilon / distance),
+            rate=self.rate(counts.size, epsilon / record_distance(policy)),
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             length_weights=self.length_weights(counts.size),
