@@ -37,12 +37,15 @@ MOST_LAWS = 24
 
 
 class ErrorLaw(NamedTuple):
-    """The noise of a mechanism as a function of epsilon."""
+    """The noise of a mechanism as a function of epsilon.
+
+    `errors` draws it so many times and returns the largest errors, sorted.
+    """
 
     scales: Callable[[Fraction], Scales]
     spread: Callable[[Scales], Spread]
     half_widths: Callable[[Scales, float], FloatArray]
-    largest_error: Callable[[Scales, IntArray], float] | None
+    errors: Callable[[Fraction, int], FloatArray] | None
 
 
 class LeastEpsilon:
@@ -52,16 +55,16 @@ class LeastEpsilon:
         self.alpha, self.beta, self.scope = alpha, beta, scope
         self.queries = queries
 
-    def least(self, law: ErrorLaw) -> Fraction:
+    def least(self, law: ErrorLaw, start: float) -> Fraction:
         """Return the least epsilon of the two bounds, checked at that very epsilon.
 
-        The law at epsilon 1 scaled down says where to start; then the laws themselves
-        decide, between an epsilon that fails and one that holds, until these are
-        within a thousandth.
+        `start` is where to look first, as `scaled_start` says; then the laws
+        themselves decide, between an epsilon that fails and one that holds, until
+        these are within a thousandth.
         """
         fails, holds = 0.0, math.inf
         least, lower = Fraction(0), 2.0**-9
-        tried = self._scaled_start(law.spread(law.scales(Fraction(1))))
+        tried = start
         for _ in range(MOST_LAWS):
             epsilon = round_up(min(tried, LARGEST_EPSILON))
             excess = self._excess(law, law.scales(epsilon))
@@ -123,7 +126,7 @@ class LeastEpsilon:
         far = np.full(kinds.square.size, self.alpha * epsilon)
         return float(chernoff_tail(far, kinds) @ counts)
 
-    def _scaled_start(self, spread: Spread) -> float:
+    def scaled_start(self, spread: Spread) -> float:
         """Return about the least epsilon, from one law: noise is nearly 1 / epsilon."""
         kinds, counts = _kinds(spread)
         widest = float(noise_half_widths(kinds, self._miss_of_each).max(initial=0.0))

@@ -13,9 +13,10 @@ __getattr__, __dir__, __all__ = attach(
     {
         "answers_given": "Answer",
         "attributes": "AttributeSpec PolicySpec",
-        "catalog": "Catalog TableSpec",
+        "catalog": "TableSpec",
         "engines": "Database",
-        "exploration": "Explorer Plan",
+        "exploration": "Explorer",
+        "planning": "Plan",
         "questions": "read_question",
     },
 )

@@ -1,17 +1,15 @@
 from .answers_given import Answer as Answer
 from .attributes import AttributeSpec as AttributeSpec
 from .attributes import PolicySpec as PolicySpec
-from .catalog import Catalog as Catalog
 from .catalog import TableSpec as TableSpec
 from .engines import Database as Database
 from .exploration import Explorer as Explorer
-from .exploration import Plan as Plan
+from .planning import Plan as Plan
 from .questions import read_question as read_question
 
 __all__ = [
     "Answer",
     "AttributeSpec",
-    "Catalog",
     "Database",
     "Explorer",
     "Plan",

@@ -52,21 +52,15 @@ class Answer:
 
     Examples
     --------
+    >>> from blowfish_fast.apps.explorer import Explorer
     >>> import ibis
     >>> database = ibis.duckdb.connect()
-    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
-    >>> visits = database.raw_sql(f"create table visits as {rows}")
+    >>> visits = database.raw_sql("create table visits as select 41 as age")
     >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
-    >>> from blowfish_fast.apps.explorer import Explorer
     >>> table = {"name": "visits", "attributes": [age]}
     >>> explorer = Explorer(table, database, epsilon=1)
-    >>> question = {
-    ...     "kind": "histogram",
-    ...     "table": "visits",
-    ...     "attribute": "age",
-    ...     "cost": {"alpha": 20, "beta": 0.05},
-    ... }
-    >>> answer = explorer.ask(question)
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> answer = explorer.ask({**asked, "cost": {"alpha": 20, "beta": 0.05}})
     >>> answer.confidence, answer.replayed, sorted(answer.to_dict())[:3]
     (0.95, False, ['as_of', 'axes', 'confidence'])
     """

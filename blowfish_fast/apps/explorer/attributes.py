@@ -10,13 +10,15 @@ may hold NULL is read from the schema, never from its values.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.policies import (
+    Band,
     Blocks,
     Full,
     Line,
@@ -28,9 +30,37 @@ from blowfish_fast.policies import (
 MOST_CELLS = 2**20
 """Cells of one attribute."""
 
-"""Edges of an ordered policy that are listed to join extra cells to all others."""
-
 Name = Annotated[str, Field(min_length=1, max_length=128)]
+Joined = Literal["all", "end", "apart"]
+
+
+class Choice(NamedTuple):
+    """What a choice of the curator promises, and what it costs."""
+
+    promise: str
+    cost: str
+
+
+EXTRAS: dict[Joined, Choice] = {
+    "all": Choice(
+        "Nobody can tell a missing value from any value that is there, beyond e^eps.",
+        "Any two values are then two steps apart, so a threshold gains at most a "
+        "factor of 2 in epsilon.",
+    ),
+    "end": Choice(
+        "A missing value counts as one step beyond the last: it is told from the last "
+        "values as little as they are from each other, and from the first ones as "
+        "easily as the last are.",
+        "A threshold gains as much as on a column without missing values.",
+    ),
+    "apart": Choice(
+        "Whether a value is missing is public; values that are there stay as secret "
+        "as the policy says.",
+        "A threshold gains as much as on a column without missing values, and the "
+        "number of missing values is exact and free.",
+    ),
+}
+"""Proved in docs/proofs/missing_values.md, with the graphs drawn."""
 
 
 class Model(BaseModel):
@@ -78,9 +108,10 @@ class AttributeSpec(Model):
     missing : {"cell", "none"}
         A cell for NULL, or the promise of the schema that there is none: a column
         that may hold NULL is then refused.
-    extras_joined : {"all", "end"}
-        Which values the extra cells are joined to under an ordered policy: all of
-        them, or only those near the upper end of the order, which costs less.
+    extras_joined : {"all", "end", "apart"}
+        Which values the cells for missing values and values outside are joined to,
+        once a policy is stated; `EXTRAS` says what each promises and costs. Unstated,
+        all of them.
 
     Examples
     --------
@@ -97,7 +128,7 @@ class AttributeSpec(Model):
     levels: list[str | int] | None = None
     outside: Literal["clamp", "cell"] | None = None
     missing: Literal["cell", "none"] = "cell"
-    extras_joined: Literal["all", "end"] = "all"
+    extras_joined: Joined = "all"
 
     @model_validator(mode="after")
     def _exactly_one_domain(self) -> Self:
@@ -183,13 +214,12 @@ class PolicySpec(Model):
     def over(self, attribute: AttributeSpec) -> Policy:
         """Return the policy over the cells of an attribute.
 
-        Cells for missing values and values outside are joined to every value, or
-        stand at the upper end of the order, as the attribute says.
+        Cells for missing values and values outside are joined to every value, stand
+        at the upper end of the order, or stand apart, as the attribute says. Blocks
+        and any two values have no order: "end" is "all" there.
         """
         domain = attribute.domain()
         (axis,) = domain.attributes
-        if self.kind == "full":
-            return Full(domain)
         if axis.levels is not None and self.kind in ("line", "threshold"):
             raise PolicyError(
                 f"{attribute.name!r} is a category without an order; use full or blocks"
@@ -197,12 +227,18 @@ class PolicySpec(Model):
         if not axis.extras:
             return self._plain(domain)
         inner = self._plain(domain.without_extra_cells())
+        if attribute.extras_joined == "apart":
+            return _with_cells_apart(inner, domain)
+        if self.kind == "full":
+            return Full(domain)
         if attribute.extras_joined == "end" and self.kind in ("line", "threshold"):
             # An ordered policy carries on over the extra cells at the end.
             return Threshold(domain, theta=max(1, inner.longest_edge()))
         return join_extra_cells(inner, domain)
 
     def _plain(self, domain: Domain) -> Policy:
+        if self.kind == "full":
+            return Full(domain)
         if self.kind == "line":
             return Line(domain)
         if self.kind == "threshold":
@@ -229,3 +265,15 @@ class PolicySpec(Model):
                 f"{listed} values, and {axis.name!r} has {domain.size}"
             )
         return [number[value] for value in values]
+
+
+def _with_cells_apart(inner: Policy, domain: Domain) -> Policy:
+    """Return the policy whose extra cells no edge meets: Lemma N3."""
+    extras = np.arange(inner.domain.size, domain.size)
+    if isinstance(inner, Line | Threshold):
+        reach = inner.bandwidth()
+        assert reach is not None
+        return Band(domain, np.concatenate([reach.far, extras]))
+    labels = inner.components().labels
+    known = np.zeros(inner.domain.size, np.int64) if labels is None else labels
+    return Blocks(domain, np.concatenate([known, known.max() + 1 + extras]))

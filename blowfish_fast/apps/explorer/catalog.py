@@ -1,12 +1,11 @@
 """Which tables exist, what is public about them, and what must stay secret.
 
-    Catalog
-      TableSpec "visits"   source       a table of the database
-                           attributes   name, cells, where NULL goes
-                           policies     per attribute; none stated: whole records
-                           presence     whether someone is there; person, at_most
+    TableSpec "visits"   source       a table of the database
+                         attributes   name, cells, where NULL goes
+                         policies     per attribute; none stated: whole records
+                         presence     whether someone is there; person, at_most
 
-The catalog of a table is stored with its ledger and is frozen by the first charge.
+The description of a table is stored with its ledger and is frozen by the first charge.
 """
 
 from __future__ import annotations
@@ -142,32 +141,3 @@ class TableSpec(Model):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-class Catalog(Model):
-    """All tables, by name.
-
-    Examples
-    --------
-    >>> ward = {"name": "ward", "levels": ["A", "B"]}
-    >>> visits = {"name": "visits", "attributes": [ward]}
-    >>> [table.name for table in Catalog(tables=[visits]).tables]
-    ['visits']
-    """
-
-    tables: list[TableSpec] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _different_names(self) -> Self:
-        names = [one.name for one in self.tables]
-        if len(set(names)) != len(names):
-            raise ValueError(f"table names must differ; received {names}")
-        return self
-
-    def table(self, name: str) -> TableSpec:
-        """Return a table by name."""
-        for one in self.tables:
-            if one.name == name:
-                return one
-        known = [one.name for one in self.tables]
-        raise CatalogError(f"there is no table {name!r}; the catalog has {known}")

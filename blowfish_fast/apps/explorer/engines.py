@@ -14,6 +14,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlparse
@@ -164,7 +166,7 @@ class Database:
         """Return the coarse cells that hold records, and how many each holds."""
         problem = "the question could not be counted"
         with self._plainly(problem):
-            known = self._compiled.get(id(layout))
+            known = self._compiled.get(id(layout.axes))
             if known is None:
                 table = self.backend.table(layout.table.source or layout.table.name)
                 query = _query(table, layout)
@@ -172,7 +174,7 @@ class Database:
                     return list(query.batches())
                 text = str(self.backend.compile(query.expression))
                 known = _PreparedQuery(layout, text, query)
-                self._compiled[id(layout)] = known
+                self._compiled[id(layout.axes)] = known
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
         with self._plainly(problem, alone=False):
@@ -197,8 +199,17 @@ class Database:
             schema = self.backend._session.table(source).schema
             return bool(schema[one.source].nullable)
 
-    def _plainly(self, problem: str, *, alone: bool = True) -> _Plainly:
-        return _Plainly(self, problem, alone)
+    @contextmanager
+    def _plainly(self, problem: str, *, alone: bool = True) -> Iterator[None]:
+        """Use the backend, one at a time if `alone`; its errors lose their words."""
+        try:
+            with self._lock if alone else nullcontext():
+                yield
+        except BlowfishError:
+            raise
+        except Exception as error:
+            log.warning("%s: %s (%s)", self.name, problem, type(error).__name__)
+            raise EngineError(f"{self.name}: {problem}; nothing was charged") from None
 
 
 class _PreparedQuery:
@@ -209,7 +220,7 @@ class _PreparedQuery:
     """
 
     def __init__(self, layout: Layout, query: str, counting: CellQuery) -> None:
-        # The layout is kept because its id is the key under which this is found.
+        # The layout is kept because the id of its axes is the key of this.
         self.layout, self.query, self.counting = layout, query, counting
         self._idle: list[Any] = []
         self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
@@ -229,26 +240,6 @@ class _PreparedQuery:
         )
         self.counting.refuse(cells)
         return CellCounts(cells, records)
-
-
-class _Plainly:
-    """One use of the backend at a time, if `alone`; its errors lose their words."""
-
-    def __init__(self, engine: Database, problem: str, alone: bool) -> None:
-        self.engine, self.problem, self.alone = engine, problem, alone
-
-    def __enter__(self) -> None:
-        if self.alone:
-            self.engine._lock.acquire()
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if self.alone:
-            self.engine._lock.release()
-        if isinstance(error, Exception) and not isinstance(error, BlowfishError):
-            log.warning("%s: %s (%s)", self.engine.name, self.problem, kind.__name__)
-            raise EngineError(
-                f"{self.engine.name}: {self.problem}; nothing was charged"
-            ) from None
 
 
 def _query(table: Any, layout: Layout) -> CellQuery:

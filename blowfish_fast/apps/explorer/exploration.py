@@ -14,91 +14,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
+from pydantic import ValidationError
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.accounting.ledger import Ledger
-from blowfish_fast.accounting.prices import price_in
 from blowfish_fast.accounting.statements import Entry
-from blowfish_fast.advice.accuracy import translate
-from blowfish_fast.errors import BudgetError, CatalogError, LedgerError, QuestionError
+from blowfish_fast.errors import (
+    BudgetError,
+    CatalogError,
+    LedgerError,
+    QuestionError,
+)
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.sensitivity.policy import sensitivity
-from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
-from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload
+from blowfish_fast.release.release import Release
 
 from .answers_given import Answer, answer_from, described_axes
 from .attributes import PolicySpec
 from .catalog import TableSpec
 from .engines import Database
-from .layout import Layout, lay_out
-from .prices import bought, check_affordable, remaining_for
-from .questions import Accuracy, Question, Spending, read_question
-
-LEAST_EPSILON = Fraction(1, 10**9)
-"""Stated by mechanisms whose answers are exact; nothing is charged."""
-
-KEPT_PLANS = 256
-"""Plans that are remembered: they depend on public values only."""
-
-MOST_SIMULATED_QUERIES = 2**13
-"""Beyond this many queries an accuracy is translated by bounds alone."""
-
-SAMPLES = 1000
-"""Draws with which a translation is sharpened."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a question would be answered, and at which price; nothing is private.
-
-    Attributes
-    ----------
-    cost : Fraction
-        What would be charged, in the ledger's currency.
-    free : bool
-        Whether the answers are public: exact and for nothing.
-    candidates : list of dict
-        Every mechanism with the budget that it needs, or why it promises nothing.
-
-    Examples
-    --------
-    >>> import ibis
-    >>> database = ibis.duckdb.connect()
-    >>> rows = "select 20 + i % 60 as age from range(150) as t(i)"
-    >>> visits = database.raw_sql(f"create table visits as {rows}")
-    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
-    >>> table = {"name": "visits", "attributes": [age]}
-    >>> explorer = Explorer(table, database, epsilon=1)
-    >>> question = {
-    ...     "kind": "histogram",
-    ...     "table": "visits",
-    ...     "attribute": "age",
-    ...     "cost": {"alpha": 20, "beta": 0.05},
-    ... }
-    >>> plan = explorer.plan(question)
-    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
-    ('transformed', False, True)
-    """
-
-    layout: Layout
-    policy: Policy
-    workload: Workload
-    mechanism: Mechanism
-    cost: Fraction
-    free: bool
-    candidates: list[dict[str, Any]]
+from .planning import SAMPLES, Plan, Planner, gain_words
+from .prices import check_affordable, remaining_for
+from .questions import (
+    Accuracy,
+    Question,
+    Spending,
+    plain_errors,
+    read_question,
+)
 
 
 class Explorer:
@@ -130,12 +79,8 @@ class Explorer:
     >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
     >>> table = {"name": "visits", "attributes": [age]}
     >>> explorer = Explorer(table, database, epsilon=1)
-    >>> question = {
-    ...     "kind": "histogram",
-    ...     "table": "visits",
-    ...     "attribute": "age",
-    ...     "cost": {"alpha": 20, "beta": 0.05},
-    ... }
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> question = {**asked, "cost": {"alpha": 20, "beta": 0.05}}
     >>> answer = explorer.ask(question)
     >>> answer.values.shape, answer.intervals.shape
     ((10,), (10, 2))
@@ -173,10 +118,7 @@ class Explorer:
             )
         if spec is None:
             self.engine.check(kept)
-        self.samples = samples
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
-        self._planning: dict[str, threading.Lock] = {}
-        self._lock = threading.Lock()
+        self.planner = Planner(self.ledger.currency, samples, self.vouched)
 
     @property
     def table(self) -> TableSpec:
@@ -189,25 +131,7 @@ class Explorer:
 
     def plan(self, question: Any) -> Plan:
         """Say how a question would be answered and what it costs. Free; no data."""
-        asked = read_question(question)
-        table = self.table
-        key = asked.model_dump_json()
-        with self._lock:
-            turn = self._planning.setdefault(key, threading.Lock())
-        # Whoever asks the same at the same time waits for one plan.
-        with turn:
-            known = self._plans.get(key)
-            try:
-                if known is None or known.layout.table is not table:
-                    known = self._planned(table, asked)
-            finally:
-                self._planning.pop(key, None)
-            with self._lock:
-                self._plans[key] = known
-                self._plans.move_to_end(key)
-                while len(self._plans) > KEPT_PLANS:
-                    self._plans.popitem(last=False)
-        return known
+        return self.planner.plan(self.table, read_question(question))
 
     def explain(self, question: Any, analyst: str | None = None) -> dict[str, Any]:
         """Return candidates, cost, and what would remain, as plain data. Free."""
@@ -215,8 +139,10 @@ class Explorer:
         remaining = self.remaining(analyst)
         known = self.ledger.replay(request_of(plan.layout.question))
         cost = Fraction(0) if known is not None else plan.cost
+        without = self.planner.without_policies(self.table, plan.layout.question)
         return {
             "mechanism": plan.mechanism.name,
+            "currency": self.ledger.currency.name,
             "cost": float(cost),
             "free": plan.free,
             "answered_before": known is not None,
@@ -224,11 +150,33 @@ class Explorer:
             "remaining_after": float(remaining - cost) if cost <= remaining else None,
             "affordable": cost <= remaining,
             "why": self._why(plan, known is not None),
+            "without_policy": None if without is None else float(without),
+            "gain": gain_words(plan, without),
             "candidates": plan.candidates,
             "axes": described_axes(plan.layout),
             "queries": plan.workload.queries,
             "policy": plan.policy.describe(),
         }
+
+    def accuracy(
+        self, question: Any, *, beta: float = 0.05, scope: str = "simultaneous"
+    ) -> dict[str, Any]:
+        """Return the least alpha that the budget of a question promises. Free.
+
+        The question states a budget; asked with the alpha instead, it costs no more.
+        """
+        asked = read_question(question)
+        if not isinstance(asked.cost, Spending):
+            raise QuestionError("what a budget buys needs a budget: cost with epsilon")
+        wanted = Accuracy.model_validate({"alpha": 1, "beta": beta, "scope": scope})
+        shape = self.planner.shape(self.table, asked)
+        if shape.free:
+            return {"alpha": 0.0, "mechanism": "public"}
+        budget, currency = asked.cost.budget, self.ledger.currency
+        if budget.power != currency.power:
+            raise QuestionError(f"the ledger of this table counts {currency.name}")
+        alpha, name = shape.calibration.accuracy(budget, wanted.beta, wanted.scope)
+        return {"alpha": alpha, "mechanism": name}
 
     def ask(
         self, question: Any, *, analyst: str | None = None, request: str | None = None
@@ -271,19 +219,28 @@ class Explorer:
                 vouched=plan.mechanism.name in self.vouched,
             )
         charged = self.ledger.entry(name) if entry is None else entry
+        return self._answer(plan, release, name, charged, replayed=replayed)
+
+    def _answer(
+        self,
+        plan: Plan,
+        release: Release,
+        request: str,
+        charged: Entry | None,
+        *,
+        replayed: bool,
+    ) -> Answer:
+        stated = Budget(plan.cost, self.ledger.currency.power)
         return answer_from(
             release,
-            layout,
+            plan.layout,
             plan.workload,
-            self._in_budget(plan.cost) if charged is None else charged.budget,
-            name,
+            stated if charged is None else charged.budget,
+            request,
             replayed=replayed,
             exact=plan.free,
             as_of="" if charged is None else charged.time.isoformat(),
         )
-
-    def _in_budget(self, cost: Fraction) -> Budget:
-        return Budget(cost, self.ledger.currency.power)
 
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
         try:
@@ -300,16 +257,7 @@ class Explorer:
         if release is None or entry is None or not entry.note:
             return None
         plan = self.plan(entry.note["question"])
-        return answer_from(
-            release,
-            plan.layout,
-            plan.workload,
-            entry.budget,
-            request,
-            replayed=True,
-            exact=plan.free,
-            as_of=entry.time.isoformat(),
-        )
+        return self._answer(plan, release, request, entry, replayed=True)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
         """Return all charges, or those of one analyst, oldest first."""
@@ -322,12 +270,18 @@ class Explorer:
 
     def set_policies(self, policies: Mapping[str, Any]) -> None:
         """State other policies; refused after the first charge. Empty: the default."""
+        table = self._under(policies)
+        self.ledger.amend(policy=table.policy(), about={"table": table.to_dict()})
+
+    def _under(self, policies: Mapping[str, Any] | None) -> TableSpec:
+        """Return the table under other policies, or as it is."""
+        if policies is None:
+            return self.table
         stated = {
             name: one if isinstance(one, PolicySpec) else PolicySpec(**one)
             for name, one in policies.items()
         }
-        table = as_table(self.table.with_policies(stated))
-        self.ledger.amend(policy=table.policy(), about={"table": table.to_dict()})
+        return self.table.with_policies(stated)
 
     def set_budget(self, amount: Any) -> None:
         """State another budget in its currency; refused after the first charge."""
@@ -348,28 +302,15 @@ class Explorer:
         For the curator alone: the true answer is in it.
         """
         asked = read_question(question)
-        asked = asked.model_copy(update={"cost": Spending(epsilon=epsilon)})
-        table = self.table
-        if policies is not None:
-            table = table.with_policies(
-                {
-                    name: one if isinstance(one, PolicySpec) else PolicySpec(**one)
-                    for name, one in policies.items()
-                }
-            )
-        plan = self._planned(table, asked)
+        in_rho = self.ledger.currency.power == 2
+        spent = Spending(rho=epsilon) if in_rho else Spending(epsilon=epsilon)
+        asked = asked.model_copy(update={"cost": spent})
+        table = self._under(policies)
+        plan = self.planner.plan(table, asked)
         counts = self.engine.counts(plan.layout).reshape(plan.policy.domain.shape)
         data = table.bounded(counts, plan.policy.domain)
         release = plan.mechanism.release(data)
-        noisy = answer_from(
-            release,
-            plan.layout,
-            plan.workload,
-            plan.mechanism.budget,
-            "preview",
-            replayed=False,
-            exact=plan.free,
-        )
+        noisy = self._answer(plan, release, "preview", None, replayed=False)
         truth: FloatArray = np.asarray(plan.workload.answer(counts), dtype=np.float64)
         if truth.size == int(np.prod(plan.layout.asked_shape)):
             truth = truth.reshape(plan.layout.asked_shape)
@@ -377,82 +318,13 @@ class Explorer:
 
     def trade_off(
         self, question: Any, thetas: Sequence[int] | None = None
-    ) -> list[dict[str, Any]]:
-        """Return what an accuracy costs at each threshold of the asked attribute.
+    ) -> Iterator[dict[str, Any]]:
+        """Yield what an accuracy costs at each threshold of the asked attribute.
 
-        Public: no data is read. A mechanism for a larger threshold is safe for a
-        smaller one, so costs never fall as the threshold grows.
+        Public: no data is read. The largest threshold comes first, and before it the
+        price where whole records are secret, as theta None.
         """
-        asked = read_question(question)
-        if not isinstance(asked.cost, Accuracy):
-            raise QuestionError(
-                "the trade-off needs an accuracy: cost with alpha, beta"
-            )
-        name = asked.axes[0]
-        spec = self.table.attribute(name)
-        if spec.kind == "category":
-            raise QuestionError(f"{name!r} is a category: it has no thresholds")
-        regular = spec.domain().attributes[0].regular
-        grid = _log_grid(regular - 1) if thetas is None else list(thetas)
-        points = []
-        for theta in sorted(set(grid)):
-            stated = {
-                **self.table.policies,
-                name: PolicySpec(kind="threshold", theta=theta),
-            }
-            plan = self._planned(self.table.with_policies(stated), asked)
-            points.append((theta, plan))
-        full = self._planned(self.table.with_policies({}), asked)
-        rows: list[dict[str, Any]] = [
-            {"theta": None, "cost": float(full.cost), "mechanism": full.mechanism.name}
-        ]
-        best = full
-        for theta, plan in reversed(points):
-            best = plan if plan.cost <= best.cost else best
-            rows.append(
-                {
-                    "theta": theta,
-                    "cost": float(best.cost),
-                    "mechanism": best.mechanism.name,
-                }
-            )
-        return rows[::-1]
-
-    def _planned(self, table: TableSpec, asked: Question) -> Plan:
-        layout = lay_out(table, asked)
-        policy = layout.policy(table.policy())
-        workload = layout.workload(policy.domain)
-        cost = asked.cost
-        if float(sensitivity(policy, workload)) == 0.0:
-            exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
-            return Plan(layout, policy, workload, exact, Fraction(0), True, [])
-        if isinstance(cost, Spending):
-            chosen = bought(policy, workload, cost, self.vouched)
-            currency = self.ledger.currency
-            price = price_in(chosen, currency)
-            rows = [{"name": chosen.name, currency.name: float(price)}]
-            return Plan(layout, policy, workload, chosen, price, False, rows)
-        few = workload.queries <= MOST_SIMULATED_QUERIES
-        found = translate(
-            policy,
-            workload,
-            alpha=cost.alpha,
-            beta=cost.beta,
-            scope=cost.scope,
-            samples=self.samples if few else 0,
-            currency="epsilon" if self.ledger.currency.power == 1 else "rho",
-        )
-        best = found.best
-        assert best.mechanism is not None
-        return Plan(
-            layout,
-            policy,
-            workload,
-            best.mechanism,
-            found.budget.amount,
-            False,
-            found.rows,
-        )
+        return self.planner.trade_off(self.table, read_question(question), thetas)
 
     @staticmethod
     def _why(plan: Plan, replayed: bool) -> str:
@@ -475,10 +347,6 @@ class Explorer:
 
 def as_table(table: Any) -> TableSpec:
     """Read the description of a table from plain data."""
-    from pydantic import ValidationError
-
-    from .questions import plain_errors
-
     if isinstance(table, TableSpec):
         return table
     try:
@@ -489,15 +357,6 @@ def as_table(table: Any) -> TableSpec:
 
 def request_of(question: Question) -> str:
     """Return the name that identical questions share."""
-    return "q-" + _digest(question.model_dump(mode="json"))[:40]
-
-
-def _log_grid(largest: int) -> list[int]:
-    """Return thresholds from 1 to the largest, about five per factor of ten."""
-    steps = np.unique(np.rint(np.geomspace(1, max(largest, 1), 16)).astype(int))
-    return [int(one) for one in steps]
-
-
-def _digest(plain: Any) -> str:
+    plain = question.model_dump(mode="json")
     text = json.dumps(plain, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return "q-" + hashlib.sha256(text.encode()).hexdigest()[:40]

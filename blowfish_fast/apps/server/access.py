@@ -54,8 +54,8 @@ class Gate:
 
     def is_curator(self, request: Request) -> bool:
         """Return whether a request comes with the curator's secret or session."""
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
+        secret = _bearer_secret(request)
+        if secret is not None:
             known = self.workspace.keys.identify(secret)
         else:
             session = self.sessions.find(request.cookies.get(COOKIE))
@@ -73,8 +73,8 @@ class Gate:
             )
 
     def _bearer(self, request: Request) -> Caller | None:
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer":
+        secret = _bearer_secret(request)
+        if secret is None:
             return None
         found = self.workspace.keys.identify(secret)
         if found is None:
@@ -89,6 +89,11 @@ class Gate:
         if changes and not session.allows(request.headers.get("x-csrf-token")):
             raise HTTPException(403, "the request lacks the token of this page; reload")
         return session.identity
+
+
+def _bearer_secret(request: Request) -> str | None:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret if kind.lower() == "bearer" else None
 
 
 def gate(request: Request) -> Gate:

@@ -9,6 +9,7 @@ Errors come back as the kinds that the server raised. Needs ``httpx`` (extra ``w
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -26,6 +27,8 @@ from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.errors import BlowfishError, EngineError, InputError
 
 Read = TypeVar("Read")
+
+LINES = "application/x-ndjson"
 
 PATIENCE = 120.0
 """Seconds to wait: the first plan of a large question takes a while."""
@@ -157,9 +160,14 @@ class Client:
     def trade_off(
         self, question: Mapping[str, Any], thetas: list[int] | None = None
     ) -> list[dict[str, Any]]:
-        """Curator: return what an accuracy costs at each threshold."""
+        """Curator: return what an accuracy costs at each threshold, rising.
+
+        The last row, theta None, is the price where whole records are secret.
+        """
         body = {"question": dict(question), "thetas": thetas}
-        return self._read(list, "POST", "/api/curator/trade-off", body)
+        return self._read(
+            lambda rows: list(reversed(rows)), "POST", "/api/curator/trade-off", body
+        )
 
     def set_policies(self, table: str, policies: Mapping[str, Any]) -> dict[str, Any]:
         """Curator: state policies, or reset to the default with none."""
@@ -260,7 +268,12 @@ class Client:
         if response.status_code == 204:
             return None
         try:
-            content = response.json()
+            lines = response.headers.get("content-type", "").startswith(LINES)
+            content = (
+                [json.loads(one) for one in response.text.splitlines()]
+                if lines
+                else response.json()
+            )
         except (RecursionError, ValueError):
             content = None
         if response.is_success:

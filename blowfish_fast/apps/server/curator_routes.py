@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, UploadFile
+from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from blowfish_fast.apps.explorer.attributes import Model, Name, PolicySpec
@@ -61,10 +64,18 @@ def preview(asked: Previewing, work: Work) -> dict[str, Any]:
     )
 
 
-@router.post("/trade-off")
-def trade_off(asked: TradingOff, work: Work) -> list[dict[str, Any]]:
-    """Say what an accuracy costs at each threshold. No data is read."""
-    return work.explorer(asked.question.table).trade_off(asked.question, asked.thetas)
+@router.post("/trade-off", response_class=StreamingResponse)
+def trade_off(asked: TradingOff, work: Work) -> StreamingResponse:
+    """Say what an accuracy costs at each threshold, a line of JSON for each.
+
+    No data is read. Whole records come first, as theta null, then the largest.
+    """
+    explorer = work.explorer(asked.question.table)
+    rows = explorer.trade_off(asked.question, asked.thetas)
+    # What does not fit is refused with a status, before a line is sent.
+    first = next(rows)
+    lines = (json.dumps(one) + "\n" for one in itertools.chain([first], rows))
+    return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
 @router.put("/tables/{table}/policies")

@@ -20,7 +20,8 @@ from typing import Any
 
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.engines import Database
-from blowfish_fast.apps.explorer.exploration import SAMPLES, Explorer, as_table
+from blowfish_fast.apps.explorer.exploration import Explorer, as_table
+from blowfish_fast.apps.explorer.planning import SAMPLES
 from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
 

@@ -116,11 +116,20 @@ def test_what_no_edge_changes_is_exact_and_free(explorer):
 
 
 def test_costs_fall_with_the_threshold(explorer):
-    rows = explorer.trade_off(AGES, [1, 5, 40])
+    rows = list(explorer.trade_off(AGES, [1, 5, 40]))
     costs = [one["cost"] for one in rows]
-    assert [one["theta"] for one in rows] == [1, 5, 40, None]
-    assert costs == sorted(costs)
-    assert costs[-1] > 3 * costs[0]
+    assert [one["theta"] for one in rows] == [None, 40, 5, 1]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > 3 * costs[-1]
+
+
+def test_a_budget_buys_an_accuracy_that_costs_no_more(explorer):
+    spending = {**AGES, "cost": {"epsilon": 0.4}}
+    bought = explorer.accuracy(spending, beta=0.05)
+    told = explorer.explain({**AGES, "cost": {"alpha": bought["alpha"], "beta": 0.05}})
+    assert told["cost"] <= 0.4 * 1.002
+    with pytest.raises(QuestionError, match="needs a budget"):
+        explorer.accuracy(AGES)
 
 
 def test_policies_and_budget_are_frozen_by_the_first_charge(explorer):

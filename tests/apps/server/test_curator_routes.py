@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -67,11 +69,12 @@ def test_previews_follow_the_policy_that_is_stated(shared):
 
 def test_the_trade_off_rises_with_the_threshold(shared):
     body = {"question": TOTALS, "thetas": [1, 4, 16, 60]}
-    rows = shared.post("/api/curator/trade-off", json=body).json()
-    assert [one["theta"] for one in rows] == [1, 4, 16, 60, None]
+    sent = shared.post("/api/curator/trade-off", json=body).text
+    rows = [json.loads(line) for line in sent.splitlines()]
+    assert [one["theta"] for one in rows] == [None, 60, 16, 4, 1]
     costs = [one["cost"] for one in rows]
-    assert costs == sorted(costs)
-    assert costs[0] < costs[-1] / 2
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0] / 2
     body = {"question": {**AGES, "attribute": "sex", "width": 1}}
     assert shared.post("/api/curator/trade-off", json=body).status_code == 422
 

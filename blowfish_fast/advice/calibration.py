@@ -1,0 +1,414 @@
+"""What one policy and one workload cost at any accuracy: worked out once, then scaled.
+
+    compare     candidates, each with the law of its noise          once
+    least       (alpha, beta) --> least epsilon of each candidate   per accuracy
+    accuracy    epsilon --> least alpha                             the way back
+
+Noise is nearly in proportion to 1 / epsilon, so one law says where the least epsilon of
+every alpha lies; the law at that very epsilon decides. Proved in
+docs/proofs/translation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import BlowfishError, SizeError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.laplace_tails import noise_half_widths
+from blowfish_fast.measure.noise import Scales, Spread
+from blowfish_fast.measure.strategies.answers import Answers
+from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Workload
+
+from .comparison import compare
+from .least_epsilon import ErrorLaw, LeastEpsilon, Scope, one_scale, round_up
+
+OPEN_SHARE = 0.01
+"""Part of beta that pays for the confidence of a simulation."""
+
+MOST_SIMULATED = 2
+"""Candidates that are simulated: those of the least bounds."""
+
+MOST_TRIES = 4
+"""Simulations of one candidate; each try pays for itself in confidence."""
+
+MARGIN = 1.003
+"""Errors shrink a little slower than 1 / epsilon, since noise is whole numbers."""
+
+STEP_UP = 1.01
+"""A try that misses is repeated with this much more epsilon."""
+
+GAINED_AT_MOST = 2.0
+"""A candidate whose bound is so many times the best is not simulated."""
+
+NEAR = 1.05
+"""Candidates within this factor of the cheapest are worked out in full."""
+
+MOST_COEFFICIENTS = 2**22
+"""Edges times queries up to which noise along edges is weighed."""
+
+MOST_DRAWN = 2**27
+"""Draws of one simulation; larger ones are left to the bound."""
+
+MOST_WEIGHED = 2**20
+"""Rows times queries up to which a simulation multiplies by one matrix."""
+
+DRAWN_TOGETHER = 256
+"""Draws of the whole noise that are multiplied at a time."""
+
+
+class Candidate(NamedTuple):
+    """One mechanism and the epsilon that it needs.
+
+    Attributes
+    ----------
+    name : str
+        As in `compare`.
+    budget : Budget or None
+        The least that keeps the promise; None where there is no promise. `epsilon` is
+        its amount, where it is epsilon.
+    mechanism : Mechanism or None
+        Ready to release at that budget.
+    found_by : {"bound", "simulation", "scaling", ""}
+        How the budget was found. By scaling it is near the least, and no promise.
+    reason : str
+        Why there is no promise; empty where there is one.
+    """
+
+    name: str
+    budget: Budget | None
+    mechanism: Mechanism | None
+    found_by: str
+    reason: str
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The least epsilon; None where there is no promise."""
+        return None if self.budget is None else self.budget.epsilon
+
+    @property
+    def amount(self) -> Fraction | None:
+        """The least budget in its currency; None where there is no promise."""
+        return None if self.budget is None else self.budget.amount
+
+
+class _Calibrated:
+    """A mechanism at epsilon 1, its law, and what scaling has shown of it so far."""
+
+    def __init__(self, name: str, mechanism: Mechanism, law: ErrorLaw) -> None:
+        self.name, self.mechanism, self.law = name, mechanism, law
+        self._reach: dict[tuple[float, Scope], float] = {}
+        self.simulated: dict[tuple[float, int], float] = {}
+
+    def start(self, wanted: LeastEpsilon) -> float:
+        """Return about the least epsilon: alpha times epsilon is nearly constant."""
+        key = (wanted.beta, wanted.scope)
+        if key not in self._reach:
+            spread = self.law.spread(self.law.scales(Fraction(1)))
+            self._reach[key] = wanted.alpha * wanted.scaled_start(spread)
+        return self._reach[key] / wanted.alpha
+
+
+class Calibration:
+    """The candidates for a policy and a workload, with the laws of their noise.
+
+    Free: no data is read.
+
+    Parameters
+    ----------
+    policy, workload
+        What must stay indistinguishable, and what is asked.
+    power : {1, 2}
+        Paid in epsilon (Laplace noise) or in rho (Gaussian noise).
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(100)
+    >>> known = Calibration(bf.policies.Line(line), bf.workloads.Prefixes(line))
+    >>> one, two = (known.least(alpha, 0.05)[0] for alpha in (50, 100))
+    >>> one.name, 1.9 < one.epsilon / two.epsilon < 2.1
+    ('ordered', True)
+    >>> alpha, name = known.accuracy(one.budget, 0.05)
+    >>> name, 49 <= alpha <= 51
+    ('ordered', True)
+    """
+
+    def __init__(self, policy: Policy, workload: Workload, power: int = 1) -> None:
+        self.policy, self.workload, self.power = policy, workload, power
+        self.queries = max(workload.queries, 1)
+        self._known: list[_Calibrated] = []
+        self._refused: list[Candidate] = []
+        at_one = self.budget_at(Fraction(1))
+        for one in compare(policy, workload, epsilon=at_one, hurried=True):
+            try:
+                if one.mechanism is not None and not one.reason:
+                    law = self._law(one.mechanism)
+                    self._known.append(_Calibrated(one.name, one.mechanism, law))
+                    continue
+                reason = one.reason
+            except BlowfishError as problem:
+                reason = str(problem)
+            self._refused.append(Candidate(one.name, None, None, "", reason))
+
+    def budget_at(self, epsilon: Fraction) -> Budget:
+        """Return the budget whose noise is as large as that of Laplace at `epsilon`.
+
+        In rho, epsilon^2 / 4: half-widths then go with 1 / epsilon in either currency.
+        """
+        return Budget(epsilon if self.power == 1 else epsilon**2 / 4, self.power)
+
+    def least(
+        self,
+        alpha: float,
+        beta: float,
+        scope: Scope = "simultaneous",
+        *,
+        samples: int = 0,
+        near: float = NEAR,
+        checked: bool = True,
+    ) -> list[Candidate]:
+        """Return the candidates, cheapest first; far from the cheapest by scaling.
+
+        With ``near=inf`` the least budget of every candidate is worked out. Unless
+        `checked`, what a simulation shows is scaled and not simulated again: for
+        curves, which promise nothing.
+        """
+        wanted = LeastEpsilon(alpha, beta, scope, self.queries)
+        found: list[tuple[_Calibrated, Candidate]] = []
+        best = np.inf
+        starts, refused = self._starts(wanted)
+        for start, one in starts:
+            if start > near * best:
+                budget = self.budget_at(round_up(start))
+                scaled = Candidate(one.name, budget, None, "scaling", "")
+                found.append((one, scaled))
+                continue
+            try:
+                epsilon = wanted.least(one.law, start)
+            except BlowfishError as problem:
+                refused.append(Candidate(one.name, None, None, "", str(problem)))
+                continue
+            best = min(best, float(epsilon))
+            budget = self.budget_at(epsilon)
+            ready = one.mechanism.at(budget)
+            found.append((one, Candidate(one.name, budget, ready, "bound", "")))
+        found.sort(key=lambda pair: _worth(pair[1]))
+        if samples and scope == "simultaneous" and self.power == 1:
+            cheapest = np.inf
+            for at, (one, candidate) in enumerate(found[:MOST_SIMULATED]):
+                bound = float(candidate.epsilon or 0)
+                if candidate.mechanism is None or bound > GAINED_AT_MOST * cheapest:
+                    continue
+                cheaper = self._simulate(one, candidate, wanted, samples, checked)
+                found[at] = one, cheaper
+                cheapest = min(cheapest, float(cheaper.epsilon or np.inf))
+        ranked = sorted((candidate for _, candidate in found), key=_worth)
+        return ranked + refused
+
+    def _starts(
+        self, wanted: LeastEpsilon
+    ) -> tuple[list[tuple[float, _Calibrated]], list[Candidate]]:
+        """Return where to look for each candidate, least first, and the refused."""
+        starts, refused = [], list(self._refused)
+        for one in self._known:
+            try:
+                starts.append((one.start(wanted), one))
+            except BlowfishError as problem:
+                refused.append(Candidate(one.name, None, None, "", str(problem)))
+        starts.sort(key=lambda pair: pair[0])
+        return starts, refused
+
+    def accuracy(
+        self, budget: Budget, beta: float, scope: Scope = "simultaneous"
+    ) -> tuple[float, str]:
+        """Return the least alpha that a budget promises, and which mechanism does."""
+        miss = beta / (self.queries if scope == "simultaneous" else 1)
+        root = Fraction(budget.amount)
+        if self.power == 2:
+            # A little less than the root, so that the promise is kept.
+            root = Fraction(np.nextafter(2.0 * float(budget.amount) ** 0.5, 0.0))
+        widest = [
+            (
+                float(one.law.half_widths(one.law.scales(root), miss).max(initial=0.0)),
+                one.name,
+            )
+            for one in self._known
+        ]
+        if not widest:
+            raise SizeError("no mechanism promises an accuracy for this question")
+        return min(widest)
+
+    def _simulate(
+        self,
+        one: _Calibrated,
+        candidate: Candidate,
+        wanted: LeastEpsilon,
+        samples: int,
+        checked: bool,
+    ) -> Candidate:
+        """Lower the epsilon of a candidate as far as draws of its noise allow.
+
+        Of all the tries each may fail with an equal part of what beta leaves open.
+        """
+        bound, law = candidate.epsilon, one.law
+        assert bound is not None
+        rank = lowest_safe_rank(samples, wanted.beta, MOST_SIMULATED * MOST_TRIES)
+        if law.errors is None or rank is None:
+            return candidate
+        if law.scales(bound).rates.size * samples > MOST_DRAWN:
+            return candidate
+        key = (wanted.beta, samples)
+        if key not in one.simulated:
+            largest = law.errors(bound, samples)[rank - 1]
+            one.simulated[key] = float(bound) * largest
+        tried = MARGIN * one.simulated[key] / wanted.alpha
+        if not checked and tried < bound:
+            return Candidate(one.name, Budget(round_up(tried)), None, "scaling", "")
+        for _ in range(MOST_TRIES - 1):
+            guess = round_up(tried)
+            if guess >= bound:
+                break
+            largest = law.errors(guess, samples)[rank - 1]
+            if largest <= wanted.alpha:
+                budget = Budget(guess)
+                ready = one.mechanism.at(budget)
+                return Candidate(one.name, budget, ready, "simulation", "")
+            tried *= STEP_UP * largest / wanted.alpha
+        return candidate
+
+    def _law(self, mechanism: Mechanism) -> ErrorLaw:
+        measurement, asked = mechanism._predictable(None)
+        strategy, buckets = measurement.strategy, measurement.buckets
+        form = asked.explicit_form(buckets)
+        over = self.policy.unconstrained
+        if buckets.count != over.domain.size or buckets.order is not None:
+            over = over.project(buckets)
+        if isinstance(strategy, EdgeNoise):
+            _refuse_many_edges(strategy.heads.size * self.queries)
+        nothing = strategy.rows(np.zeros(over.domain.size, dtype=np.int64))
+
+        def scales_at(epsilon: Fraction) -> Scales:
+            spent = self.budget_at(epsilon).over(self.policy.group_size)
+            return strategy.scales(over, spent)
+
+        def answers_of(scales: Scales, noise: IntArray) -> FloatArray:
+            rows = strategy.published(nothing, noise, scales)
+            cells = buckets.expand(strategy.infer(rows, scales))
+            found: FloatArray = asked.answer(cells.reshape(asked.domain.shape))
+            return found
+
+        def errors(epsilon: Fraction, samples: int) -> FloatArray:
+            return _largest_errors(scales_at(epsilon), answers_of, samples)
+
+        known: list[Spread] = []
+
+        def spread(scales: Scales) -> Spread:
+            # Draws of one scale enter answers with the same parts at every epsilon.
+            if known and one_scale(scales):
+                return known[0].at_scale(scales)
+            found = strategy.spread(form, scales)
+            if one_scale(scales):
+                known.append(found)
+            return found
+
+        def half_widths(scales: Scales, miss: float) -> FloatArray:
+            if type(strategy).half_widths is LinearStrategy.half_widths:
+                return noise_half_widths(spread(scales), miss)
+            return strategy.half_widths(form, scales, miss)
+
+        # A fit by iterations is too slow to be drawn many times.
+        drawn = None if isinstance(strategy, Answers) else errors
+        return ErrorLaw(scales_at, spread, half_widths, drawn)
+
+
+def lowest_safe_rank(samples: int, beta: float, tries: int) -> int | None:
+    """Return which order statistic bounds the quantile; None if none is safe.
+
+    With an error of at most `beta` less its open part exceeded by a draw, the number
+    of draws below the quantile is binomial; the rank is the least that this number
+    reaches with a probability of at most the open part.
+    """
+    from scipy.stats import binom
+
+    share = beta * OPEN_SHARE
+    below = 1.0 - (beta - share)
+    # P(Bin >= rank) <= share / tries.
+    rank = int(binom.isf(share / tries, samples, below)) + 1
+    while binom.sf(rank - 1, samples, below) > share / tries:
+        rank += 1
+    return rank if rank <= samples else None
+
+
+def _worth(one: Candidate) -> tuple[bool, Fraction]:
+    return one.mechanism is None, one.amount or Fraction(0)
+
+
+def _largest_errors(
+    scales: Scales,
+    answers_of: Callable[[Scales, IntArray], FloatArray],
+    samples: int,
+) -> FloatArray:
+    """Draw the noise `samples` times and return the largest errors, sorted.
+
+    Discrete noise from a fixed seed: the plan is the same whoever asks. Answers are
+    linear in it, so the answers to single draws are added up where that is less work
+    than to infer from all.
+    """
+    noisy = np.flatnonzero(scales.measured)
+    widths = scales.widths[noisy, None]
+    source = np.random.default_rng(20140622)
+    found = np.empty(samples)
+    matrix = None
+    if noisy.size < samples:
+        matrix = _answers_to_units(scales, answers_of, noisy)
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    for first in range(0, samples, DRAWN_TOGETHER):
+        count = min(DRAWN_TOGETHER, samples - first)
+        # The whole part of an exponential draw is geometric, and the difference of two
+        # such draws follows the discrete Laplace law.
+        up, down = source.standard_exponential((2, noisy.size, count))
+        drawn = np.floor(up * widths) - np.floor(down * widths)
+        if matrix is not None:
+            largest = np.abs(matrix @ drawn).max(axis=0, initial=0.0)
+            found[first : first + count] = largest
+            continue
+        for at in range(count):
+            noise[noisy] = drawn[:, at]
+            found[first + at] = np.abs(answers_of(scales, noise)).max(initial=0.0)
+    found.sort()
+    return found
+
+
+def _answers_to_units(
+    scales: Scales,
+    answers_of: Callable[[Scales, IntArray], FloatArray],
+    noisy: IntArray,
+) -> FloatArray | None:
+    """Return what one unit of noise in each row changes; None if that is too much."""
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    columns = []
+    for row in noisy:
+        noise[row] = 1
+        columns.append(answers_of(scales, noise).reshape(-1))
+        noise[row] = 0
+        if columns[0].size * noisy.size > MOST_WEIGHED:
+            return None
+    return np.column_stack(columns) if columns else None
+
+
+def _refuse_many_edges(coefficients: int) -> None:
+    if coefficients > MOST_COEFFICIENTS:
+        raise SizeError(
+            f"its draws along edges meet the queries in up to {coefficients:,} places; "
+            f"at most 2^22 = {MOST_COEFFICIENTS:,} are weighed"
+        )

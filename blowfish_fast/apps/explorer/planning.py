@@ -1,0 +1,317 @@
+"""How a question would be answered, and at which price: public values only.
+
+    question without its cost    bins, policy, queries, laws of noise    once
+    with a cost                  mechanism and budget                    by scaling
+
+Plans are remembered, since they depend on nothing private; so are the shapes of
+questions, which is what takes time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from blowfish_fast.accounting.composition import Currency
+from blowfish_fast.accounting.prices import price_in
+from blowfish_fast.advice.calibration import Calibration, Candidate
+from blowfish_fast.errors import EpsilonError, QuestionError
+from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.policies import Policy, refuse_units
+from blowfish_fast.workloads import Workload
+
+from .attributes import PolicySpec
+from .catalog import TableSpec
+from .layout import Layout, lay_out
+from .prices import bought
+from .questions import Accuracy, Question, Spending
+
+LEAST_EPSILON = Fraction(1, 10**9)
+"""Stated by mechanisms whose answers are exact; nothing is charged."""
+
+KEPT_PLANS = 256
+KEPT_SHAPES = 64
+"""What is remembered: it depends on public values only."""
+
+MOST_SIMULATED_QUERIES = 2**13
+"""Beyond this many queries an accuracy is translated by bounds alone."""
+
+SAMPLES = 1000
+"""Draws with which a translation is sharpened."""
+
+CURVE_POINTS = 9
+"""Thresholds of a curve, unless they are stated."""
+
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A question without its cost: bins, the policy over them, and queries."""
+
+    layout: Layout
+    policy: Policy
+    workload: Workload
+    power: int
+
+    @cached_property
+    def free(self) -> bool:
+        """Whether no edge of the policy changes the answers: they are public."""
+        return float(sensitivity(self.policy, self.workload)) == 0.0
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The candidates and the laws of their noise."""
+        refuse_units(self.policy, "the price of an accuracy")
+        self.workload._refuse_too_many()
+        return Calibration(self.policy, self.workload, self.power)
+
+    def least(self, cost: Accuracy, samples: int, **how: Any) -> list[Candidate]:
+        """Return what an accuracy costs under each mechanism, cheapest first."""
+        few = self.workload.queries <= MOST_SIMULATED_QUERIES
+        found = self.calibration.least(
+            cost.alpha, cost.beta, cost.scope, samples=samples if few else 0, **how
+        )
+        if not found or found[0].budget is None:
+            raise EpsilonError(
+                "no mechanism promises this accuracy",
+                received=f"alpha={cost.alpha:g}, beta={cost.beta:g}",
+                way_out="Ask for a larger alpha",
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a question would be answered, and at which price; nothing is private.
+
+    Attributes
+    ----------
+    cost : Fraction
+        What would be charged, in the ledger's currency.
+    free : bool
+        Whether the answers are public: exact and for nothing.
+    candidates : list of dict
+        Every mechanism with the budget that it needs, or why it promises nothing.
+
+    Examples
+    --------
+    >>> from blowfish_fast.apps.explorer import Explorer
+    >>> import ibis
+    >>> database = ibis.duckdb.connect()
+    >>> visits = database.raw_sql("create table visits as select 41 as age")
+    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
+    >>> table = {"name": "visits", "attributes": [age]}
+    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+    >>> cost = {"alpha": 20, "beta": 0.05}
+    >>> plan = Explorer(table, database, epsilon=1).plan({**asked, "cost": cost})
+    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
+    ('transformed', False, True)
+    """
+
+    layout: Layout
+    policy: Policy
+    workload: Workload
+    mechanism: Mechanism
+    cost: Fraction
+    free: bool
+    candidates: list[dict[str, Any]]
+
+
+class Planner:
+    """Plans of one table's questions, in the currency of its ledger."""
+
+    def __init__(
+        self,
+        currency: Currency,
+        samples: int = SAMPLES,
+        vouched: Mapping[str, type[Mechanism]] | None = None,
+    ) -> None:
+        self.currency, self.samples = currency, samples
+        self.vouched = dict(vouched or {})
+        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
+        self._turns: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def plan(self, table: TableSpec, asked: Question) -> Plan:
+        """Return the plan of a question; whoever asks the same waits for one plan."""
+        key = (_policies_key(table), asked.model_dump_json())
+        known = self._plans.get(key)
+        if known is not None:
+            return known
+        with self._lock:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            try:
+                known = self._plans.get(key) or self._planned(table, asked)
+            finally:
+                self._turns.pop(key, None)
+            self._keep(self._plans, key, known, KEPT_PLANS)
+        return known
+
+    def shape(self, table: TableSpec, asked: Question) -> Shape:
+        """Return bins, policy and queries of a question, whatever it may cost."""
+        key = (_policies_key(table), asked.model_dump_json(exclude={"cost"}))
+        known = self._shapes.get(key)
+        if known is None:
+            layout = lay_out(table, asked)
+            policy = layout.policy(table.policy())
+            workload = layout.workload(policy.domain)
+            known = Shape(layout, policy, workload, self.currency.power)
+            self._keep(self._shapes, key, known, KEPT_SHAPES)
+        return known
+
+    def _keep(
+        self, kept: OrderedDict[Hashable, Kept], key: Hashable, one: Kept, most: int
+    ) -> None:
+        with self._lock:
+            kept[key] = one
+            while len(kept) > most:
+                kept.popitem(last=False)
+
+    def _planned(self, table: TableSpec, asked: Question) -> Plan:
+        shape = self.shape(table, asked)
+        layout = replace(shape.layout, question=asked)
+        policy, workload, cost = shape.policy, shape.workload, asked.cost
+        if shape.free:
+            exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
+            return Plan(layout, policy, workload, exact, Fraction(0), True, [])
+        if isinstance(cost, Spending):
+            chosen = bought(policy, workload, cost, self.vouched)
+            price = price_in(chosen, self.currency)
+            rows = [{"name": chosen.name, self.currency.name: float(price)}]
+            return Plan(layout, policy, workload, chosen, price, False, rows)
+        found = shape.least(cost, self.samples)
+        best = found[0]
+        assert best.mechanism is not None
+        assert best.budget is not None
+        rows = [
+            {
+                "name": one.name,
+                self.currency.name: None if one.amount is None else float(one.amount),
+                "found_by": one.found_by,
+                "reason": one.reason,
+            }
+            for one in found
+        ]
+        price = best.budget.amount
+        return Plan(layout, policy, workload, best.mechanism, price, False, rows)
+
+    def without_policies(self, table: TableSpec, asked: Question) -> Fraction | None:
+        """Return what the same accuracy costs where whole records are secret.
+
+        None where there are no policies, or nothing to compare.
+        """
+        cost = asked.cost
+        if not table.policies or not isinstance(cost, Accuracy):
+            return None
+        shape = self.shape(table.with_policies({}), asked)
+        return Fraction(0) if shape.free else self._about(shape, cost)
+
+    def _about(self, shape: Shape, cost: Accuracy) -> Fraction:
+        """Return a price for a comparison: near the least, and no promise."""
+        priced = shape.least(cost, self.samples, checked=False)
+        return min(one.amount for one in priced if one.amount is not None)
+
+    def trade_off(
+        self, table: TableSpec, asked: Question, thetas: Sequence[int] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield what an accuracy costs at each threshold, the largest first.
+
+        Public: no data is read. A mechanism for a larger threshold is safe for a
+        smaller one, so costs never rise as the threshold falls. Whole records come
+        first, as theta None.
+        """
+        cost = asked.cost
+        if not isinstance(cost, Accuracy):
+            raise QuestionError(
+                "the trade-off needs an accuracy: cost with alpha, beta"
+            )
+        name = asked.axes[0]
+        spec = table.attribute(name)
+        if spec.kind == "category":
+            raise QuestionError(f"{name!r} is a category: it has no thresholds")
+        regular = spec.domain().attributes[0].regular
+        grid = _log_grid(regular - 1) if thetas is None else list(thetas)
+        before: Shape | None = None
+        best = math.inf
+        for theta in (None, *sorted(set(grid), reverse=True)):
+            stated: dict[str, PolicySpec] = {}
+            if theta is not None:
+                one = PolicySpec(kind="threshold", theta=theta)
+                stated = {**table.policies, name: one}
+            shape = self.shape(table.with_policies(stated), asked)
+            # Bins may be too wide for a smaller threshold to change anything.
+            if before is None or shape.policy != before.policy:
+                about = 0.0 if shape.free else float(self._about(shape, cost))
+                best = min(best, about)
+            before = shape
+            yield {"theta": theta, "cost": best}
+
+
+def gain_words(plan: Plan, without: Fraction | None) -> str | None:
+    """Say where the policies lower a price by little or nothing, and why."""
+    if without is None or plan.free:
+        return None
+    hub = _joined_to_all(plan)
+    nothing = float(without) <= 1.001 * float(plan.cost)
+    if not nothing and hub is None:
+        return None
+    cells = plan.policy.domain.size
+    few = plan.policy.edges_up_to(cells * (cells - 1) // 2 - 1)
+    if nothing and few is None and not plan.policy.has_bottom:
+        why = "in bins this wide any two are joined, as they are without a policy"
+    elif hub is not None:
+        why = f"{hub}, so any two values are two steps apart"
+    else:
+        why = (
+            "a record that moves changes two of these numbers, however near it stays, "
+            "and no mechanism makes use of that here"
+        )
+    if nothing:
+        return f"the policy gains nothing for this question: {why}"
+    return f"the policy can gain at most a factor of 2 for this question: {why}"
+
+
+def _joined_to_all(plan: Plan) -> str | None:
+    """Say which bin lies one step from all others, if one does: Lemma N1."""
+    table = plan.layout.table
+    if table.presence is True:
+        return "whether somebody is in the table is protected as a move is"
+    if len(plan.layout.axes) != 1 or plan.policy.domain.size < 3:
+        return None
+    (axis,) = plan.layout.axes
+    extras = axis.spec.domain().attributes[0].extras
+    if not extras or axis.spec.extras_joined != "all":
+        return None
+    cells = np.arange(plan.policy.domain.size)
+    hub = int(cells[-1])
+    if not plan.policy.joins(cells[:-1], np.full(hub, hub)).all():
+        return None
+    return (
+        f"a missing {axis.spec.name} is joined to every value (extras_joined: "
+        '"all"; "end" and "apart" cost less)'
+    )
+
+
+def _policies_key(table: TableSpec) -> str:
+    stated = {name: one.model_dump() for name, one in table.policies.items()}
+    return json.dumps(stated, sort_keys=True)
+
+
+def _log_grid(largest: int) -> list[int]:
+    """Return thresholds from 1 to the largest, evenly on a logarithmic scale."""
+    steps = np.geomspace(1, max(largest, 1), CURVE_POINTS)
+    return [int(one) for one in np.unique(np.rint(steps).astype(int))]
