@@ -30,10 +30,15 @@ from blowfish_fast.workloads import Identity
 
 from .release_questions import measures_answers
 
-LABELS = (
-    *("Guarantee", "Neighbours", "Sensitivity"),
-    *("Error", "Complexity", "Source"),
-)
+LABELS = {
+    "Guarantee": "What it promises",
+    "Neighbours": "Between which databases",
+    "Sensitivity": "What the noise must cover",
+    "Error": "How far off it is",
+    "Complexity": "How long it takes",
+    "Source": "Where it comes from",
+}
+"""Labels in the docstring of a mechanism, and what each tells."""
 PRIORS = ("0.01", "0.1", "0.5")
 MEANING = (
     "Epsilon-Blowfish means: whatever is published is at most e^epsilon times as "
@@ -54,6 +59,11 @@ class Section(NamedTuple):
     heading: str
     sentences: list[str]
     rows: tuple[tuple[str, ...], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the section for JSON."""
+        rows = {"rows": [list(row) for row in self.rows]} if self.rows else {}
+        return {"heading": self.heading, "sentences": list(self.sentences), **rows}
 
 
 class Certainty(NamedTuple):
@@ -104,10 +114,10 @@ def secret_section(policy: Policy) -> Section:
     )
 
 
-def attack_section(policy: Policy, budget: Budget) -> Section:
+def attack_section(policy: Policy, budget: Budget, found: list[Certainty]) -> Section:
     """Say how sure someone can become of one person's value."""
     heading = "What an attacker can learn"
-    if budget.amount == 0:
+    if not found:
         return Section(
             heading, ["Nothing about any one person: all that was released is public."]
         )
@@ -121,7 +131,6 @@ def attack_section(policy: Policy, budget: Budget) -> Section:
             else f", but for a probability of {float(left_out(budget)):g}:"
         )
     ]
-    found = certainties(policy, budget)
     steps = found[0].steps
     several = steps is not None and steps != 1
     near = "whether they are there" if policy.has_bottom else "values one step apart"
@@ -252,18 +261,10 @@ def mechanism_sections(name: str) -> list[Section]:
     name = OTHER_NAMES.get(name, name)
     if name in MECHANISMS:
         found = docstring_labels(name)
-        titles = {
-            "Guarantee": "What it promises",
-            "Neighbours": "Between which databases",
-            "Sensitivity": "What the noise must cover",
-            "Error": "How far off it is",
-            "Complexity": "How long it takes",
-            "Source": "Where it comes from",
-        }
         sections = [Section(f"{name}", [found["Summary"]])]
         sections += [
             Section(title, [_sentence(found[label])])
-            for label, title in titles.items()
+            for label, title in LABELS.items()
             if label in found
         ]
         sections[1].sentences.append(MEANING)
@@ -317,15 +318,3 @@ def _percent(belief: float) -> str:
     digits = 2 if belief < 0.1 else 1
     rounded = math.ceil(belief * 10 ** (2 + digits)) / 10**digits
     return f"{rounded:.{digits}f}%"
-
-
-def as_plain(sections: list[Section]) -> list[dict[str, Any]]:
-    """Return sections for JSON."""
-    return [
-        {
-            "heading": one.heading,
-            "sentences": list(one.sentences),
-            **({"rows": [list(row) for row in one.rows]} if one.rows else {}),
-        }
-        for one in sections
-    ]

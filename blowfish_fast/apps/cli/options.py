@@ -76,6 +76,23 @@ Epsilon = Annotated[
         metavar="NUMBER", help="What one release may spend.", show_default=False
     ),
 ]
+ReleaseFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RELEASE", help="The file of a release.", show_default=False
+    ),
+]
+Confidence = Annotated[
+    float, typer.Option(metavar="PART", help="Confidence of each interval.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files.")]
+Treatment = Annotated[
+    str | None,
+    typer.Option(metavar="RULE", help="cell: such values have a cell of their own."),
+]
+Picture = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+]
 Top = Annotated[int, typer.Option(metavar="NUMBER", help="Lines of the table.", min=1)]
 
 

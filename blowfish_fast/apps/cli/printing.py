@@ -129,7 +129,11 @@ def show_pairs(title: str, pairs: list[tuple[str, str]]) -> None:
 
 
 def show_table(
-    names: list[str], rows: list[list[str]], *, title: str | None = None
+    names: list[str],
+    rows: list[list[str]],
+    *,
+    title: str | None = None,
+    styles: list[str] | None = None,
 ) -> None:
     """Print rows under their names; numbers end at the right and are never cut."""
     heading = None if title is None else Text(escape_control(title))
@@ -148,26 +152,32 @@ def show_table(
         table.add_column(
             Text(broken), justify="right" if numbers else "left", overflow="fold"
         )
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for row, style in zip(rows, styles or [""] * len(rows), strict=True):
+        table.add_row(*map(Text, row), style=style)
     console.print(table)
 
 
-@contextmanager
-def spinner(text: str) -> Iterator[Report]:
-    """Show a spinner and the step at hand while something works, on a terminal."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _bar(*columns: Any) -> Progress:
+    """Return a bar for a terminal only."""
+    from rich.progress import Progress
 
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
+    return Progress(
+        *columns,
         console=remarks,
         disable=not remarks.is_terminal,
         transient=True,
         # Results belong to the output, even while a bar is shown.
         redirect_stdout=False,
-    ) as bar:
+    )
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[Report]:
+    """Show a spinner and the step at hand while something works, on a terminal."""
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    described = TextColumn("{task.description}")
+    with _bar(SpinnerColumn(), described, TimeElapsedColumn()) as bar:
         task = bar.add_task(text, total=None)
         yield lambda step: bar.update(task, description=f"{text}: {step}")
 
@@ -176,17 +186,12 @@ def steps_bar() -> Progress:
     """Return a bar for counted steps, for a terminal only; see `bar_counter`."""
     from rich import progress
 
-    return progress.Progress(
+    return _bar(
         progress.TextColumn("{task.description}"),
         progress.BarColumn(bar_width=20),
         progress.MofNCompleteColumn(),
         progress.TimeRemainingColumn(),
         progress.TextColumn("{task.fields[last]}"),
-        console=remarks,
-        disable=not remarks.is_terminal,
-        transient=True,
-        # Results belong to the output, even while a bar is shown.
-        redirect_stdout=False,
     )
 
 

@@ -179,14 +179,11 @@ class Estimator:
         if rows.dtype.kind == "O":
             try:
                 rows = rows.astype(np.float64)
-            except TypeError as problem:
+            except (TypeError, ValueError):
+                # Their messages would quote a person's value.
                 raise NotNumbersError(
-                    f"records must be numbers: {problem}"
-                ) from problem
-            except ValueError:
-                # Its message would quote a person's value.
-                raise NotNumbersError(
-                    "records must be numbers; some are texts that are none"
+                    "records must be numbers; an argument must be a string or a real "
+                    "number, and some are neither, or texts that are none"
                 ) from None
         if rows.dtype.kind not in "biuf":
             raise InputError(f"records must be numbers; received dtype {rows.dtype}")
@@ -279,6 +276,13 @@ class Estimator:
                 f"the policy's domain has the attributes {list(domain.names)} and X "
                 f"the columns {columns}; pass them in that order: "
                 f"X[{list(domain.names)}]"
+            )
+
+    def _check_outside(self) -> None:
+        if self.outside not in ("refuse", "clamp"):
+            raise InputError(
+                f'outside must be "refuse" or "clamp"; received {self.outside!r}. Give '
+                "stray values a cell with Domain.with_extra_cells"
             )
 
     def _pay(self, mechanism: Mechanism, data: Any) -> Release:

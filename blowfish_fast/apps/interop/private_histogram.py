@@ -1,28 +1,24 @@
-"""A private density estimate with the interface of scikit-learn.
-
-Serves data scientists: a histogram that fits, predicts and samples.
-
-X (n, d)  ->  cells of a public grid  ->  mechanism  ->  counts_, density_
-"""
+"""A private density estimate with the interface of scikit-learn."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import cell_blocks, domain_with_rules
-from blowfish_fast.errors import DomainError, InputError
+from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.workloads import AllRanges, Identity, Workload
 
 from .estimator import Estimator
 
 
+@dataclass(repr=False, eq=False)
 class PrivateHistogram(Estimator):
     """Density of records, estimated under a Blowfish policy.
 
@@ -91,30 +87,17 @@ class PrivateHistogram(Estimator):
 
     _kind = "density_estimator"
 
-    def __init__(
-        self,
-        policy: Any = None,
-        *,
-        mechanism: str = "dawa",
-        epsilon: Any = None,
-        bounds: Any = None,
-        bins: Any = 64,
-        workload: Workload | None = None,
-        options: dict[str, Any] | None = None,
-        outside: str = "refuse",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.policy = policy
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.bins = bins
-        self.workload = workload
-        self.options = options
-        self.outside = outside
-        self.ledger = ledger
-        self.random_state = random_state
+    policy: Any = None
+    _: KW_ONLY
+    mechanism: str = "dawa"
+    epsilon: Any = None
+    bounds: Any = None
+    bins: Any = 64
+    workload: Workload | None = None
+    options: dict[str, Any] | None = None
+    outside: str = "refuse"
+    ledger: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the records into cells and release the histogram. Spends epsilon.
@@ -148,11 +131,7 @@ class PrivateHistogram(Estimator):
         return self
 
     def _outside(self) -> Any:
-        if self.outside not in ("refuse", "clamp"):
-            raise InputError(
-                f'outside must be "refuse" or "clamp"; received {self.outside!r}. Give '
-                "stray values a cell with Domain.with_extra_cells"
-            )
+        self._check_outside()
         # A domain with a cell of its own for stray values keeps it.
         return self.outside if self.outside == "clamp" else None
 
@@ -165,18 +144,14 @@ class PrivateHistogram(Estimator):
 
     def predict(self, X: Any) -> FloatArray:
         """Return the estimated number of records in the cell of each record."""
-        counts: FloatArray = self._pick("counts_", X)
+        counts: FloatArray = self.counts_.reshape(-1)[self._cells(X)]
         return counts
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the logarithm of the density at each record; -inf where it is 0."""
         with np.errstate(divide="ignore"):
-            logarithms: FloatArray = np.log(self._pick("density_", X))
-        return logarithms
-
-    def _pick(self, name: str, records: Any) -> Any:
-        cells = self._cells(records)
-        return getattr(self, name).reshape(-1)[cells]
+            found: FloatArray = np.log(self.density_.reshape(-1)[self._cells(X)])
+        return found
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the total log-likelihood of the records. Not private; see Notes."""
@@ -189,13 +164,6 @@ class PrivateHistogram(Estimator):
         return np.column_stack(list(table.columns.values()))
 
 
-def _widths(attribute: Axis) -> FloatArray:
-    widths = np.ones(attribute.size)
-    if attribute.cuts is not None:
-        widths[: attribute.regular] = np.diff(np.asarray(attribute.cuts, dtype=float))
-    return widths
-
-
 def cell_volumes(domain: Domain) -> FloatArray:
     """Return the volume of every cell; an attribute without edges has width 1.
 
@@ -204,9 +172,10 @@ def cell_volumes(domain: Domain) -> FloatArray:
     >>> cell_volumes(Domain.from_edges([0, 1, 5]))
     array([1., 4.])
     """
-    if domain.ndim == 0:
-        raise DomainError("a domain without attributes has no cells")
     volumes = np.ones(())
     for attribute in domain.attributes:
-        volumes = volumes[..., None] * _widths(attribute)
+        widths = np.ones(attribute.size)
+        if attribute.cuts is not None:
+            widths[: attribute.regular] = np.diff(np.asarray(attribute.cuts, float))
+        volumes = volumes[..., None] * widths
     return volumes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self, cast
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.errors import InputError
 from blowfish_fast.mechanisms.kmeans import KMeans, KMeansRelease
 
 from .estimator import Estimator
@@ -15,32 +15,20 @@ from .estimator import Estimator
 POINTS_AT_ONCE = 2**14
 
 
+@dataclass(repr=False, eq=False)
 class PrivateKMeans(Estimator):
     """Cluster centres, found under a Blowfish policy.
 
     Parameters
     ----------
-    policy : Policy, str, or function from Domain to Policy
-        What must stay indistinguishable; no default. A word or a function needs
-        `bounds`.
+    policy, epsilon, bounds, bins, outside, ledger, random_state
+        As for `PrivateHistogram`; a point counts as the centre of its cell.
     n_clusters : int
         Number of centres.
-    epsilon : number
-        Spent by every call of `fit`; no default.
-    bounds : (low, high), or one pair per column
-        The public box of the points; never read from the data.
-    bins : int, or one per column
-        Cells between the bounds; a point counts as the centre of its cell.
     rounds : int
         Lloyd iterations, fixed in advance.
     init : (n_clusters, columns) array_like, optional
         Public centres to start from, never points of the data.
-    outside : {"refuse", "clamp"}
-        What happens to points outside the box.
-    ledger : Ledger, optional
-        Charged before each fit; shared by clones.
-    random_state : int or numpy Generator, optional
-        None draws secure noise. A seed makes the fit an experiment, not private.
 
     Attributes
     ----------
@@ -68,30 +56,17 @@ class PrivateKMeans(Estimator):
 
     _kind = "clusterer"
 
-    def __init__(
-        self,
-        policy: Any = None,
-        n_clusters: int = 8,
-        *,
-        epsilon: Any = None,
-        bounds: Any = None,
-        bins: Any = 256,
-        rounds: int = 10,
-        init: Any = None,
-        outside: str = "refuse",
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.policy = policy
-        self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.bins = bins
-        self.rounds = rounds
-        self.init = init
-        self.outside = outside
-        self.ledger = ledger
-        self.random_state = random_state
+    policy: Any = None
+    n_clusters: int = 8
+    _: KW_ONLY
+    epsilon: Any = None
+    bounds: Any = None
+    bins: Any = 256
+    rounds: int = 10
+    init: Any = None
+    outside: str = "refuse"
+    ledger: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the centres. Spends epsilon.
@@ -103,10 +78,7 @@ class PrivateKMeans(Estimator):
         """
         points = self._array(X, fitting=True)
         policy = self._build_policy(points.shape[1])
-        if self.outside not in ("refuse", "clamp"):
-            raise InputError(
-                f'outside must be "refuse" or "clamp"; received {self.outside!r}'
-            )
+        self._check_outside()
         mechanism = KMeans(
             policy,
             self.n_clusters,

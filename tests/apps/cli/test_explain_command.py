@@ -111,16 +111,15 @@ def test_what_an_attacker_can_learn_depends_on_the_policy():
     )
     assert all(one.one_step == one.any_value for one in full)
     blocks = bf.policies.Blocks(LINE, [0] * 8 + [1] * 8)
-    section = attack_section(
-        blocks, bf.Laplace(blocks, bf.workloads.Identity(LINE), epsilon=1).budget
-    )
+    budget = bf.Laplace(blocks, bf.workloads.Identity(LINE), epsilon=1).budget
+    section = attack_section(blocks, budget, certainties(blocks, budget))
     assert "become certain" in " ".join(section.sentences)
     assert section.rows[1][-1] == "100.0%"
     assert "2 parts" in " ".join(limits_section(blocks).sentences)
     wide = bf.policies.Line(bf.Domain(2**14))
-    section = attack_section(
-        wide, bf.Ordered(wide, bf.workloads.Prefixes(wide.domain), epsilon=1).budget
-    )
+    asked = bf.workloads.Prefixes(wide.domain)
+    budget = bf.Ordered(wide, asked, epsilon=1).budget
+    section = attack_section(wide, budget, certainties(wide, budget))
     assert "one step apart" in section.sentences[-1]
     assert len(section.rows[0]) == 2
 

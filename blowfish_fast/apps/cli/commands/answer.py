@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.options import Json, Question, with_options
+from blowfish_fast.apps.cli.options import (
+    Confidence,
+    Json,
+    Question,
+    ReleaseFile,
+    with_options,
+)
 from blowfish_fast.apps.cli.printing import plain, remark, show, show_table, spinner
 from blowfish_fast.errors import InputError
 
@@ -25,16 +31,9 @@ MOST_LINES = 40
 
 @with_options
 def run_answer(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RELEASE", help="The file of a release.", show_default=False
-        ),
-    ],
+    path: ReleaseFile,
     asked: Question,
-    confidence: Annotated[
-        float, typer.Option(metavar="PART", help="Confidence of each interval.")
-    ] = 0.95,
+    confidence: Confidence = 0.95,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the table: .csv or .parquet."),

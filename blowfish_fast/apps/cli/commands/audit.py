@@ -18,6 +18,7 @@ from blowfish_fast.apps.cli.printing import (
     remark,
     remarks,
     show,
+    show_table,
     steps_bar,
 )
 from blowfish_fast.errors import InputError
@@ -163,24 +164,10 @@ def _show_report(report: Report) -> None:
     """Print the summary; a narrow screen leaves out what the sentences below tell."""
     from blowfish_fast.audit.report import COLUMNS
 
-    shown = [
-        at
-        for at, name in enumerate(COLUMNS)
-        if console.width >= WIDE or name not in LEFT_OUT
-    ]
-    from rich.table import Table
-
-    table = Table(title="Audit", title_justify="left", box=None, header_style="bold")
-    for at in shown:
-        name = COLUMNS[at]
-        table.add_column(
-            name,
-            justify="left" if name in (COLUMNS[0], COLUMNS[-1]) else "right",
-            no_wrap=name == COLUMNS[0],
-        )
-    for row in report.rows():
-        broken = not row[-1].endswith("passed")
-        table.add_row(*(row[at] for at in shown), style="bold red" if broken else None)
-    console.print(table)
+    narrow = console.width < WIDE
+    shown = [at for at, name in enumerate(COLUMNS) if not (narrow and name in LEFT_OUT)]
+    rows = [[row[at] for at in shown] for row in report.rows()]
+    styles = ["" if row[-1].endswith("passed") else "bold red" for row in rows]
+    show_table([COLUMNS[at] for at in shown], rows, title="Audit", styles=styles)
     for line in report.statements():
         show(line)

@@ -22,6 +22,7 @@ from blowfish_fast.apps.cli.options import (
     Cells,
     Json,
     Mechanisms,
+    Picture,
     Top,
     WorkloadWords,
     look_here_for,
@@ -67,12 +68,7 @@ def run_compare(
     ],
     mechanism: Mechanisms = None,
     top: Top = 12,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw the errors over epsilon, or over thresholds."
-        ),
-    ] = None,
+    picture: Picture = None,
     as_json: Json = False,
 ) -> None:
     """Predict the error of every mechanism, best first. Free.
@@ -140,15 +136,21 @@ def _show_several(
     tables: list[Comparison], heading: str, names: list[str], top: int
 ) -> None:
     """Print root mean square errors, a column per policy or epsilon."""
+    times = [{row["name"]: row["times_best"] for row in table.rows} for table in tables]
     best_rank = {
-        one.name: min(_rank(table, one.name) for table in tables) for one in tables[0]
+        one.name: min(known[one.name] or math.inf for known in times)
+        for one in tables[0]
     }
-    listed = sorted(
-        (name for name, rank in best_rank.items() if math.isfinite(rank)),
-        key=lambda name: best_rank[name],
-    )
+    listed = [name for name, rank in best_rank.items() if rank < math.inf]
     rows = [
-        [name, *(_error_text(table, name) for table in tables)] for name in listed[:top]
+        [
+            name,
+            *(
+                "" if known[name] is None else four_digits(math.sqrt(table[name].mean))
+                for table, known in zip(tables, times, strict=True)
+            ),
+        ]
+        for name in sorted(listed, key=lambda name: best_rank[name])[:top]
     ]
     show_table(["error per query", *names], rows, title=heading)
     best = [
@@ -175,18 +177,6 @@ def _show_rest(table: Comparison) -> None:
     ]
     if refused:
         show(f"Not possible under this policy: {', '.join(refused)}; --json says why.")
-
-
-def _rank(table: Comparison, name: str) -> float:
-    """Return how many times the least error a strategy has; infinite if unknown."""
-    found = {row["name"]: row["times_best"] for row in table.rows}
-    return math.inf if found.get(name) is None else float(found[name])
-
-
-def _error_text(table: Comparison, name: str) -> str:
-    if not math.isfinite(_rank(table, name)):
-        return ""
-    return four_digits(math.sqrt(table[name].mean))
 
 
 def _as_plain(

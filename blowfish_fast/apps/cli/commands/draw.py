@@ -8,30 +8,21 @@ from typing import Annotated
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.options import Json
+from blowfish_fast.apps.cli.options import Confidence, Json, Overwrite, ReleaseFile
 from blowfish_fast.apps.cli.printing import show, spinner
 from blowfish_fast.errors import InputError
 
 
 def run_draw(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RELEASE", help="The file of a release.", show_default=False
-        ),
-    ],
+    path: ReleaseFile,
     out: Annotated[
         Path,
         typer.Option(
             metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False
         ),
     ],
-    confidence: Annotated[
-        float, typer.Option(metavar="PART", help="Confidence of each interval.")
-    ] = 0.95,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file.")
-    ] = False,
+    confidence: Confidence = 0.95,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Draw a saved release of one or two columns. Free.

@@ -21,9 +21,13 @@ from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import console, escape_control, show, spinner
 
 if TYPE_CHECKING:
-    from blowfish_fast.apps.cli.explanations import Certainty, Section
+    from blowfish_fast.apps.cli.explanations import Section
     from blowfish_fast.apps.cli.parsing.job import Job
     from blowfish_fast.mechanisms.base import Mechanism
+    from blowfish_fast.policies import Policy
+
+SECURE = "Its noise came from the system's secure generator."
+SEEDED = "Its noise was seeded: it is an experiment, and protects nobody."
 
 
 def run_explain(
@@ -38,8 +42,6 @@ def run_explain(
     as_json: Json = False,
 ) -> None:
     """Say in plain words what a job, a release or a mechanism means. Free."""
-    from blowfish_fast.apps.cli.explanations import as_plain
-
     path = Path(subject)
     if path.suffix.lower() == ".toml":
         facts, sections = _job(path)
@@ -48,34 +50,24 @@ def run_explain(
     else:
         facts, sections = _mechanism(subject)
     if as_json:
-        show({**facts, "sections": as_plain(sections)})
+        show({**facts, "sections": [one.to_dict() for one in sections]})
         return
     for section in sections:
         _show(section)
 
 
 def _mechanism(name: str) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli.explanations import (
-        OTHER_NAMES,
-        docstring_labels,
-        mechanism_sections,
-    )
+    from blowfish_fast.apps.cli import explanations as say
     from blowfish_fast.mechanisms.registry import MECHANISMS
 
-    known = OTHER_NAMES.get(name, name)
-    labels = docstring_labels(known) if known in MECHANISMS else {}
+    known = say.OTHER_NAMES.get(name, name)
+    labels = say.docstring_labels(known) if known in MECHANISMS else {}
     facts = {"kind": "mechanism", "name": name, "labels": labels}
-    return facts, mechanism_sections(name)
+    return facts, say.mechanism_sections(name)
 
 
 def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli.explanations import (
-        Section,
-        attack_section,
-        certainties,
-        limits_section,
-        secret_section,
-    )
+    from blowfish_fast.apps.cli import explanations as say
     from blowfish_fast.apps.cli.mechanism_choice import choose_with_progress
     from blowfish_fast.apps.cli.parsing.job import Job
     from blowfish_fast.apps.cli.release_plan import read_facts
@@ -84,9 +76,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     facts = read_facts(job)
     choice = choose_with_progress(facts, job)
     budget = choice.mechanism.budget
-    with spinner("computing what can be learnt"):
-        attack = attack_section(facts.policy, budget)
-        sure = certainties(facts.policy, budget)
+    attack, sure = _attack(facts.policy, budget)
     columns = " x ".join(job.domain or ())
     released = [
         f"Counts over {facts.domain.size:,} cells ({columns}), from "
@@ -102,12 +92,12 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     cost, remaining = _cost(job, choice.mechanism)
     exact = [f"Error: {choice.error_sentence}.", *choice.because]
     sections = [
-        Section(f"The job {path}", released),
-        secret_section(facts.policy),
+        say.Section(f"The job {path}", released),
+        say.secret_section(facts.policy),
         attack,
-        Section("What it costs", cost),
-        Section("How exact it will be", exact),
-        limits_section(facts.policy),
+        say.Section("What it costs", cost),
+        say.Section("How exact it will be", exact),
+        say.limits_section(facts.policy),
     ]
     about = {
         "kind": "job",
@@ -117,9 +107,19 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
         "expected_error": choice.error,
         "error_kind": choice.error_kind,
         "remaining": remaining,
-        "certainty": _plain(sure),
+        "certainty": sure,
     }
     return about, sections
+
+
+def _attack(policy: Policy, budget: Any) -> tuple[Section, list[dict[str, Any]]]:
+    """Return what an attacker can learn, in sentences and as data."""
+    from blowfish_fast.apps.cli import explanations as say
+
+    with spinner("computing what can be learnt"):
+        sure = say.certainties(policy, budget) if budget.amount else []
+        section = say.attack_section(policy, budget, sure)
+    return section, [one._asdict() for one in sure]
 
 
 def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
@@ -149,102 +149,76 @@ def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
 
 
 def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli.explanations import (
-        Section,
-        attack_section,
-        certainties,
-        exactness_section,
-        half_width,
-        limits_section,
-        secret_section,
-    )
+    from blowfish_fast.apps.cli import explanations as say
 
+    kind: Any = bf.Release
     if path.is_file() and bf.TablesRelease.is_file(path.read_bytes()):
-        return _tables(path, bf.TablesRelease.load(path))
-    release = bf.Release.load(path)
+        kind = bf.TablesRelease
+    release = kind.load(path)
     promise = release.guarantee
     policy = bf.policies.from_dict(promise.policy)
-    with spinner("computing what can be learnt"):
-        attack = attack_section(policy, promise.budget)
-        sure = certainties(policy, promise.budget) if promise.budget.amount else []
-        exact = exactness_section(release)
-    made = [
-        f"An estimate of the counts of {release.domain.size:,} cells, made by "
-        f"{_recipe(release)} at {promise.spent} (blowfish_fast "
-        f"{release.version}).",
-        "Its noise came from the system's secure generator."
-        if release.private
-        else "Its noise was seeded: it is an experiment, and protects nobody.",
-        *promise.notes,
-    ]
-    sections = [
-        Section(f"The release {path}", made),
-        secret_section(policy),
-        attack,
-        exact,
-        limits_section(policy),
-    ]
-    covered = release.interval_scope == "noise"
+    origin = [SECURE if release.private else SEEDED, *promise.notes]
     about = {
-        "kind": "release",
         "mechanism": release.mechanism,
         "version": release.version,
-        **promise.budget.to_dict(),
         "private": release.private,
         "promise": str(promise),
+    }
+    if isinstance(release, bf.TablesRelease):
+        return _tables(path, release, origin, about)
+    attack, sure = _attack(policy, promise.budget)
+    with spinner("measuring intervals"):
+        exact = say.exactness_section(release)
+    made = (
+        f"An estimate of the counts of {release.domain.size:,} cells, made by "
+        f"{_recipe(release)} at {promise.spent} (blowfish_fast {release.version})."
+    )
+    sections = [
+        say.Section(f"The release {path}", [made, *origin]),
+        say.secret_section(policy),
+        attack,
+        exact,
+        say.limits_section(policy),
+    ]
+    covered = release.interval_scope == "noise"
+    about = {"kind": "release", **about, **promise.budget.to_dict()} | {
         "cells": release.domain.size,
-        "half_width": half_width(release) if covered else None,
-        "certainty": _plain(sure),
+        "half_width": say.half_width(release) if covered else None,
+        "certainty": sure,
     }
     return about, sections
 
 
 def _tables(
-    path: Path, release: bf.TablesRelease
+    path: Path, release: bf.TablesRelease, origin: list[str], about: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli.explanations import (
-        Section,
-        secret_section,
-    )
+    from blowfish_fast.apps.cli import explanations as say
 
     promise = release.guarantee
-    policy = bf.policies.from_dict(promise.policy)
     errors = release.errors()
-    made = [
+    made = (
         f"{len(release.asked):,} tables of {release.domain.ndim} columns, made "
         f"together ({promise.spent}; blowfish_fast {release.version}). They agree with "
-        "each other.",
-        "Its noise came from the system's secure generator."
-        if release.private
-        else "Its noise was seeded: it is an experiment, and protects nobody.",
-        *promise.notes,
-    ]
+        "each other."
+    )
     table = errors.by_ways()
     names = ("columns", "tables", "cells", "error", "mean count", "by cell")
     rows = [
         tuple(f"{value:,.4g}" for value in row)
         for row in zip(*(table[name] for name in table), strict=True)
     ]
-    accurate = [
+    accurate = (
         "Error of a cell (root mean square) beside its mean count, every table alike, "
         "and every cell alike. Tables whose error exceeds their counts are of use in "
         "larger groups only."
-    ]
+    )
     sections = [
-        Section(f"The release {path}", made),
-        secret_section(policy),
-        Section("How accurate the tables are", accurate, (names, *rows)),
+        say.Section(f"The release {path}", [made, *origin]),
+        say.secret_section(bf.policies.from_dict(promise.policy)),
+        say.Section("How accurate the tables are", [accurate], (names, *rows)),
     ]
-    about = {
-        "kind": "tables",
-        "mechanism": release.mechanism,
-        "version": release.version,
-        "private": release.private,
-        "promise": str(promise),
-        "tables": len(release.asked),
-        "errors": errors.to_table().to_dict(),
-    }
-    return about, sections
+    counted = {"tables": len(release.asked), "errors": errors.to_table().to_dict()}
+    return {"kind": "tables", **about, **counted}, sections
 
 
 def _recipe(release: bf.Release) -> str:
@@ -252,10 +226,6 @@ def _recipe(release: bf.Release) -> str:
     if not isinstance(strategy, str):
         return release.mechanism
     return f"{release.mechanism} with the strategy {strategy}"
-
-
-def _plain(sure: list[Certainty]) -> list[dict[str, Any]]:
-    return [one._asdict() for one in sure]
 
 
 def _show(section: Section) -> None:

@@ -10,7 +10,7 @@ import typer
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.options import Cells, Json, PolicyWords
+from blowfish_fast.apps.cli.options import Cells, Json, Picture, PolicyWords, Treatment
 from blowfish_fast.apps.cli.printing import (
     plural,
     remark,
@@ -59,14 +59,8 @@ def create(
     epsilon: Epsilon = None,
     rho: Rho = None,
     delta: Delta = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(metavar="RULE", help="cell: missing values have a cell."),
-    ] = None,
-    outside: Annotated[
-        str | None,
-        typer.Option(metavar="RULE", help="cell: values outside have a cell."),
-    ] = None,
+    missing: Treatment = None,
+    outside: Treatment = None,
     as_json: Json = False,
 ) -> None:
     """Make a ledger: a budget for one body of data under one policy.
@@ -122,9 +116,7 @@ def status(path: LedgerFile, as_json: Json = False) -> None:
 @ledger.command()
 def history(
     path: LedgerFile,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the budget over time.")
-    ] = None,
+    picture: Picture = None,
     as_json: Json = False,
 ) -> None:
     """Print every charge, oldest first; draw the budget over time."""
@@ -135,10 +127,8 @@ def history(
         if picture is not None:
             write_picture(lambda: bf.plotting.budget_over_time(book), picture)
     if as_json:
-        listed: dict[str, Any] = {"charges": [_plain(one) for one in entries]}
-        if picture is not None:
-            listed["picture"] = str(picture)
-        show(listed)
+        drawn = {} if picture is None else {"picture": str(picture)}
+        show({"charges": [_plain(one) for one in entries], **drawn})
         return
     if entries:
         _show_charges(entries)
@@ -167,17 +157,15 @@ def verify(
                 "spent": float(book.spent),
                 "charges": len(book.history()),
             }
-            currency = book.currency
+            short = book.currency.short
+            of = f"{float(book.spent):g} of {float(book.budget):g} spent"
     except LedgerError as problem:
         show({"intact": False, "problem": str(problem)} if as_json else str(problem))
         raise typer.Exit(FOUND) from None
     if as_json:
         show(found)
         return
-    show(
-        f"intact: {plural(found['charges'], 'charge')}, {currency.short} = "
-        f"{found['spent']:g} of {found[currency.name]:g} spent"
-    )
+    show(f"intact: {plural(found['charges'], 'charge')}, {short} = {of}")
     show(f"head {found['head']}")
 
 
@@ -237,24 +225,19 @@ def _show_status(path: Path, *, as_json: bool) -> None:
 
 
 def _show_charges(entries: list[Entry]) -> None:
-    currency = entries[0].budget.currency if entries else "epsilon"
-    names = ["number", "time (UTC)", "mechanism", currency, "state", "request"]
-    rows = [
-        [
-            str(one.number),
-            f"{one.time.astimezone(UTC):%Y-%m-%d %H:%M}",
-            one.mechanism,
-            f"{float(one.budget):g}",
-            one.state,
-            one.request,
-        ]
-        for one in entries
-    ]
-    if any(one.analyst for one in entries):
-        names.insert(2, "analyst")
-        for row, one in zip(rows, entries, strict=True):
-            row.insert(2, one.analyst or "")
-    show_table(names, rows)
+    columns: dict[str, list[str]] = {
+        "number": [str(one.number) for one in entries],
+        "time (UTC)": [f"{one.time.astimezone(UTC):%Y-%m-%d %H:%M}" for one in entries],
+        "analyst": [one.analyst or "" for one in entries],
+        "mechanism": [one.mechanism for one in entries],
+        entries[0].budget.currency: [f"{float(one.budget):g}" for one in entries],
+        "state": [one.state for one in entries],
+        "request": [one.request for one in entries],
+    }
+    if not any(columns["analyst"]):
+        del columns["analyst"]
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    show_table([*columns], rows)
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.options import Json, with_options
-from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, OUTPUT, PRIVACY, Job
+from blowfish_fast.apps.cli.options import Json, Overwrite, with_options
+from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, PRIVACY, Job
 from blowfish_fast.apps.cli.printing import remark, show, show_pairs
 from blowfish_fast.errors import InputError
 
@@ -58,10 +58,7 @@ def run_release(
             rich_help_panel=PRIVACY,
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace files.", rich_help_panel=OUTPUT),
-    ] = False,
+    overwrite: Overwrite = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -83,7 +80,9 @@ def run_release(
 ) -> None:
     """Release a table privately: what is secret, what is asked, what it may cost."""
     if example:
-        _show_example(as_json=as_json)
+        from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
+
+        show({"example": EXAMPLE_JOB}) if as_json else sys.stdout.write(EXAMPLE_JOB)
     elif demo_data:
         _write_demo_data(overwrite=overwrite, as_json=as_json)
     else:
@@ -183,7 +182,7 @@ def _show_release(
     report: dict[str, Any], choice: MechanismChoice, question: str
 ) -> None:
     title = "Released" if report["private"] else "Released (an experiment: seeded)"
-    if report["ledger"] is not None and report["ledger"]["replayed"]:
+    if (report["ledger"] or {}).get("replayed"):
         title = "Written again: the release that was made before under this request"
     pairs = [
         *_mechanism_pairs(report),
@@ -211,23 +210,17 @@ def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("because", " ".join(report["because"])),
         ("promise", report["promise"]),
     ]
-    if report["extra_cells"]:
-        pairs.append(
-            (
-                "extra cells",
-                f"{', '.join(report['extra_cells'])}: cells of their own, as secret as "
-                "any value",
-            )
+    extra, orders = ", ".join(report["extra_cells"]), ", ".join(report["listed_orders"])
+    if extra:
+        secret = f"{extra}: cells of their own, as secret as any value"
+        pairs.append(("extra cells", secret))
+    if orders:
+        note = (
+            f"categories of {orders} are neighbours in the order in which they are "
+            "listed. Where they have no order, state full, blocks:FILE or graph:FILE "
+            "for that column"
         )
-    if report["listed_orders"]:
-        pairs.append(
-            (
-                "note",
-                f"categories of {', '.join(report['listed_orders'])} are neighbours in "
-                "the order in which they are listed. Where they have no order, state "
-                "full, blocks:FILE or graph:FILE for that column",
-            )
-        )
+        pairs.append(("note", note))
     return pairs
 
 
@@ -296,16 +289,6 @@ def _ledger_reminder(report: dict[str, Any]) -> str:
         "No ledger records what is spent on this data: --ledger FILE --budget TOTAL "
         "makes one."
     )
-
-
-def _show_example(*, as_json: bool) -> None:
-    """Print a job file with comments."""
-    from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
-
-    if as_json:
-        show({"example": EXAMPLE_JOB})
-    else:
-        sys.stdout.write(EXAMPLE_JOB)
 
 
 def _write_demo_data(*, overwrite: bool, as_json: bool) -> None:

@@ -118,20 +118,8 @@ def open_workspace(
 ) -> tuple[Any, dict[str, str]]:
     """Return a workspace and the secrets that were made just now.
 
-    Parameters
-    ----------
-    folder : path or None
-        Where the server keeps its state; a demo makes a temporary one.
-    demo : bool
-        Make up data, a table and an analyst.
-    database : str, optional
-        A .duckdb, .csv or .parquet file, or a postgres:// address.
-    tables : path, optional
-        JSON: a list of table descriptions to add.
-    epsilon : float
-        Budget of every table that is added.
-    new_secret : bool
-        Make a new secret for the curator; the old one ends.
+    The parameters are the options of ``blowfish serve``; a demo without a folder makes
+    a temporary one.
     """
     import tempfile
 

@@ -21,16 +21,9 @@ from blowfish_fast.errors import InputError
 
 
 def numbers_from_file(path: Path, meaning: str, *, private: bool = False) -> FloatArray:
-    """Return the rows of numbers in a file.
+    """Return the rows of numbers in a .npy file, or text with commas between.
 
-    Parameters
-    ----------
-    path : path
-        A .npy file, or text with commas between numbers.
-    meaning : str
-        What they are, for messages.
-    private : bool
-        Whether messages must not quote them.
+    `meaning` says what they are, for messages, which do not quote `private` ones.
     """
     if path.suffix.lower() == ".npy":
         array = loaded_array(path, meaning)
@@ -46,7 +39,10 @@ def lines_of(path: Path, meaning: str) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
-        raise InputError(_unread(path, meaning, problem)) from None
+        why = getattr(problem, "strerror", None) or problem
+        raise InputError(
+            f"{path} cannot be read ({why}); expected there: {meaning}"
+        ) from None
     found = [line.strip() for line in text.splitlines() if line.strip()]
     if not found:
         raise InputError(f"{path} holds no {meaning}; it is empty")
@@ -66,14 +62,7 @@ def rows_of(path: Path, meaning: str) -> list[list[str]]:
 def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
     """Return the numbers of a .npy file; pickled ones are refused, never run.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    meaning : str
-        What they are, for messages.
-    mapped : bool
-        Whether they stay in the file until they are used.
+    If `mapped`, they stay in the file until they are used.
     """
     try:
         array: AnyArray = np.load(
@@ -99,10 +88,10 @@ def loaded_array(path: Path, meaning: str, *, mapped: bool = False) -> AnyArray:
 
 def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
     rows = rows_of(path, meaning)
-    if not all(_is_number(one) for one in rows[0]):
+    if not all(is_number(one) for one in rows[0]):
         rows = rows[1:]
     for at, row in enumerate(rows, start=1):
-        if len(row) != len(rows[0]) or not all(_is_number(one) for one in row):
+        if len(row) != len(rows[0]) or not all(is_number(one) for one in row):
             found = "is not like that" if private else f"is {','.join(row)!r}"
             raise InputError(
                 f"every line of {path} must hold the same number of numbers "
@@ -111,14 +100,10 @@ def _rows(path: Path, meaning: str, private: bool) -> AnyArray:
     return np.array([[float(one) for one in row] for row in rows])
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a text reads as a number."""
     try:
         float(text)
     except ValueError:
         return False
     return True
-
-
-def _unread(path: Path, meaning: str, problem: Exception) -> str:
-    why = problem.strerror if isinstance(problem, OSError) else None
-    return f"{path} cannot be read ({why or problem}); expected there: {meaning}"

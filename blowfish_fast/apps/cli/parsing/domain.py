@@ -31,7 +31,7 @@ from blowfish_fast.data.domain import (
 )
 from blowfish_fast.errors import InputError
 
-from .array_files import lines_of
+from .array_files import is_number, lines_of
 from .spelling import nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")
@@ -132,37 +132,31 @@ def _columns_of(words: str) -> list[str]:
 
 
 def _plain_cells(words: str) -> Domain:
-    try:
-        sides = [_number_of_cells(side, words) for side in words.lower().split("x")]
-    except InputError:
-        raise
-    except ValueError:
+    sides = [side.strip() for side in words.lower().split("x")]
+    if not all(re.fullmatch("-?[0-9]+", side) for side in sides):
         raise InputError(
             "cells are one number or several with x between, 4096 or 64x64, or columns "
             f"by name, {FORMS}; received {words!r}"
-        ) from None
-    return Domain(sides[0] if len(sides) == 1 else sides)
+        )
+    found = [_number_of_cells(side, words) for side in sides]
+    return Domain(found[0] if len(found) == 1 else found)
 
 
 def _number_of_cells(text: str, words: str) -> int:
     """Read a number of cells; one with too many digits to be read is too large."""
-    digits = text.strip().lstrip("0")
-    if re.fullmatch("[0-9]{10,}", digits):
+    digits, shown = text.lstrip("0"), words.strip()
+    if len(digits) >= 10:
+        shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
         raise InputError(
             f"a domain holds at most 2^28 = {LARGEST_DOMAIN:,} cells; received "
-            f"{_shorten(words.strip())!r}. Merge cells"
+            f"{shown!r}. Merge cells"
         )
-    number = int(text)
-    if number < 1:
+    if not digits or digits.startswith("-"):
         raise InputError(
             "a number of cells is at least 1, as in 4096, 64x64 or floor=12; received "
-            f"{words.strip()!r}"
+            f"{shown!r}"
         )
-    return number
-
-
-def _shorten(words: str) -> str:
-    return words if len(words) <= 40 else f"{words[:37]}..."
+    return int(digits)
 
 
 def _fraction(text: str) -> Fraction:
@@ -189,15 +183,12 @@ def _items(listed: str, words: str) -> list[str]:
 def _from_edges(items: list[str], name: str) -> Domain:
     if all(_is_date(one) for one in items):
         return Domain.from_dates(items, name=name)
-    try:
-        return Domain.from_edges([float(one) for one in items], name=name)
-    except ValueError as problem:
-        if isinstance(problem, InputError):
-            raise
+    if not all(is_number(one) for one in items):
         raise InputError(
             f"edges of {name!r} must be numbers or dates like 2024-05-31; received "
             f"{', '.join(items[:4])!r}. Names of values are categories:A,B,C"
-        ) from None
+        )
+    return Domain.from_edges([float(one) for one in items], name=name)
 
 
 def _levels(items: list[str]) -> list[str | int]:

@@ -39,6 +39,7 @@ from blowfish_fast.policies import (
     join_extra_cells,
 )
 
+from .array_files import is_number
 from .domain import parse_column_name
 from .policy_files import edges_from_file, labels_from_file
 from .spelling import KNOWN_TOTALS, names_a_file, nearest
@@ -150,16 +151,20 @@ def extend_policy(
 def _named_factors(
     setting: str, columns: list[Domain], words: str
 ) -> dict[str, Policy]:
+    names = [str(one.names[0]) for one in columns]
+    return dict(zip(names, _factors(setting, columns, words), strict=True))
+
+
+def _factors(setting: str, columns: list[Domain], words: str) -> list[Policy]:
     parts = [one.strip() for one in setting.split(",")]
     if len(parts) != len(columns):
         raise InputError(
             f"a product names one policy per column of the domain, which has "
             f"{len(columns)}; received {words!r}"
         )
-    return {
-        str(column.names[0]): parse_policy(one, column)
-        for one, column in zip(parts, columns, strict=True)
-    }
+    return [
+        parse_policy(one, column) for one, column in zip(parts, columns, strict=True)
+    ]
 
 
 def _beside_extra_cells(words: str, domain: Domain) -> Policy:
@@ -185,13 +190,12 @@ def _threshold(setting: str, domain: Domain, words: str) -> Policy:
                 f":l1, :l2 or :linf; received {words!r}"
             )
         chosen[kind] = one
-    try:
-        theta = float(number)
-    except ValueError:
+    if not is_number(number):
         raise InputError(
             f"a threshold is threshold:THETA with a number, as in threshold:5; "
             f"received {words!r}"
-        ) from None
+        )
+    theta = float(number)
     if not math.isfinite(theta):
         raise InputError(f"theta must be finite; received {words!r}. Use full")
     whole = int(theta) if theta == int(theta) else theta
@@ -238,13 +242,5 @@ def _graph(setting: str, domain: Domain, words: str) -> Policy:
 
 
 def _product(setting: str, domain: Domain, words: str) -> Policy:
-    parts = [one.strip() for one in setting.split(",")]
-    if len(parts) != domain.ndim:
-        raise InputError(
-            f"a product names one policy per column of the domain, which has "
-            f"{domain.ndim}; received {words!r}"
-        )
-    factors = [
-        parse_policy(one, domain.marginal(axis)) for axis, one in enumerate(parts)
-    ]
-    return Product(*factors, domain=domain)
+    columns = [domain.marginal(axis) for axis in range(domain.ndim)]
+    return Product(*_factors(setting, columns, words), domain=domain)

@@ -30,7 +30,7 @@ from blowfish_fast.data.predicates import Cover, attribute_cover, everything, ex
 from blowfish_fast.errors import InputError
 from blowfish_fast.workloads import Rectangles
 
-from .array_files import rows_of
+from .array_files import is_number, rows_of
 from .spelling import nearest
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
@@ -177,10 +177,8 @@ def _boxes(boxes: list[list[tuple[float, float]]], domain: Domain) -> Rectangles
 
 def _column(texts: list[str]) -> AnyArray:
     """Return numbers where all texts are, else the texts."""
-    try:
-        return np.array([float(one) for one in texts])
-    except ValueError:
-        return np.array(texts, dtype=object)
+    numbers = all(is_number(one) for one in texts)
+    return np.array(texts, dtype=np.float64 if numbers else object)
 
 
 def _single(text: str, attribute: Axis) -> Any:
@@ -220,9 +218,8 @@ def _value(text: str, attribute: Axis) -> Any:
         raise InputError(
             f"{text!r} is not known here{nearest(text, known)}; {extent(attribute)}"
         )
-    try:
-        return float(text)
-    except ValueError:
+    if not is_number(text):
         raise InputError(
             f"{text!r} is no number; {extent(attribute)}. A range is LOW:HIGH"
-        ) from None
+        )
+    return float(text)
