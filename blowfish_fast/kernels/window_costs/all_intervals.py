@@ -28,7 +28,7 @@ from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.kernels._jit import kernel
 
 from .count_grid import IMPOSSIBLE, fixed_point, grid_units
-from .fenwick_window import above_value, add_cell, around_statistic, plant_tree
+from .fenwick_window import add_cell, part_cells, plant_tree
 from .moving_pointer import STEPS_PER_VALUE, STEPS_PER_WINDOW
 from .sliding_ranks import dense_ranks
 from .window_pinball import check_quantile
@@ -124,11 +124,9 @@ def costs_to_end(
                 plant_tree(tally, table, tree)
         else:
             add_cell(tree, table.size - 2, rank, 1, value)
-            if level is None:
-                count, high = above_value(tree, table, length, total, centre)
-            else:
-                found = around_statistic(tree, table, length, total, above)
-                centre, count, high = found
+            sought = None if level is None else above
+            found = part_cells(tree, table, length, total, centre, sought)
+            centre, count, high = found
         whole = high - count * centre
         part = total - centre * length
         if level is None:

@@ -26,6 +26,8 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling.cost_choice import NO_CANDIDATE
 
+from .fenwick_window import add_cell, part_cells
+
 BEFORE, AFTER = 1, 2
 """Which ends a cluster is swept from; 3 for both."""
 
@@ -63,41 +65,21 @@ def _sweep(
     first: int,
     step: int,
     count: int,
-    distinct: int,
     bits: int,
     costs: IntArray,
 ) -> None:
     """Write the cost of the cells met, from `first` on in steps of +1 or -1."""
-    for entry in range(2 * (distinct + 1)):
-        tree[entry] = 0
-    reach = 1
-    while 2 * reach <= distinct:
-        reach *= 2
+    tree[: 2 * levels.size] = 0
     total = np.int64(0)
     cell = first
     for met in range(1, count + 1):
         value = values[cell]
         total += value
-        node = ranks[cell]
-        while node <= distinct:
-            tree[2 * node] += 1
-            tree[2 * node + 1] += value
-            node += node & -node
+        add_cell(tree, levels.size - 2, ranks[cell], 1, value)
         # A whole number exceeds the mean exactly if it exceeds its whole part.
         mean = total // met
-        rest = total - mean * met
-        above = np.int64(met)
-        high = total
-        node = 0
-        jump = reach
-        while jump > 0:
-            below = node + jump
-            if below <= distinct and levels[below] <= mean:
-                node = below
-                above -= tree[2 * below]
-                high -= tree[2 * below + 1]
-            jump >>= 1
-        part = above * rest << (bits + 1)
+        _, above, high = part_cells(tree, levels, met, total, mean, None)
+        part = above * (total - mean * met) << (bits + 1)
         costs[cell] = ((high - above * mean) << (bits + 1)) - (part + met - 1) // met
         cell += step
 
@@ -115,8 +97,8 @@ def _sweep_clusters(
     longest: int,
 ) -> None:
     ranks = np.empty(values.size, dtype=np.int64)
-    levels = np.empty(longest + 1, dtype=np.int64)
-    tree = np.empty(2 * (longest + 1), dtype=np.int64)
+    levels = np.empty(longest + 2, dtype=np.int64)
+    tree = np.empty(2 * (longest + 2), dtype=np.int64)
     for cluster in range(starts.size):
         start = starts[cluster]
         end = ends[cluster]
@@ -128,13 +110,11 @@ def _sweep_clusters(
                 distinct += 1
                 levels[distinct] = values[cell]
             ranks[cell] = distinct
-        size = end - start
+        size, table = end - start, levels[: distinct + 2]
         if sides[cluster] & BEFORE:
-            _sweep(values, ranks, levels, tree, start, 1, size, distinct, bits, before)
+            _sweep(values, ranks, table, tree, start, 1, size, bits, before)
         if sides[cluster] & AFTER:
-            _sweep(
-                values, ranks, levels, tree, end - 1, -1, size, distinct, bits, after
-            )
+            _sweep(values, ranks, table, tree, end - 1, -1, size, bits, after)
 
 
 def sweep_clusters(

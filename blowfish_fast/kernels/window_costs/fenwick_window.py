@@ -56,35 +56,18 @@ def add_cell(
 
 
 @kernel
-def above_value(
-    tree: IntArray, table: IntArray, length: int, total: np.int64, centre: np.int64
-) -> tuple[np.int64, np.int64]:
-    """Return the number and the sum of the window's cells above `centre`."""
-    distinct = table.size - 2
-    reach = np.int64(1)
-    while reach * 2 <= distinct:
-        reach *= 2
-    node = np.int64(0)
-    count = np.int64(length)
-    high = np.int64(total)
-    while reach > 0:
-        below = node + reach
-        if below <= distinct and table[below] <= centre:
-            node = below
-            count -= tree[2 * below]
-            high -= tree[2 * below + 1]
-        reach >>= 1
-    return count, high
-
-
-@kernel
-def around_statistic(
-    tree: IntArray, table: IntArray, length: int, total: np.int64, above: int
+def part_cells(
+    tree: IntArray,
+    table: IntArray,
+    length: int,
+    total: np.int64,
+    centre: np.int64,
+    above: int | None,
 ) -> tuple[np.int64, np.int64, np.int64]:
-    """Return the statistic with `above` cells over it; number and sum of its rank on.
+    """Return the centre, and the number and the sum of the window's cells above it.
 
-    Copies of the statistic count as above it: they add nothing to the sum of
-    distances.
+    `centre` itself, or with `above` the statistic with so many cells over it, whose
+    copies count as above: they add nothing to the sum of distances.
     """
     distinct = table.size - 2
     reach = np.int64(1)
@@ -95,12 +78,17 @@ def around_statistic(
     high = np.int64(total)
     while reach > 0:
         below = node + reach
-        if below <= distinct and count - tree[2 * below] > above:
-            node = below
-            count -= tree[2 * below]
-            high -= tree[2 * below + 1]
+        if below <= distinct:
+            if above is None:
+                moves = table[below] <= centre
+            else:
+                moves = count - tree[2 * below] > above
+            if moves:
+                node = below
+                count -= tree[2 * below]
+                high -= tree[2 * below + 1]
         reach >>= 1
-    return table[node + 1], count, high
+    return centre if above is None else table[node + 1], count, high
 
 
 @kernel
@@ -131,12 +119,13 @@ def slide_tree(
             add_cell(tree, distinct, old_ranks[i], -1, -leaving)
             add_cell(tree, distinct, new_ranks[i], 1, entering)
             total += entering - leaving
+        centre = floor_mean(total, length, shift)
         if above < 0:
-            centre = floor_mean(total, length, shift)
-            count, high = above_value(tree, table, length, total, centre)
+            _, count, high = part_cells(tree, table, length, total, centre, None)
             part[i] = count * (total - centre * length)
         else:
-            centre, count, high = around_statistic(tree, table, length, total, above)
+            found = part_cells(tree, table, length, total, centre, above)
+            centre, count, high = found
             part[i] = total - centre * length
         whole[i] = high - count * centre
     state[TOTAL] = total

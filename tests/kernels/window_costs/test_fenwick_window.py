@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blowfish_fast.kernels.window_costs.fenwick_window import (
-    above_value,
     add_cell,
-    around_statistic,
+    part_cells,
     plant_tree,
     slide_tree,
 )
@@ -41,11 +40,11 @@ def test_the_tree_knows_what_lies_above(values, data):
     window = np.sort(cells[:length])
     total = np.int64(window.sum())
     for centre in range(52):
-        count, high = above_value(tree, table, length, total, np.int64(centre))
+        _, count, high = part_cells(tree, table, length, total, np.int64(centre), None)
         assert count == (window > centre).sum()
         assert high == window[window > centre].sum()
     for above in range(length):
-        centre, count, high = around_statistic(tree, table, length, total, above)
+        centre, count, high = part_cells(tree, table, length, total, np.int64(0), above)
         assert centre == window[length - 1 - above]
         assert high - count * centre == np.maximum(window - centre, 0).sum()
 
