@@ -144,13 +144,15 @@ class PrivateHistogram(Estimator):
 
     def predict(self, X: Any) -> FloatArray:
         """Return the estimated number of records in the cell of each record."""
-        counts: FloatArray = self.counts_.reshape(-1)[self._cells(X)]
+        cells = self._cells(X)
+        counts: FloatArray = self.counts_.reshape(-1)[cells]
         return counts
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the logarithm of the density at each record; -inf where it is 0."""
+        cells = self._cells(X)
         with np.errstate(divide="ignore"):
-            found: FloatArray = np.log(self.density_.reshape(-1)[self._cells(X)])
+            found: FloatArray = np.log(self.density_.reshape(-1)[cells])
         return found
 
     def score(self, X: Any, y: Any = None) -> float:
