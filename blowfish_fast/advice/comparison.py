@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
-from blowfish_fast._support.optional import require
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import (
@@ -39,12 +38,13 @@ from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
+from .ranking import Cells, Ranking, shorten
+
 # Their strategies are compared by name.
 COVERED = ("laplace", "ordered", "ordered_hierarchical", "transformed")
 ALONG_A_LINE: tuple[Name, ...] = ("tuned_tree",)
 QUERIES = "queries"
 """Noise on the stated queries themselves."""
-LONGEST_REASON = 100
 FEW_COEFFICIENTS = 2**20
 """Cells in all queries up to which noise on the queries is weighed in a hurry."""
 
@@ -80,22 +80,16 @@ class Prediction(NamedTuple):
         return math.isfinite(self.total)
 
 
-class Comparison:
+class Comparison(Ranking[Prediction]):
     """Predicted errors, best first; ``str()`` gives a table.
 
     Iterating yields every `Prediction`, those without an error last.
     """
 
     def __init__(self, predictions: list[Prediction], heading: str) -> None:
-        self.predictions = tuple(
-            sorted(predictions, key=lambda one: float(f"{one.total:.9e}"))
-        )
-        self.heading = heading
-
-    @property
-    def best(self) -> Prediction:
-        """The prediction of least total error."""
-        return self.predictions[0]
+        # Sums of one value in different orders differ in their last digits.
+        by_error = sorted(predictions, key=lambda one: float(f"{one.total:.9e}"))
+        super().__init__(by_error, heading)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -109,7 +103,7 @@ class Comparison:
                 "data_dependent": one.data_dependent,
                 "reason": one.reason,
             }
-            for one in self.predictions
+            for one in self
         ]
 
     def _times_best(self, one: Prediction) -> float:
@@ -117,57 +111,16 @@ class Comparison:
             return 1.0 if one.total == 0.0 else math.inf
         return one.total / self.best.total
 
-    def __iter__(self) -> Iterator[Prediction]:
-        return iter(self.predictions)
-
-    def __len__(self) -> int:
-        return len(self.predictions)
-
-    def __getitem__(self, name: str) -> Prediction:
-        for one in self.predictions:
-            if one.name == name:
-                return one
-        raise KeyError(name)
-
-    def __str__(self) -> str:
-        width = max(len("strategy"), *(len(one.name) for one in self.predictions))
-        lines = [
-            self.heading,
-            f"{'strategy':{width}}   mean squared error   x best",
-        ]
-        for one in self.predictions:
+    def _table(self) -> tuple[Cells, list[Cells]]:
+        lines = []
+        for one in self:
             if one.admissible:
-                times = self._times_best(one)
-                lines.append(f"{one.name:{width}}   {one.mean:18,.6g}   {times:6.2f}")
-        for one in self.predictions:
-            if not one.admissible:
+                times = f"{self._times_best(one):6.2f}"
+                lines.append((one.name, f"{one.mean:,.6g}", times))
+            else:
                 why = "" if one.data_dependent else "not admitted: "
-                lines.append(f"{one.name:{width}}   {why}{_short(one.reason)}")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return heading and rows as plain data, for JSON."""
-        return {"heading": self.heading, "rows": self.rows}
-
-    def to_pandas(self) -> Any:
-        """Return `rows` as a pandas data frame."""
-        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
-        return pandas.DataFrame(self.rows)
-
-    def __repr__(self) -> str:
-        return f"Comparison({len(self)} strategies, best: {self.best.name})"
-
-    def _repr_html_(self) -> str:
-        from blowfish_fast._support.html import panel, table
-
-        lines = [
-            (one.name, f"{one.mean:,.6g}", f"{self._times_best(one):,.2f}")
-            if one.admissible
-            else (one.name, "", _short(one.reason))
-            for one in self.predictions
-        ]
-        heads = ("strategy", "mean squared error", "x best")
-        return panel(self.heading, drawing=table(heads, lines))
+                lines.append((one.name, "", why + shorten(one.reason)))
+        return ("strategy", "mean squared error", "x best"), lines
 
 
 def compare(
@@ -339,11 +292,3 @@ def _predict(name: str, build: Any, workload: Workload) -> Prediction:
     return Prediction(
         name, total, total / max(workload.queries, 1), mechanism, False, ""
     )
-
-
-def _short(reason: str) -> str:
-    """Return the first words of a reason, on one line."""
-    text = " ".join(reason.split())
-    if len(text) <= LONGEST_REASON:
-        return text
-    return text[:LONGEST_REASON].rsplit(" ", 1)[0] + " ..."

@@ -1,57 +1,143 @@
-"""Which mechanism to use, from public facts alone, and why.
+"""Which mechanism to use: a table of policy, questions and attributes, with reasons.
 
-Mechanisms that draw the same noise whatever the data have a *predicted* error, exact.
-Those that choose from the data have a *typical* one: the error on generated histograms
-of the same domain and about as many records (``reference_shapes``), all of them seeded.
+    policy, one attribute            cells                 running totals, ranges
+    neighbours joined (`Line`)       transformed           ordered
+    short thresholds, `Blocks`       ordered_hierarchical  ordered_hierarchical
+    any two values (`Full`)          dawa                  ordered_hierarchical, dawa
+    records come and go              dawa                  dawa
 
-    mechanism      error          on data like
-    dawa            38.1  typical   even 9, bells 41, steps 30, spikes 52 ...
-    hierarchy      158.0  predicted
-    laplace        432.2  predicted
+    several attributes: dawa; transformed on grids of joined neighbours
+    a few listed questions: laplace on these; listed edges: transformed
 
-Errors are root mean squares over all queries, in records.
+The table was measured, not derived: errors on the benchmark sets, after each
+mechanism's default fit (``docs/accuracy.md``). No error before a fit decides anything,
+and none is shown: an error is *predicted* where nothing is fitted, *typical* where
+releases were tried on generated histograms, and otherwise left open.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Unpack
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple, Unpack
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_whole
-from blowfish_fast.advice.side_by_side import (
-    both_budgets,
-    currency_mark,
-    heading_of,
-)
-from blowfish_fast.errors import BlowfishError
+from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.plugins import MechanismName
-from blowfish_fast.mechanisms.registry import MECHANISMS
-from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Workload
+from blowfish_fast.mechanisms.contingency import Contingency
+from blowfish_fast.mechanisms.dawa import Dawa
+from blowfish_fast.mechanisms.gaussian import Gaussian
+from blowfish_fast.mechanisms.hierarchy import Hierarchy
+from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.ordered import Ordered
+from blowfish_fast.mechanisms.ordered_hierarchical import OrderedHierarchical
+from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
+from blowfish_fast.mechanisms.transformed import Transformed, is_grid
+from blowfish_fast.policies import Graph, Policy
+from blowfish_fast.workloads import Identity, Prefixes, Tables, Workload
 
-from .comparison import Comparison, Prediction, compare
-from .ranking import LEAST_ERROR, Advice, Recommendation, shorten_reason
+from .ranking import Cells, Ranking, shorten
 from .shapes import reference_shapes
-from .typical_error import typical_errors
+from .typical_error import geometric_mean, typical_errors
 
-FITTED = {
-    "noise_first": "noise_first",
-    "ordered": "ordered_fitted",
-    "transformed": "transformed",
-}
-"""Mechanisms whose fit or partition improves on what is predicted for their noise."""
+FEW_QUERIES = 8
+"""Listed questions up to which noise on the answers themselves is advised."""
 
-MANY_CELLS = 2**14
+SHORT = 4
+"""A threshold is short where this many of them fit into the line."""
+
+SHORT_FOR_CELLS = 64
+"""The same where single cells are asked."""
+
+CLOSE = 1.05
+"""Gaussian noise goes first where it is better by more than this."""
+
 TRIALS = 3
-MOST_KEPT = 256
+MANY_CELLS = 2**14
 
 Progress = Callable[[int, int, str], None]
+
+
+class Advice(NamedTuple):
+    """One line of a recommendation.
+
+    Attributes
+    ----------
+    name : str
+        Of the mechanism; " (rho)" marks Gaussian noise beside Laplace noise.
+    kind : {"predicted", "typical", "untried", "refused"}
+        Exact for any data, nothing being fitted; measured on generated data, after the
+        fit; not known before a release; or not to be had.
+    error : float
+        Root of the mean squared error per query, in records; over the shapes, the
+        geometric mean. Infinite where it is not known.
+    by_shape : dict
+        The error on each generated histogram; empty unless typical.
+    mechanism : Mechanism or None
+        Ready to release.
+    reason : str
+        Why it is advised, or refused.
+    """
+
+    name: str
+    kind: str
+    error: float
+    by_shape: dict[str, float]
+    mechanism: Mechanism | None
+    reason: str
+
+
+class Recommendation(Ranking[Advice]):
+    """Mechanisms, the advised one first; ``str()`` gives a table and the reasons.
+
+    Attributes
+    ----------
+    because : tuple of str
+        Plain sentences.
+    """
+
+    def __init__(
+        self, lines: list[Advice], heading: str, because: Sequence[str] = ()
+    ) -> None:
+        super().__init__(lines, heading)
+        self.because = tuple(because)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines as plain data, for tables and JSON."""
+        return [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "error": one.error if math.isfinite(one.error) else None,
+                "by_shape": one.by_shape,
+                "reason": one.reason,
+            }
+            for one in self
+        ]
+
+    def _table(self) -> tuple[Cells, list[Cells]]:
+        lines = []
+        for one in self:
+            error = f"{one.error:,.4g}" if math.isfinite(one.error) else "-"
+            shapes = [f"{name} {value:,.3g}" for name, value in one.by_shape.items()]
+            if one.kind == "refused":
+                lines.append((one.name, "", f"not admitted: {one.reason}"))
+            else:
+                known = ": ".join([one.kind, *([", ".join(shapes)] if shapes else [])])
+                lines.append((one.name, error, known))
+        return ("mechanism", "error", "how known"), lines
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), "", *self.because])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return heading, rows and reasons as plain data, for JSON."""
+        return {**super().to_dict(), "because": [*self.because]}
 
 
 def recommend(
@@ -61,13 +147,10 @@ def recommend(
     records: int | None = None,
     mechanisms: Sequence[MechanismName] | None = None,
     trials: int | None = None,
-    rng: int | None = None,
     progress: Progress | None = None,
     **budget: Unpack[BudgetTerms],
 ) -> Recommendation:
-    """Rank mechanisms for a task by predicted or typical error, and say why.
-
-    Free: no data is read.
+    """Say which mechanism to use for a task, and why. Free: no data is read.
 
     Parameters
     ----------
@@ -81,16 +164,14 @@ def recommend(
         largest rho that implies (epsilon, delta), marked "(rho)". Laplace noise goes
         first where they are close.
     records : int, optional
-        Roughly how many records there are; a public guess. Left out, mechanisms that
-        adapt to the data are not tried.
+        Roughly how many records there are; a public guess.
     mechanisms : sequence of str or class, optional
-        What to rank, instead of everything in the package; see `compare`. A mechanism
-        defined outside the package is ranked like any other.
+        What to try and rank, instead of the table: names, ``"package:Class"``, or
+        classes, of the package or not (`find_mechanism`). Needs `records`.
     trials : int, optional
-        Releases per generated histogram; 3, or 1 on more than 2^14 cells.
-    rng : int, optional
-        Seed of the noise on the generated histograms, which are always the same. Left
-        out, one is drawn; the typical errors are then kept while the workload lives.
+        Releases per generated histogram of `records` records, for typical errors. Left
+        out, the table is enough and none is made; for `mechanisms`, 3, or 1 on more
+        than 2^14 cells.
     progress : callable, optional
         Called with steps done, steps in all and what comes next.
 
@@ -99,131 +180,253 @@ def recommend(
     >>> import blowfish_fast as bf
     >>> line = bf.Domain(256)
     >>> asked = bf.workloads.Ranges.random(line, 200, rng=1)
-    >>> policy = bf.policies.AddRemove(line)
-    >>> advice = bf.recommend(policy, asked, epsilon=0.1, records=5000, trials=1, rng=1)
-    >>> advice["vertex"].kind, advice["dawa"].kind
-    ('predicted', 'typical')
-    >>> advice.best.error < advice["vertex"].error
+    >>> policy = bf.policies.Threshold(line, theta=8)
+    >>> advice = bf.recommend(policy, asked, epsilon=0.1)
+    >>> advice.best.name, advice.best.kind
+    ('ordered_hierarchical', 'untried')
+    >>> tried = bf.recommend(policy, asked, epsilon=0.1, records=5000, trials=1)
+    >>> tried["ordered_hierarchical"].error < tried["dawa"].error
     True
     """
     granted = Budget.stated(**budget)
-    if records is None:
-        return _from_predictions(policy, workload, granted, budget, mechanisms)
-    guessed = as_whole(records, "records")
-    if trials is None:
-        trials = TRIALS if policy.domain.size <= MANY_CELLS else 1
-    repeats = as_whole(trials, "trials", 1)
-    shapes = reference_shapes(policy.domain, guessed)
-    simulated: dict[str, Mechanism] = {}
-    found: list[Advice] = []
-    for one in both_budgets(granted, budget):
-        predictions = compare(policy, workload, epsilon=one, mechanisms=mechanisms)
-        fitted = FITTED
-        if mechanisms is not None:
-            fitted = {
-                each.name: each.name for each in predictions if each.name in FITTED
-            }
-        mark = currency_mark(one, granted)
-        drawn = _data_dependent(predictions, policy, workload, one, fitted)
-        simulated |= {f"{name}{mark}": each for name, each in drawn.items()}
-        found += [
-            _predicted_advice(each, mark)
-            for each in predictions
-            if each.name not in drawn
-        ]
-    for number, (name, mechanism) in enumerate(simulated.items()):
-        if progress is not None:
-            progress(number, len(simulated), name)
-        found.append(_typical_advice(name, mechanism, shapes, repeats, rng))
-    if progress is not None:
-        progress(len(simulated), len(simulated), "done")
-    heading = (
-        f"{heading_of(policy, workload, granted, budget)}, about {guessed:,} records"
-    )
-    return Recommendation(found, shapes, heading, granted.delta)
-
-
-def _from_predictions(
-    policy: Policy,
-    workload: Workload,
-    granted: Budget,
-    terms: BudgetTerms,
-    mechanisms: Sequence[MechanismName] | None,
-) -> Recommendation:
-    """Rank by what holds for any data, where nothing is known of their number."""
-    found = [
-        _predicted_advice(each, currency_mark(one, granted))
-        for one in both_budgets(granted, terms)
-        for each in compare(policy, workload, epsilon=one, mechanisms=mechanisms)
-    ]
-    heading = heading_of(policy, workload, granted, terms)
-    return Recommendation(found, {}, heading, granted.delta)
-
-
-def _data_dependent(
-    predictions: Comparison,
-    policy: Policy,
-    workload: Workload,
-    budget: Budget,
-    fitted: dict[str, str],
-) -> dict[str, Mechanism]:
-    """Return the mechanisms whose error only a release shows, by name."""
-    found = {
-        one.name: one.mechanism
-        for one in predictions
-        if one.data_dependent and one.mechanism is not None
-    }
-    for name, shown in fitted.items():
-        # A mechanism that refuses this policy or domain is left out: its strategies
-        # are among the predictions, with the reason.
-        with contextlib.suppress(BlowfishError):
-            found[shown] = MECHANISMS[name](policy, workload, epsilon=budget)
-    return found
-
-
-def _predicted_advice(one: Prediction, mark: str = "") -> Advice:
-    name = f"{one.name}{mark}"
-    if one.admissible:
-        error = math.sqrt(max(one.mean, 0.0))
-        return Advice(name, "predicted", error, {}, one.mechanism, "")
-    return Advice(name, "refused", math.inf, {}, None, shorten_reason(one.reason))
-
-
-_KNOWN: WeakKeyDictionary[Workload, dict[Any, dict[str, float]]] = WeakKeyDictionary()
-"""Errors found before, for as long as their workload lives: a few floats each."""
-
-
-def _typical_advice(
-    name: str,
-    mechanism: Mechanism,
-    shapes: dict[str, IntArray],
-    trials: int,
-    rng: int | None,
-) -> Advice:
-    # Every name stands for one mechanism with its defaults, so this tells questions
-    # apart.
-    records = int(next(iter(shapes.values())).sum())
-    key = (
-        name,
-        type(mechanism),
-        mechanism.policy,
-        mechanism.budget,
-        records,
-        trials,
-        rng,
-    )
-    known = _KNOWN.setdefault(mechanism.workload, {})
-    if key not in known:
-        try:
-            errors = typical_errors(mechanism, shapes, trials=trials, rng=rng)
-        except BlowfishError as problem:
-            return Advice(
-                name, "refused", math.inf, {}, None, shorten_reason(str(problem))
+    guessed = None if records is None else as_whole(records, "records", 0, 2**53)
+    if trials is not None or mechanisms is not None:
+        if guessed is None:
+            raise InputError(
+                "trying mechanisms needs records, a rough number that is public",
+                received="none",
+                way_out="State records=10_000, or leave out trials and mechanisms",
             )
-        if len(known) >= MOST_KEPT:
-            known.clear()
-        known[key] = errors
-    errors = dict(known[key])
-    logs = [math.log(max(one, LEAST_ERROR)) for one in errors.values()]
-    typical = math.exp(sum(logs) / len(logs))
-    return Advice(name, "typical", typical, errors, mechanism, "")
+        few = TRIALS if policy.domain.size <= MANY_CELLS else 1
+        trials = few if trials is None else as_whole(trials, "trials", 1)
+    # The constructor checks that policy and workload fit each other.
+    check: Any = Contingency if isinstance(workload, Tables) else Dawa
+    check(policy, workload, epsilon=1)
+    candidates = [*_candidates(policy, workload, mechanisms)]
+    budgets = [granted]
+    if granted.delta is not None:
+        budgets = _both_currencies(candidates[0], granted, budget)
+    lines = [each.advice(one, granted) for one in budgets for each in candidates]
+    if trials is not None and guessed is not None:
+        lines = [
+            *_tried(lines, reference_shapes(policy.domain, guessed), trials, progress)
+        ]
+    if mechanisms is not None:
+        lines.sort(key=lambda one: one.error)
+    lines.sort(key=lambda one: one.kind == "refused")
+    because = [*_reasons(lines, guessed), *_currency_reason(candidates[0], budgets)]
+    spent = granted.words().replace("epsilon", "eps")
+    return Recommendation(lines, f"{workload!r} under {policy!r}, {spent}", because)
+
+
+class Choice(NamedTuple):
+    """A mechanism that is advised, with the reason."""
+
+    policy: Policy
+    workload: Workload
+    kind: type[Mechanism]
+    reason: str
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    def build(self, budget: Budget, **options: Any) -> Mechanism:
+        """Return it for a budget; Laplace noise turns into Gaussian noise in rho."""
+        gaussian = self.kind is Laplace and budget.power == 2
+        kind: Any = Gaussian if gaussian else self.kind
+        options = {**self.options, **options}
+        built: Mechanism = kind(self.policy, self.workload, epsilon=budget, **options)
+        return built
+
+    def advice(self, budget: Budget, granted: Budget) -> Advice:
+        """Return its line: with an error where nothing is fitted, so that it holds."""
+        beside = granted.delta is not None and budget.power == 2
+        name = self.kind.name + " (rho)" * beside
+        try:
+            mechanism = self.build(budget)
+            linear = isinstance(mechanism, Laplace | Contingency)
+            if not linear and getattr(mechanism, "fit", "its own") is not None:
+                return Advice(name, "untried", math.inf, {}, mechanism, self.reason)
+            error = _linear_error(mechanism)
+        except DataDependentError:
+            return Advice(name, "untried", math.inf, {}, mechanism, self.reason)
+        except BlowfishError as problem:
+            return Advice(name, "refused", math.inf, {}, None, shorten(str(problem)))
+        return Advice(name, "predicted", error, {}, mechanism, self.reason)
+
+
+def _candidates(
+    policy: Policy, workload: Workload, named: Sequence[MechanismName] | None
+) -> Iterator[Choice]:
+    """Yield what was named; or what the table says, and others worth a look."""
+    if isinstance(named, str) or (named is not None and not named):
+        raise InputError("mechanisms is a list of names or classes", received=named)
+    if named is not None:
+        for one in named:
+            yield Choice(policy, workload, find_mechanism(one), "it was asked for")
+        return
+    advised = _advised(policy, workload)
+    yield advised
+    if not isinstance(workload, Tables):
+        others: list[type[Mechanism]] = [Dawa, Hierarchy, Laplace]
+        if policy.domain.ndim == 1:
+            others.insert(1, OrderedHierarchical)
+        for kind in others:
+            if kind is not advised.kind:
+                yield Choice(policy, workload, kind, "it is another way to measure")
+
+
+def _advised(policy: Policy, workload: Workload) -> Choice:
+    """Return the entry of the table for a policy and the questions."""
+    choice = partial(Choice, policy, workload)
+    cells = isinstance(workload, Identity)
+    free = policy.unconstrained
+    if isinstance(workload, Tables):
+        return choice(Contingency, "tables are measured together and made to agree")
+    if workload.declared and not cells and workload.queries <= FEW_QUERIES:
+        why = "noise goes on the few answers themselves, as far as an edge moves them"
+        return choice(Laplace, why, {"strategy": "queries"})
+    if policy.domain.ndim > 1:
+        if is_grid(free) or isinstance(free, Graph):
+            return choice(Transformed, "noise follows the edges of the policy")
+        return choice(Dawa, "cells that are alike are merged before they are measured")
+    if policy.has_bottom or not policy.has_moves:
+        return choice(Dawa, "cells that are alike are merged before they are measured")
+    longest = free.longest_edge()
+    if longest <= 1:
+        if cells:
+            return choice(Transformed, "a smooth fit of noisy running totals")
+        return choice(Ordered, "a range is the difference of two noisy running totals")
+    if isinstance(free, Graph):
+        return choice(Transformed, "noise follows the edges of the policy")
+    many = SHORT_FOR_CELLS if cells else SHORT
+    apart = free.components().labels is not None
+    if apart or many * longest < policy.domain.size:
+        why = "running totals of blocks as long as a move, and a small tree inside each"
+        return choice(OrderedHierarchical, why)
+    if isinstance(workload, Prefixes):
+        why = "a tree over all cells, with running totals that never decrease"
+        return choice(OrderedHierarchical, why)
+    return choice(Dawa, "cells that are alike are merged before they are measured")
+
+
+def _linear_error(mechanism: Mechanism) -> float:
+    queries = max(mechanism.workload.queries, 1)
+    return math.sqrt(max(mechanism.expected_total_error(), 0.0) / queries)
+
+
+def _tried(
+    lines: list[Advice],
+    shapes: Mapping[str, IntArray],
+    trials: int,
+    progress: Progress | None,
+) -> Iterator[Advice]:
+    """Put typical errors on the lines that have none."""
+    report = progress or (lambda *_: None)
+    for number, one in enumerate(lines):
+        report(number, len(lines), one.name)
+        if one.kind != "untried" or one.mechanism is None:
+            yield one
+            continue
+        try:
+            errors = typical_errors(one.mechanism, shapes, trials=trials)
+        except BlowfishError as problem:
+            yield Advice(one.name, "refused", math.inf, {}, None, shorten(str(problem)))
+            continue
+        yield one._replace(
+            kind="typical", error=geometric_mean(errors.values()), by_shape=errors
+        )
+    report(len(lines), len(lines), "done")
+
+
+def _reasons(lines: list[Advice], records: int | None) -> Iterator[str]:
+    """Say in plain words what stands behind the first line."""
+    best = lines[0]
+    if best.mechanism is None:
+        yield f"No mechanism can be used here; {best.name}: {best.reason}."
+        return
+    yield f"Use {best.name}: {best.reason}."
+    cells = best.mechanism.domain.size
+    if best.kind == "predicted":
+        yield (
+            f"It is off by {best.error:,.4g} records per query (root mean square): "
+            "exact for the noise that would be drawn, whatever the data."
+        )
+    elif best.kind == "typical":
+        yield (
+            f"It is typically off by {best.error:,.4g} records per query (root mean "
+            f"square): the geometric mean over {len(best.by_shape)} generated "
+            f"histograms of {cells:,} cells and {records:,} records, from "
+            f"{min(best.by_shape.values()):,.4g} to {max(best.by_shape.values()):,.4g}."
+            " It depends on the data, so yours may differ."
+        )
+    else:
+        yield (
+            "How far it is off depends on the data; `trials` with a rough number of "
+            "records tries it on generated histograms."
+        )
+    least = min(lines, key=lambda one: one.error)
+    if best.kind == "typical" and least.error < best.error:
+        yield (
+            f"On the generated histograms {least.name} was off by {least.error:,.4g}; "
+            "the order is that of the table, which was measured on real ones."
+        )
+    if records is not None:
+        yield from _noise_beside_counts(best.mechanism, records)
+
+
+def _noise_beside_counts(mechanism: Mechanism, records: int) -> Iterator[str]:
+    """Compare the noise on one cell with what a cell holds."""
+    policy, cells = mechanism.policy, mechanism.domain.size
+    choice = Choice(policy, Identity(mechanism.domain), Laplace, "")
+    noise = _linear_error(choice.build(mechanism.budget))
+    held = records / cells
+    if noise > 2 * held:
+        yield (
+            f"Noise on a single cell ({noise:,.3g}) is well above the {held:,.3g} "
+            "records that a cell holds on average: what merges cells, or measures sums "
+            "of many, gains most."
+        )
+    elif noise < held / 2:
+        yield (
+            f"A cell holds {held:,.3g} records on average, well above the noise on it "
+            f"({noise:,.3g}): merging cells gains little unless they are alike."
+        )
+
+
+def _noise_alone(first: Choice, budget: Budget) -> float:
+    """Return the error of the advised strategy, or of one near it, before any fit.
+
+    One strategy under two laws of noise: the fit does not turn their order round.
+    """
+    if first.kind in (Ordered, OrderedHierarchical, Laplace):
+        fit = {} if first.kind is Laplace else {"fit": None}
+        return _linear_error(first.build(budget, **fit))
+    near = Laplace if isinstance(first.workload, Identity) else Hierarchy
+    fit = {} if near is Laplace else {"fit": None}
+    return _linear_error(first._replace(kind=near, options={}).build(budget, **fit))
+
+
+def _both_currencies(
+    first: Choice, granted: Budget, terms: BudgetTerms
+) -> list[Budget]:
+    """Return epsilon alone and the rho of both, the one of less noise first."""
+    pure = Budget.stated(epsilon=terms["epsilon"])
+    better = _noise_alone(first, pure) <= CLOSE * _noise_alone(first, granted)
+    return [pure, granted] if better else [granted, pure]
+
+
+def _currency_reason(first: Choice, budgets: list[Budget]) -> Iterator[str]:
+    """Say which noise is better here, and where the other one would be."""
+    if len(budgets) < 2:
+        return
+    pure, granted = sorted(budgets, key=lambda one: one.power)
+    rows = float(pure) ** 2 / (4 * float(granted))
+    times = (_noise_alone(first, granted) / _noise_alone(first, pure)) ** 2
+    better, factor = ("Laplace", times) if times >= 1 else ("Gaussian", 1 / times)
+    assert granted.delta is not None
+    yield (
+        f"{better} noise is better for this one release: at delta = "
+        f"{float(granted.delta):g} the two differ by {factor:,.3g} times in squared "
+        f"error. Gaussian noise wins where one edge moves more than about {rows:.3g} "
+        "rows alike: many questions or tables from one ledger in rho, long edges, deep "
+        "trees."
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from blowfish_fast.mechanisms.example_data import made_up
 from blowfish_fast.workloads import Implicit, Workload
 
 SEEDS_APART = 10**6
+LEAST_ERROR = 1e-9
 
 
 def typical_errors(
@@ -64,6 +65,18 @@ def _root_mean_square(
         for trial in range(trials)
     ]
     return math.sqrt(sum(squares) / trials)
+
+
+def geometric_mean(errors: Iterable[float]) -> float:
+    """Return the geometric mean of errors, none of them counted as less than 1e-9.
+
+    Examples
+    --------
+    >>> geometric_mean([1.0, 4.0])
+    2.0
+    """
+    logs = [math.log(max(one, LEAST_ERROR)) for one in errors]
+    return math.exp(math.fsum(logs) / len(logs))
 
 
 def mean_square(workload: Workload, errors: FloatArray) -> float:

@@ -164,7 +164,7 @@ class Transformed(Mechanism):
             isinstance(partition, str)
             and fit == "best"
             and strategy in ("best", "ordered")
-            and _is_line(policy)
+            and is_line(policy)
         )
         whole = isinstance(strategy, Explicit) or strategy == "edge_lines"
         self.partition = self._checked_partition(partition, whole)
@@ -174,7 +174,7 @@ class Transformed(Mechanism):
             and self.partition is not None
             and strategy == "best"
             and workload.mean_cells() > SINGLE_CELLS
-            and _is_grid(policy.unconstrained)
+            and is_grid(policy.unconstrained)
         )
         if self.partition is None and share is not None:
             raise InputError(
@@ -238,7 +238,7 @@ class Transformed(Mechanism):
         if self.strategy != "best":
             line_form = self.workload.form(along.buckets)
             return Chosen(along, build_strategy(self.strategy, along.policy, line_form))
-        if self.workload.mean_cells() <= SINGLE_CELLS or _is_grid(private.policy):
+        if self.workload.mean_cells() <= SINGLE_CELLS or is_grid(private.policy):
             return self._best(private, form, budget, ON_GRIDS)
         line_form = self.workload.form(along.buckets)
         offered = [
@@ -302,7 +302,7 @@ class Transformed(Mechanism):
         """
         contiguous = isinstance(self.partition, DyadicTree | LeastCost)
         between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
-        if between and _is_line(self.policy):
+        if between and is_line(self.policy):
             if budget.power == 1:
                 return mean_difference_size(self.policy.group_size / float(budget))
             each = float(budget.over(self.policy.group_size))
@@ -358,7 +358,7 @@ def _checked_strategy(strategy: Any, policy: Policy) -> Any:
     return strategy
 
 
-def _is_grid(policy: Policy) -> bool:
+def is_grid(policy: Policy) -> bool:
     """Return whether records move only between neighbouring cells of a grid."""
     try:
         grid_shape(policy)
@@ -367,7 +367,7 @@ def _is_grid(policy: Policy) -> bool:
     return policy.has_moves
 
 
-def _is_line(policy: Policy) -> bool:
+def is_line(policy: Policy) -> bool:
     """Return whether records move only between neighbours of one ordered attribute."""
     if policy.domain.ndim != 1 or policy.has_bottom or not policy.has_moves:
         return False

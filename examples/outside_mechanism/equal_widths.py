@@ -1,18 +1,21 @@
 """A mechanism outside the package: equal buckets; compared with DAWA when run."""
 
+from functools import partial
+
 import numpy as np
 
 import blowfish_fast as bf
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.strategies import Cells
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import stepped
+from blowfish_fast.mechanisms.example_data import Example, stepped
 
 
 class EqualWidths(Mechanism):
     """Release a histogram by equal buckets, each spread evenly over its cells."""
 
     name = "equal_widths"
+    example_case = Example(partial(stepped, steps=4, height=20), cells=True)
 
     def __init__(self, policy, workload, *, buckets=32, **budget):
         super().__init__(policy, workload, **budget)
@@ -24,12 +27,6 @@ class EqualWidths(Mechanism):
         along = private.coarsened(Buckets(np.unique(edges)))
         noisy = along.measure(Cells.under(along.policy), budget=private.remaining)
         return Outcome.of(noisy)
-
-    @classmethod
-    def example(cls, domain, policy, epsilon):
-        """Return a mechanism and data for audits."""
-        asked = bf.workloads.Identity(domain)
-        return cls(policy, asked, epsilon=epsilon), stepped(domain, 4, height=20)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.advice import side_by_side
 from blowfish_fast.errors import EpsilonError, InputError
 
 LINE = bf.Domain(64)
@@ -51,14 +50,27 @@ def test_accuracies_in_rho_hold_at_the_rho_that_is_named():
 
 def test_recommendations_show_both_currencies_and_say_which_is_better():
     advice = bf.recommend(FULL, RANGES, epsilon=1, delta="1e-9")
-    assert advice["tuned_tree"].mechanism.budget.power == 1
-    assert advice["tuned_tree (rho)"].mechanism.budget.power == 2
+    assert advice["dawa"].mechanism.budget.power == 1
+    assert advice["dawa (rho)"].mechanism.budget.power == 2
+    assert advice["laplace (rho)"].mechanism.name == "gaussian"
     assert advice.best.mechanism.budget.power == 1
     assert any("Laplace noise is better for this one release" in one
                for one in advice.because)  # fmt: skip
-    assert "delta = 1e-09" in advice.heading
+    assert "delta = 1e-09" in " ".join(advice.because)
     alone = bf.recommend(FULL, RANGES, rho="0.01")
     assert alone.best.mechanism.budget.power == 2
+    line = bf.Domain(512)
+    long_edges = bf.policies.Threshold(line, theta=100)
+    prefixes = bf.workloads.Prefixes(line)
+    advice = bf.recommend(long_edges, prefixes, epsilon=1, delta="1e-9")
+    noise = [
+        bf.mechanisms.OrderedHierarchical(
+            long_edges, prefixes, fit=None, **budget
+        ).expected_total_error()
+        for budget in ({"epsilon": 1}, {"epsilon": 1, "delta": "1e-9"})
+    ]
+    gaussian = noise[0] > 1.05**2 * noise[1]
+    assert (advice.best.mechanism.budget.power == 2) == gaussian
 
 
 def test_long_edges_call_for_gaussian_noise():
@@ -104,12 +116,3 @@ def test_beliefs_in_rho_need_a_delta_and_grow_with_the_square_of_the_distance():
                      policy=bf.policies.Line(bf.Domain(4)))  # fmt: skip
     assert spread.shape == (4,)
     assert (spread > 0.25).all()
-
-
-def test_budgets_stand_side_by_side_only_with_delta():
-    both = bf.budgets.Budget.stated(epsilon=1, delta="1e-9")
-    terms = {"epsilon": 1, "delta": "1e-9"}
-    powers = [one.power for one in side_by_side.both_budgets(both, terms)]
-    assert powers == [1, 2]
-    alone = bf.budgets.Budget.stated(rho="0.01")
-    assert side_by_side.both_budgets(alone, {"rho": "0.01"}) == [alone]

@@ -88,7 +88,6 @@ def test_it_is_compared_and_recommended_beside_those_of_the_package():
         records=100,
         mechanisms=[PATH, "dawa", "ordered"],
         trials=1,
-        rng=1,
     )
     assert {one.name for one in advice} == {"equal_widths", "dawa", "ordered"}
     assert advice["equal_widths"].kind == "typical"

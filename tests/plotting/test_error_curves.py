@@ -44,7 +44,7 @@ def test_typical_errors_are_measured_on_generated_data_and_marked(texts):
     drawn = curves(axes)
     assert set(drawn) == {"dawa (typical)", "vertex"}
     dawa = bf.Dawa(POLICY, RANGES, epsilon=1)
-    found = typical_errors(dawa, reference_shapes(LINE, 500), trials=1, rng=5).values()
+    found = typical_errors(dawa, reference_shapes(LINE, 500), trials=3, rng=5).values()
     geometric = math.exp(sum(map(math.log, found)) / len(found))
     assert drawn["dawa (typical)"][-1] == pytest.approx(geometric)
     typical = next(one for one in axes.lines if one.get_label() == "dawa (typical)")

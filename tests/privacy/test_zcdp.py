@@ -27,7 +27,7 @@ from blowfish_fast.measure.selectors.partitions import (
     KBuckets,
     LeastCost,
 )
-from blowfish_fast.measure.selectors.selections import Medians, NearestShape
+from blowfish_fast.measure.selectors.selections import KeptFrequencies, Medians
 from blowfish_fast.measure.strategies import Cells, Haar, TreeStrategy
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -160,7 +160,7 @@ SELECTORS = [
     ("dyadic", lambda: DyadicTree().priced(1.0), (4,)),
     ("bisection", lambda: Bisection(levels=2).priced(1.0), (4,)),
     ("k_buckets", lambda: KBuckets(3, largest_count=6), (4,)),
-    ("shapes", lambda: NearestShape(np.array([[3, 0, 0, 0], [1, 1, 1, 0]])), (4,)),
+    ("frequencies", lambda: KeptFrequencies(np.array([0.5, 1.0, 2.0])), (4,)),
     ("medians", lambda: Medians((1, 4), 2), (1, 4)),
 ]
 
@@ -228,9 +228,9 @@ def test_the_least_of_noisy_costs_has_no_range_of_one():
 
 def test_ranges_of_single_draws_are_at_most_epsilon():
     epsilon = Fraction(1)
-    shapes = NearestShape(np.array([[3, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 4]]))
+    kept = KeptFrequencies(np.array([0.5, 1.0, 2.0]))
     policy = bf.policies.AddRemove(bf.Domain(4))
-    for selector in (DyadicTree().priced(1.0), shapes):
+    for selector in (DyadicTree().priced(1.0), kept):
         widest = 0.0
         for counts in itertools.product(range(3), repeat=4):
             before = np.array(counts)

@@ -249,7 +249,9 @@ def _least_typical_error(
         )
     # The advice for Python users has no place here.
     because = tuple(one for one in advice.because if "`" not in one)
-    return MechanismChoice(best.mechanism, best.name, because, best.error, best.kind)
+    known = best.kind if math.isfinite(best.error) else "unknown"
+    error = best.error if known != "unknown" else None
+    return MechanismChoice(best.mechanism, best.name, because, error, known)
 
 
 def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .base import ByCost
 from .coefficients import KeptFrequencies
 from .medians import Medians
-from .nearest_shape import NearestShape
 from .queries import WorstQuery
 from .scatter import ScatterTest
 
@@ -13,7 +12,6 @@ __all__ = [
     "ByCost",
     "KeptFrequencies",
     "Medians",
-    "NearestShape",
     "ScatterTest",
     "WorstQuery",
 ]

@@ -24,9 +24,10 @@ class ByCost(ABC):
     --------
     >>> import numpy as np
     >>> import blowfish_fast as bf
-    >>> choice = bf.selections.NearestShape(np.array([[10, 0, 0], [4, 3, 3]]))
-    >>> choice.rate(bf.policies.Full(bf.Domain(3)), Fraction(1))
-    Fraction(1, 16)
+    >>> choice = bf.selections.KeptFrequencies(np.array([0.5, 1.0, 2.0]))
+    >>> full = bf.policies.Full(bf.Domain(4))
+    >>> choice.rate(full, Fraction(1)) == Fraction(1, 2 * choice.sensitivity(full))
+    True
     """
 
     name: ClassVar[str]

@@ -10,8 +10,7 @@ Pieces: draws from ``kernels.cost_choice``.
 from __future__ import annotations
 
 import copy
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,8 +22,10 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix, row_moments
 
+from .base import ByCost
+
 if TYPE_CHECKING:
-    from blowfish_fast.measure.randomness import Randomness
+    pass
 
 LARGEST_ERROR = 2**60
 MOST_COEFFICIENTS = 2**26
@@ -38,7 +39,7 @@ class Runs(NamedTuple):
     values: IntArray
 
 
-class WorstQuery:
+class WorstQuery(ByCost):
     """Choose a query whose estimated answer is far from the truth.
 
     Parameters
@@ -61,14 +62,13 @@ class WorstQuery:
     >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 2], [2, 4])
     >>> guessed, asked_before = np.array([5.0, 5.0]), np.array([False, False])
     >>> choice = WorstQuery(asked).against(guessed, asked_before)
-    >>> choice.reach(bf.policies.Full(bf.Domain(4)))
+    >>> choice.sensitivity(bf.policies.Full(bf.Domain(4)))
     1
     >>> choice.errors(np.array([9, 0, 1, 0]))
     array([4, 4])
     """
 
     name = "worst_query"
-    loss_range: ClassVar[int] = 1
 
     def __init__(self, workload: Workload) -> None:
         workload._refuse_too_many()
@@ -106,14 +106,10 @@ class WorstQuery:
         other._asked = asked.copy()
         return other
 
-    def reach(self, policy: Policy) -> int:
+    def sensitivity(self, policy: Policy) -> int:
         """Return how far one edge of the policy moves an answer, at most."""
         moved = self.span if policy.has_moves else 0
         return max(moved, self.size) if policy.has_bottom else moved
-
-    def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights grow with errors."""
-        return epsilon / (2 * self.reach(policy))
 
     def errors(self, counts: IntArray) -> IntArray:
         """Return how far off each estimated answer is, cut at a public number."""
@@ -121,20 +117,9 @@ class WorstQuery:
         far: IntArray = np.minimum(np.abs(answers - self._estimated), LARGEST_ERROR)
         return far
 
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
-    ) -> int:
-        """Return the number of a query not asked yet."""
-        costs = np.where(self._asked, kernels.NO_CANDIDATE, -self.errors(counts))
-        if self.reach(policy) == 0:
-            return int(costs.argmin())
-        rate = self.rate(policy, epsilon)
-        return int(kernels.choose_by_cost(rng.stream(), 0, costs[None], rate)[0])
+    def costs(self, counts: IntArray) -> IntArray:
+        """Return the errors with a minus sign; queries asked before are not there."""
+        return np.where(self._asked, kernels.NO_CANDIDATE, -self.errors(counts))
 
     def runs(self, query: int) -> Runs:
         """Return one query as runs of cells."""

@@ -55,9 +55,9 @@ def test_a_large_epsilon_finds_the_worst_query_not_asked(policy):
 def test_an_answer_moves_as_far_as_its_coefficients(workload, added, moved):
     selector = WorstQuery(workload)
     domain = workload.domain
-    assert selector.reach(bf.policies.AddRemove(domain)) == added
-    assert selector.reach(bf.policies.Full(domain)) == moved
-    assert selector.reach(bf.policies.Blocks(domain, np.arange(6))) == 0
+    assert selector.sensitivity(bf.policies.AddRemove(domain)) == added
+    assert selector.sensitivity(bf.policies.Full(domain)) == moved
+    assert selector.sensitivity(bf.policies.Blocks(domain, np.arange(6))) == 0
     if moved:
         rate = selector.rate(bf.policies.Full(domain), Fraction(1))
         assert 2 * moved * rate == 1
