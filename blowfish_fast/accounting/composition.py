@@ -33,14 +33,8 @@ Cost = Fraction | float
 class Currency(NamedTuple):
     """What a ledger counts: epsilon in billionths, or rho in trillionths.
 
-    Attributes
-    ----------
-    name, short : str
-        In full, and as messages write it.
-    units : int
-        Whole units in one epsilon, or in one rho.
-    power : int
-        That of `Budget`.
+    `name` is in full and `short` as messages write it; `units` make one epsilon or one
+    rho, whose power is that of `Budget`.
 
     Examples
     --------
@@ -89,11 +83,6 @@ def sequential(costs: Iterable[Fraction]) -> Fraction:
     """Return what releases from the same data cost together: the sum.
 
     Each may be chosen after seeing the ones before it.
-
-    Examples
-    --------
-    >>> float(sequential([Fraction(1, 4), Fraction(1, 2)]))
-    0.75
     """
     return sum(costs, Fraction(0))
 
@@ -103,29 +92,15 @@ def parallel_by_ids(
 ) -> Fraction:
     """Return what releases about disjoint sets of people cost together: the largest.
 
-    Parameters
-    ----------
-    costs : sequence of Fraction
-        Of each part under `policy`.
-    policy : Policy
-        Count constraints tie people of different parts to each other. They are
-        refused, unless no edge of the policy changes a known count, or
-    scoped : bool
-        states that every constraint counts people of one part only.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Full(bf.Domain(4))
-    >>> float(parallel_by_ids([Fraction(1, 4), Fraction(1, 2)], policy))
-    0.5
+    Count constraints that some edge changes tie people of different parts to each other
+    and are refused, unless `scoped` states that each counts people of one part only.
     """
     if not scoped and constraints_bind(policy):
         raise PolicyError(
             "this policy has count constraints, which tie the people of different "
-            "parts to each other, so their costs add up. Release the parts one after "
-            "the other, or pass scoped=True if each constraint counts people of one "
-            "part only"
+            "parts to each other, so their costs add up",
+            way_out="Release the parts one after the other, or pass scoped=True if "
+            "each constraint counts people of one part only",
         )
     return max(costs)
 
@@ -156,17 +131,9 @@ def parallel_by_regions(
 ) -> Cost:
     """Return the exact price of releases about disjoint regions of the domain.
 
-    Parameters
-    ----------
-    inside : sequence
-        Cost of each region when a record moves along an edge inside it; 0 if none is.
-    presence : sequence
-        Cost of each region when a record enters or leaves it; infinite where the
-        number of records in the region is released exactly.
-    crossings : iterable of pairs
-        Regions that an edge joins.
-    bottom : iterable
-        Regions with a cell that is joined to "absent".
+    `inside` has the cost of each region when a record moves along an edge inside it,
+    `presence` when one enters or leaves it (infinite where the number of its records is
+    released exactly); edges join the `crossings`, "absent" the regions of `bottom`.
 
     Examples
     --------

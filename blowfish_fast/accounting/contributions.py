@@ -34,30 +34,18 @@ LAST = 1000
 
 
 def candidates() -> IntArray:
-    """Return the public numbers of records that are considered.
-
-    Examples
-    --------
-    >>> candidates()[:8].tolist(), int(candidates()[-1])
-    ([1, 2, 3, 4, 5, 6, 7, 9], 1010)
-    """
+    """Return the public numbers of records that are considered: 1, 2, ... 7, 9, ..."""
     steps = math.ceil(math.log(LAST) / math.log(STEP)) + 1
     return np.unique(np.rint(STEP ** np.arange(steps)).astype(np.int64))
 
 
 class AtMost(int):
-    """A number of records of a person, which knows how it was found.
-
-    Attributes
-    ----------
-    epsilon : Fraction
-        What the choice cost; 0 where it is free.
-    sentence : str
-        Who is protected as what.
-    """
+    """A number of records of a person, which knows how it was found."""
 
     epsilon: Fraction
+    """What the choice cost; 0 where it is free."""
     sentence: str
+    """Who is protected as what."""
 
     def __new__(cls, value: int, epsilon: Fraction, sentence: str) -> Self:
         """Keep how a number was found beside it."""
@@ -70,13 +58,8 @@ class AtMost(int):
 class ContributionChoice(Mechanism):
     """Choose how many records of a person to count, by the sparse vector technique.
 
-    Parameters
-    ----------
-    policy : Policy
-        Over the profile, one cell per candidate and one for more: each person lies in
-        the cell of her number of records.
-    bar : int
-        How many persons may have more records than are counted.
+    `policy` lies over the profile, one cell per candidate and one for more, in which a
+    person lies by her number of records; `bar` persons may have more than are counted.
 
     Notes
     -----

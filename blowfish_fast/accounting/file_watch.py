@@ -4,15 +4,15 @@
     ledger-wal    -> what was committed lately   swept away: refused
     log 1 .. n    -> entry n as it was seen      an older copy written over it: refused
 
-SQLite would go on writing into a file that nobody finds again, and charges would be
-forgotten with it. Checked before every use by comparing numbers of files, which costs
-far less than a commit.
+SQLite would go on writing into a file that nobody finds again. Checked before every
+use by comparing numbers of files, which costs far less than a commit.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 from blowfish_fast.errors import LedgerError
@@ -27,13 +27,7 @@ LogEntry = tuple[int, bytes]
 
 
 class FileWatch(Guard):
-    """What was seen of a ledger's file since it was opened.
-
-    Parameters
-    ----------
-    path : Path
-        The ledger; it is there.
-    """
+    """What was seen of a ledger's file since it was opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = str(path)
@@ -42,6 +36,7 @@ class FileWatch(Guard):
         self._recent: FileNumber | None = None
         self._newest: LogEntry | None = None
         self._written: LogEntry | None = None
+        self._marking: sqlite3.Connection | None = None
 
     def attach(self, connection: sqlite3.Connection) -> None:
         """Watch a new connection, in this process or after a fork."""
@@ -83,10 +78,39 @@ class FileWatch(Guard):
     def before_commit(self, connection: sqlite3.Connection) -> None:
         """Read the newest entry, which the commit is about to make last."""
         self._written = _newest(connection)
+        marked = connection.execute("UPDATE in_use SET mark = 1 WHERE mark = 0")
+        self._marking = connection if marked.rowcount else None
 
     def after_commit(self) -> None:
         """Remember it: whoever opens this file must find it from now on."""
         self._newest = self._written
+        if self._marking is not None:
+            # The mark belongs into the file itself, where a copy of it shows it.
+            with suppress(sqlite3.Error):
+                self._marking.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._marking = None
+
+
+def was_in_use(connection: sqlite3.Connection) -> bool:
+    """Return whether the file says that somebody had not closed it yet."""
+    (mark,) = connection.execute("SELECT mark FROM in_use").fetchone()
+    return bool(mark)
+
+
+def close_cleanly(connection: sqlite3.Connection) -> None:
+    """Close a connection; the file then holds everything, and says so."""
+    with suppress(sqlite3.Error):
+        # Where somebody else still writes, they close it.
+        connection.execute("PRAGMA busy_timeout = 0")
+        for step in ("", "UPDATE in_use SET mark = 0 WHERE mark = 1"):
+            if step:
+                connection.execute(step)
+            busy, *_ = connection.execute(
+                "PRAGMA wal_checkpoint(TRUNCATE)"
+            ).fetchone()
+            if busy:
+                break
+    connection.close()
 
 
 def _newest(connection: sqlite3.Connection) -> LogEntry | None:

@@ -38,10 +38,7 @@ PLAIN = frozenset([type(None), bool, int, float, complex, str])
 
 
 def question_digest(*question: Any) -> str:
-    """Return the fingerprint of a question as hexadecimal text.
-
-    Raises `LedgerError` where some part has no lasting description.
-    """
+    """Return a fingerprint in hexadecimal; refuse what has no lasting description."""
     return _digest(question, 0).hex()
 
 
@@ -71,10 +68,7 @@ def _mechanism_digest(mechanism: Mechanism, depth: int) -> bytes:
 
 def _whole_digest(value: Any, depth: int) -> bytes:
     if depth > DEEPEST:
-        raise LedgerError(
-            "the mechanism holds objects within objects without end, so it has no "
-            "fingerprint; break the cycle"
-        )
+        raise LedgerError("objects within objects without end have no fingerprint")
     kind, parts = _describe(value, depth)
     total = hashlib.sha256(kind.encode())
     for part in parts:

@@ -58,21 +58,9 @@ class Guard:
 
 
 class GroupCommit:
-    """The writing side of one SQLite connection.
+    """The writing side of one connection, which `connect` returns under `lock`."""
 
-    Parameters
-    ----------
-    name : str
-        What messages call the file.
-    connect : callable
-        Returns the connection; called under `lock`.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        connect: Callable[[], sqlite3.Connection],
-    ) -> None:
+    def __init__(self, name: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self.name = name
         self.lock = threading.Lock()
         self.guard = Guard()

@@ -42,14 +42,7 @@ MOST_STEPS = 2**24
 
 
 class IntegerRows:
-    """Rows that are products of whole cells, one cover per axis and group.
-
-    Parameters
-    ----------
-    domain : Domain
-    axes : sequence
-        The groups of each axis.
-    """
+    """Rows that are products of whole cells: `axes` has the groups of each axis."""
 
     def __init__(self, domain: Domain, axes: Sequence[Sequence[Cover]]) -> None:
         self.domain = domain
@@ -84,7 +77,6 @@ class IntegerRows:
         self,
         ledger: Ledger,
         data: Histogram,
-        *,
         budget: Budget,
         request: str | None,
         rng: RandomLike | None,

@@ -21,7 +21,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_counts
 from blowfish_fast.data.axes import Axis, from_level_list
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.domain import Domain
@@ -72,19 +71,17 @@ class Session:
     def __init__(self, ledger: Ledger, data: Any) -> None:
         if not isinstance(ledger, Ledger):
             raise LedgerError(
-                f"a session is paid from a Ledger; received {ledger!r}. Write "
-                "Session(Ledger(path, epsilon=..., policy=...), data)"
+                "a session is paid from a Ledger",
+                received=repr(ledger),
+                way_out="Write Session(Ledger(path, epsilon=..., policy=...), data)",
             )
         domain = ledger.policy.domain
-        if isinstance(data, Histogram):
-            if data.domain != domain:
-                raise DomainError(
-                    f"the data lies over {data.domain!r} and the ledger's policy over "
-                    f"{domain!r}; state both over one Domain"
-                )
-            self._data = data
-        else:
-            self._data = Histogram(domain, as_counts(data, domain.shape))
+        self._data = data if isinstance(data, Histogram) else Histogram(domain, data)
+        if self._data.domain != domain:
+            raise DomainError(
+                "data and the ledger's policy lie over one Domain",
+                received=f"{data.domain!r} and {domain!r}",
+            )
         self.ledger = ledger
 
     @property
@@ -119,10 +116,7 @@ class Session:
         """
         budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
-        answers = question.ask(
-            self.ledger, self._data, budget=budget, request=request, rng=rng
-        )
-        return answers[()]
+        return question.ask(self.ledger, self._data, budget, request, rng)[()]
 
     def noisy_sum(
         self,
@@ -143,8 +137,7 @@ class Session:
         Parameters
         ----------
         name : str or int
-            A numeric attribute; every record counts with the public value of its
-            cell, its middle.
+            A numeric attribute; a record counts with the middle of its cell.
         conditions, named, epsilon, rho, delta, request, rng
             As for `noisy_count`.
         low, high : float, optional
@@ -167,28 +160,13 @@ class Session:
         budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)
         question.weigh(self.domain.axis(name), low, high, step)
-        answers = question.ask(
-            self.ledger, self._data, budget=budget, request=request, rng=rng
-        )
-        return answers[()]
+        return question.ask(self.ledger, self._data, budget, request, rng)[()]
 
-    def partition(
-        self,
-        name: str | int,
-        bins: Any = None,
-        /,
-        **named: Any,
-    ) -> Parts:
+    def partition(self, name: str | int, bins: Any = None, /, **named: Any) -> Parts:
         """Divide the records by the cells of an attribute, or by `bins` of it.
 
-        Parameters
-        ----------
-        name : str or int
-        bins : sequence or mapping, optional
-            Edges in values, or a mapping from names to conditions that exclude each
-            other.
-        named
-            Conditions on all parts.
+        `bins` are edges in values, or a mapping from names to conditions that exclude
+        each other; `named` are conditions on all parts.
         """
         axis = self.domain.axis(name)
         selected = self._covers(None, named)
@@ -296,14 +274,8 @@ class Parts:
         request: str | None,
         rng: RandomLike | None,
     ) -> GroupedAnswers:
-        return question.ask(
-            self._session.ledger,
-            self._session._data,
-            budget=budget,
-            request=request,
-            rng=rng,
-            groups=[(self._axis, self.names)],
-        )
+        session, groups = self._session, [(self._axis, self.names)]
+        return question.ask(session.ledger, session._data, budget, request, rng, groups)
 
     def release(
         self,
@@ -324,13 +296,9 @@ class Parts:
             As for `Ledger.release_disjoint`, which refuses, before any charge, where
             an edge of the policy joins two parts.
         """
-        if any(
-            cover != everything(attribute)
-            for at, (cover, attribute) in enumerate(
-                zip(self._selected, self._session.domain.attributes, strict=True)
-            )
-            if at != self._axis
-        ):
+        whole = [everything(one) for one in self._session.domain.attributes]
+        whole[self._axis] = self._selected[self._axis]
+        if whole != self._selected:
             raise InputError(
                 "parts are released whole; ask for partition(...) without conditions"
             )

@@ -20,16 +20,16 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from blowfish_fast.errors import BudgetError, LedgerError
 
 from .composition import EPSILON, RHO, Currency
-from .file_watch import FileWatch
+from .file_watch import FileWatch, close_cleanly, was_in_use
 from .group_commit import GroupCommit
-from .journal_check import verify_log
+from .journal_check import Verification
 from .journal_file import (
     append_entry,
     connect,
@@ -49,18 +49,16 @@ State = Literal["reserved", "stored", "returned"]
 
 
 class Standing(NamedTuple):
-    """The budget's row: units in all, units spent, and the entry with the terms."""
+    """Units in all and spent, of the budget or an analyst; the entry of the terms."""
 
     total: int
     spent: int
-    terms: int
+    terms: int = 0
 
-
-class Allotment(NamedTuple):
-    """One analyst's part of the budget: units in all, and units spent."""
-
-    total: int
-    spent: int
+    @property
+    def left(self) -> int:
+        """Units that remain."""
+        return self.total - self.spent
 
 
 class Charge(NamedTuple):
@@ -76,14 +74,8 @@ class Charge(NamedTuple):
 class Journal:
     """Charges and answers in one SQLite file, or in memory if `path` is None.
 
-    Parameters
-    ----------
-    path : absolute path or None
-        The file; made if `total` and `terms` are given and there is none.
-    total : int, optional
-        Units that may be spent in all.
-    terms : dict, optional
-        What was agreed, as plain data: kept with the first entry.
+    The file is made if there is none and `total` and `terms` are given: the units that
+    may be spent, and what was agreed, as plain data for the first entry.
     """
 
     def __init__(
@@ -101,6 +93,8 @@ class Journal:
         self._reader: sqlite3.Connection | None = None
         self._closed = False
         self._watch: FileWatch | None = None
+        self.copied_alone = False
+        """Whether the file was copied while in use, without its write-ahead log."""
         with plain_errors(self.name):
             if path is None:
                 assert total is not None
@@ -110,12 +104,15 @@ class Journal:
             else:
                 if not path.exists() and total is not None and terms is not None:
                     create_file(path, total, terms)
+                alone = not os.path.exists(f"{path}-wal")
                 self._connection = open_file(path)
+                self.copied_alone = alone and was_in_use(self._connection)
                 self._watch = FileWatch(path)
                 self._watch.attach(self._connection)
                 self._commits.guard = self._watch
             self.currency = RHO if counts_rho(self._connection) else EPSILON
-        weakref.finalize(self, _close_in, os.getpid(), self._connection)
+        close = _close_in if path is None or self.copied_alone else _close_cleanly_in
+        weakref.finalize(self, close, os.getpid(), self._connection)
         _JOURNALS.add(self)
 
     def close(self) -> None:
@@ -123,8 +120,12 @@ class Journal:
         with self._commits.lock, self._reading:
             self._closed = True
             for one in (self._reader, self._connection):
-                if one is not None and self._process == os.getpid():
+                if one is None or self._process != os.getpid():
+                    continue
+                if self.path is None or self.copied_alone or one is self._reader:
                     one.close()
+                else:
+                    close_cleanly(one)
             self._connection = self._reader = None
 
     def standing(self) -> Standing:
@@ -134,7 +135,7 @@ class Journal:
 
     def terms(self) -> tuple[int, dict[str, Any]]:
         """Return the terms in force and the number of their entry."""
-        with self._transaction(write=False) as connection:
+        with self._commits.alone(write=False) as connection:
             number = _standing(connection).terms
             row = connection.execute(
                 "SELECT content FROM log WHERE number = ?", (number,)
@@ -154,17 +155,17 @@ class Journal:
         with self._statement() as connection:
             return _has_charges(connection)
 
-    def allotments(self) -> dict[str, Allotment]:
+    def allotments(self) -> dict[str, Standing]:
         """Return what each analyst may spend and has spent."""
         with self._statement() as connection:
             rows = connection.execute(
                 "SELECT analyst, total, spent FROM allotment ORDER BY analyst"
             ).fetchall()
-        return {analyst: Allotment(total, spent) for analyst, total, spent in rows}
+        return {analyst: Standing(total, spent) for analyst, total, spent in rows}
 
     def allot(self, analyst: str, total: int) -> None:
         """Set what an analyst may spend in all; never less than was spent already."""
-        with self._transaction(write=True) as connection:
+        with self._commits.alone(write=True) as connection:
             known = _allotment(connection, analyst)
             if known is not None and total < known.spent:
                 raise BudgetError(
@@ -206,16 +207,9 @@ class Journal:
                     f"the terms of {self.name} changed while the request was checked; "
                     "nothing was charged. Ask again"
                 )
-            left = standing.total - standing.spent
             series = content.get("series")
             due = cost if series is None else _series_due(connection, series, cost)
-            if due > left:
-                raise BudgetError(
-                    f"the release costs {self.currency.words(due)}, and "
-                    f"{self.currency.text(left)} of "
-                    f"{self.currency.text(standing.total)} remains; nothing was "
-                    f"charged. Ask for a smaller {self.currency.name}"
-                )
+            _refuse_overdraft(due, standing, self.currency, "")
             noted = content
             if analyst is not None:
                 noted = {**content, "analyst": analyst}
@@ -256,7 +250,7 @@ class Journal:
 
     def answers(self, request: str) -> list[bytes]:
         """Return the stored answers of a request, checked against the log."""
-        with self._transaction(write=False) as connection:
+        with self._commits.alone(write=False) as connection:
             entry, content = connection.execute(
                 "SELECT number, content FROM log WHERE kind = 'answer' AND request = ?",
                 (request,),
@@ -270,7 +264,7 @@ class Journal:
 
     def amend(self, total: int, terms: dict[str, Any]) -> None:
         """Change budget and terms; only while nothing has been charged."""
-        with self._transaction(write=True) as connection:
+        with self._commits.alone(write=True) as connection:
             if _has_charges(connection):
                 raise LedgerError(
                     f"{self.name} has been charged, so its policy and budget are "
@@ -283,9 +277,30 @@ class Journal:
                 "UPDATE budget SET total = ?, terms = ?", (total, number)
             )
 
+    def raise_total(self, total: int, note: dict[str, Any]) -> None:
+        """Raise the budget, at any time, with an entry that says so."""
+        with self._commits.alone(write=True) as connection:
+            before = _standing(connection).total
+            if total <= before:
+                raise LedgerError(
+                    f"a budget is raised to more than it is, "
+                    f"{self.currency.text(before)}; nothing was changed",
+                    received=self.currency.text(total),
+                )
+            append_entry(connection, "raise", None, 0, {**note, "total": total})
+            connection.execute("UPDATE budget SET total = ?", (total,))
+
+    def raises(self) -> list[dict[str, Any]]:
+        """Return how the budget was raised: time, total and note, oldest first."""
+        with self._commits.alone(write=False) as connection:
+            rows = connection.execute(
+                "SELECT content FROM log WHERE kind = 'raise' ORDER BY number"
+            ).fetchall()
+        return [parse_content(content) for (content,) in rows]
+
     def history(self) -> list[Charge]:
         """Return every charge, oldest first."""
-        with self._transaction(write=False) as connection:
+        with self._commits.alone(write=False) as connection:
             rows = connection.execute(
                 "SELECT c.number, c.request, c.cost, c.content, a.content FROM log c "
                 "LEFT JOIN log a ON a.kind = 'answer' AND a.request = c.request "
@@ -299,14 +314,18 @@ class Journal:
     def verify(self, head: str | None = None) -> str:
         """Check everything that is kept, and return the digest of the last entry.
 
-        Parameters
-        ----------
-        head : str, optional
-            A digest noted earlier: it must still be in the chain. Only this shows that
-            the newest entries were cut off, or an old copy put back.
+        A `head` noted earlier must still be in the chain: only this shows that the
+        newest entries were cut off, or an old copy put back.
         """
-        with self._transaction(write=False) as connection:
-            return verify_log(connection, self.name, head)
+        if self.copied_alone:
+            raise LedgerError(
+                f"{self.name} was copied while it was in use, without its write-ahead "
+                "log: the latest charges may be missing",
+                way_out=f"Put {self.path}-wal beside it, or copy with `blowfish "
+                "backup`, which leaves nothing out",
+            )
+        with self._commits.alone(write=False) as connection:
+            return Verification(connection, self.name).run(head)
 
     def _current_connection(self) -> sqlite3.Connection:
         if self._closed:
@@ -331,8 +350,7 @@ class Journal:
     def _statement(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection for one reading statement, a transaction in itself.
 
-        It has a connection of its own, which sees all that was committed and does not
-        wait for what is on its way to the disk.
+        Its own, so that it does not wait for what is on its way to the disk.
         """
         if self.path is None:
             with self._commits.lock, plain_errors(self.name):
@@ -347,11 +365,6 @@ class Journal:
                 self._reader = open_file(self.path)
                 weakref.finalize(self, _close_in, os.getpid(), self._reader)
             yield self._reader
-
-    def _transaction(
-        self, *, write: bool
-    ) -> AbstractContextManager[sqlite3.Connection]:
-        return self._commits.alone(write=write)
 
 
 _JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
@@ -376,6 +389,11 @@ def _close_in(process: int, connection: sqlite3.Connection) -> None:
         connection.close()
 
 
+def _close_cleanly_in(process: int, connection: sqlite3.Connection) -> None:
+    if process == os.getpid():
+        close_cleanly(connection)
+
+
 def _has_charges(connection: sqlite3.Connection) -> bool:
     row = connection.execute("SELECT 1 FROM log WHERE kind = 'charge' LIMIT 1")
     return row.fetchone() is not None
@@ -388,11 +406,20 @@ def _standing(connection: sqlite3.Connection) -> Standing:
     return Standing(*row)
 
 
-def _allotment(connection: sqlite3.Connection, analyst: str) -> Allotment | None:
+def _allotment(connection: sqlite3.Connection, analyst: str) -> Standing | None:
     row = connection.execute(
         "SELECT total, spent FROM allotment WHERE analyst = ?", (analyst,)
     ).fetchone()
-    return None if row is None else Allotment(*row)
+    return None if row is None else Standing(*row)
+
+
+def _refuse_overdraft(cost: int, held: Standing, currency: Currency, of: str) -> None:
+    if cost > held.left:
+        raise BudgetError(
+            f"the release costs {currency.words(cost)}, and {currency.text(held.left)} "
+            f"of {of}{currency.text(held.total)} remains; nothing was charged. Ask for "
+            f"a smaller {currency.name}"
+        )
 
 
 def _charge_allotment(
@@ -404,13 +431,7 @@ def _charge_allotment(
             f"{analyst!r} has no allotment; nothing was charged. The curator grants "
             f"one with ledger.allot(analyst, {currency.name})"
         )
-    left = known.total - known.spent
-    if cost > left:
-        raise BudgetError(
-            f"the release costs {currency.words(cost)}, and {currency.text(left)} of "
-            f"{analyst}'s {currency.text(known.total)} remains; nothing was charged. "
-            f"Ask for a smaller {currency.name}"
-        )
+    _refuse_overdraft(cost, known, currency, f"{analyst}'s ")
     connection.execute(
         "UPDATE allotment SET spent = spent + ? WHERE analyst = ?", (cost, analyst)
     )

@@ -16,15 +16,7 @@ from blowfish_fast.errors import LedgerError
 from .journal_file import FIRST_LINK, entry_digest, parse_content, read_answers
 
 
-def verify_log(connection: sqlite3.Connection, name: str, head: str | None) -> str:
-    """Return the digest of the last entry, or raise `LedgerError`.
-
-    Linear in the size of the file.
-    """
-    return _Verification(connection, name).run(head)
-
-
-class _Verification:
+class Verification:
     """What the entries read so far add up to, compared with what the tables say."""
 
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
@@ -36,7 +28,7 @@ class _Verification:
         self.answers = 0
 
     def run(self, head: str | None) -> str:
-        """Read every entry, then compare the sums."""
+        """Return the digest of the last entry, or raise `LedgerError`. O(file)."""
         (state,) = self.connection.execute("PRAGMA integrity_check(1)").fetchone()
         if state != "ok":
             self._fail(str(state))
@@ -56,6 +48,8 @@ class _Verification:
                 self._check_terms(number, plain)
             elif kind == "charge":
                 self._check_charge(number, request, cost, plain)
+            elif kind == "raise":
+                self._check_raise(number, plain)
             elif kind == "allot":
                 self._check_allotment(number, plain)
             else:
@@ -73,6 +67,12 @@ class _Verification:
         if self.requests:
             self._fail(f"entry {number} changes the terms after the first charge")
         self.terms, self.total = number, plain.get("total", -1)
+
+    def _check_raise(self, number: int, plain: dict[str, Any]) -> None:
+        total = plain.get("total", -1)
+        if not isinstance(total, int) or total <= self.total:
+            self._fail(f"entry {number} raises the budget to no more than it was")
+        self.total = total
 
     def _check_charge(
         self, number: int, request: str, cost: int, plain: dict[str, Any]

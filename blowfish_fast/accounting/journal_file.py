@@ -4,6 +4,7 @@
     allotment   analyst, total, spent       the same for each analyst
     log         1 open <- 2 charge <- 3 charge <- 4 answer ...    only ever grows
     answer      the bytes of stored answers, in pieces
+    in_use      1 from the first writing to the last closing
 
 Triggers refuse to change or delete entries and to lower `spent`.
 """
@@ -26,10 +27,10 @@ from blowfish_fast.errors import LedgerError
 APPLICATION = 0x626C6F77
 """Marks our files among SQLite files: "blow"."""
 
-FORMAT = 2
+FORMAT = 4
 """Raised whenever the tables change; a ledger in epsilon."""
 
-FORMAT_IN_RHO = 3
+FORMAT_IN_RHO = 5
 """The same tables in trillionths of rho, which older versions must not take for
 billionths of epsilon."""
 
@@ -56,7 +57,7 @@ CREATE TABLE allotment (
 CREATE TABLE log (
     number INTEGER PRIMARY KEY,
     kind TEXT NOT NULL
-        CHECK (kind IN ('open', 'amend', 'allot', 'charge', 'answer')),
+        CHECK (kind IN ('open', 'amend', 'allot', 'raise', 'charge', 'answer')),
     request TEXT,
     cost INTEGER NOT NULL CHECK (typeof(cost) = 'integer' AND cost >= 0),
     content TEXT NOT NULL,
@@ -89,9 +90,18 @@ CREATE TRIGGER no_allotment_is_refunded BEFORE UPDATE ON allotment
 WHEN NEW.spent < OLD.spent OR NEW.analyst <> OLD.analyst
 BEGIN SELECT RAISE (ABORT, 'nothing is ever refunded'); END;
 CREATE TRIGGER terms_are_frozen BEFORE UPDATE ON budget
-WHEN (NEW.total <> OLD.total OR NEW.terms <> OLD.terms)
+WHEN (NEW.total < OLD.total OR NEW.terms <> OLD.terms)
 AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
 BEGIN SELECT RAISE (ABORT, 'terms are frozen after the first charge'); END;
+CREATE TRIGGER raises_are_logged BEFORE UPDATE ON budget
+WHEN NEW.total > OLD.total AND EXISTS (SELECT 1 FROM log WHERE kind = 'charge')
+AND (SELECT kind FROM log ORDER BY number DESC LIMIT 1) <> 'raise'
+BEGIN SELECT RAISE (ABORT, 'a budget is raised with a record'); END;
+CREATE TABLE in_use (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    mark INTEGER NOT NULL
+);
+INSERT INTO in_use VALUES (1, 0);
 """
 
 _PROBLEMS = {

@@ -125,6 +125,9 @@ class Ledger:
     ([0.3, 0.3], None)
     >>> ledger.verify(head=ledger.verify()) == ledger.verify()
     True
+    >>> ledger.raise_budget(2, why="the study was prolonged", by="cleo")
+    >>> float(ledger.epsilon), ledger.raises()[0]["why"]
+    (2.0, 'the study was prolonged')
     """
 
     def __init__(
@@ -136,18 +139,15 @@ class Ledger:
         **budget: Unpack[BudgetTerms],
     ) -> None:
         granted = stated_budget(budget)
-        if policy is not None and not isinstance(policy, Policy):
-            raise PolicyError(
-                f"state the policy of the ledger, such as policies.Full(domain); "
-                f"received {quoted(policy)}"
-            )
+        _check_policy(policy)
         where = as_place(path)
         new = where is None or not where.exists()
         if new and (granted is None or policy is None):
+            place = "" if where is None else f"; there is no ledger at {where} yet"
             raise InputError(
-                "a new ledger needs a budget and a policy: Ledger(path, epsilon=1.0, "
-                f"policy=...); received {granted and granted.words()} and {policy!r}"
-                + ("" if where is None else f". There is no ledger at {where} yet")
+                f"a new ledger needs a budget and a policy{place}",
+                received=f"{granted and granted.words()} and {policy!r}",
+                way_out="Write Ledger(path, epsilon=1.0, policy=...)",
             )
         total, terms = None, None
         if granted is not None and policy is not None:
@@ -305,12 +305,10 @@ class Ledger:
             ``(mechanism, data)`` with ``by="ids"``, ``(mechanism, data, cells)`` with
             ``by="regions"``.
         by : {"ids", "regions"}
-            Why no neighbouring database changes two parts. "ids": the parts hold
-            different people, assigned without looking at the values that the policy
-            protects (that is your promise; a table split by such a value does not
-            keep it). "regions": the parts hold different values, `cells` of the
-            ledger's domain in the order of the mechanism's own cells, and no edge of
-            the policy joins two of them (this is checked).
+            Why no neighbouring database changes two parts. "ids": they hold different
+            people, assigned without looking at protected values (your promise).
+            "regions": they hold different `cells` of the ledger's domain, in the order
+            of the mechanism's own, and no edge joins two of them (checked).
         scoped : bool
             Under a policy with count constraints: your promise that each constraint
             counts people of one part only. Only with ``by="ids"``.
@@ -383,8 +381,7 @@ class Ledger:
         charge = self._journal.find(as_request(request))
         if charge is None or charge.state != "stored":
             return None
-        answers = self._replay(charge)
-        return answers[0]
+        return self._replay(charge)[0]
 
     def history(self) -> list[Entry]:
         """Return every charge, oldest first. O(n)."""
@@ -410,33 +407,41 @@ class Ledger:
                     f"{granted.words()}. Make a new ledger for another currency"
                 )
             total = self.currency.granted(granted.amount)
+        _check_policy(policy)
         chosen = self.policy if policy is None else policy
-        if not isinstance(chosen, Policy):
-            raise PolicyError(
-                f"state a policy, such as policies.Full(domain); received {policy!r}"
-            )
         noted = self.about if about is None else about
         self._journal.amend(total, plain_terms(chosen, noted, self.currency))
         self._agreed = read_terms(self._journal)
 
+    def raise_budget(self, amount: Any, *, why: str, by: str = "") -> None:
+        """Raise the whole budget, at any time; the log keeps when, why and by whom.
+
+        Everything released together is then private for the new budget: a weaker
+        promise than the one that was made, so it takes a reason.
+        """
+        if not why.strip():
+            raise InputError("say why the budget is raised; the log keeps it")
+        read = as_epsilon if self.currency.power == 1 else as_rho
+        total = self.currency.granted(read(amount))
+        self._journal.raise_total(total, {"why": why, "by": by})
+
+    def raises(self) -> list[dict[str, Any]]:
+        """Return how the budget was raised: time, amount, why and by whom."""
+        return [
+            {
+                "time": one.get("time"),
+                "amount": self.currency.amount(int(one["total"])),
+                "why": one.get("why", ""),
+                "by": one.get("by", ""),
+            }
+            for one in self._journal.raises()
+        ]
+
     def verify(self, head: str | None = None) -> str:
-        """Check the chain of entries, the sum and every stored answer.
+        """Check the chain of entries, the sum and every stored answer. O(file).
 
-        Parameters
-        ----------
-        head : str, optional
-            What an earlier `verify` returned. It must still be in the chain, which
-            shows that no newer entries were cut off since.
-
-        Returns
-        -------
-        str
-            Digest of the last entry; note it where the ledger's owner cannot write.
-
-        Raises
-        ------
-        LedgerError
-            If anything does not fit. Linear in the size of the file.
+        Returns the digest of the last entry: note it where the ledger's owner cannot
+        write, and pass it as `head` later, which shows that nothing was cut off since.
         """
         return self._journal.verify(head)
 
@@ -444,14 +449,6 @@ class Ledger:
         """Return budget, policy, allotments and charges as plain data, for JSON.
 
         Numbers are exact fractions in text; stored answers are left out.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> policy = bf.policies.Full(bf.Domain(4))
-        >>> ledger = bf.Ledger(None, epsilon=0.5, policy=policy)
-        >>> ledger.to_dict()["remaining"], ledger.to_dict()["charges"]
-        ('1/2', [])
         """
         return {
             **self.budget.to_dict(),
@@ -620,9 +617,7 @@ class Ledger:
             first = self._journal.store(charge.request, files)
             if first and self.path is None and named:
                 self._kept[charge.request] = answers
-        if first:
-            return answers
-        return self._replay(charge)
+        return answers if first else self._replay(charge)
 
     def _replay(self, charge: Charge) -> list[Release]:
         if self.path is not None:
@@ -635,3 +630,11 @@ class Ledger:
                 "keeps only answers to requests that were named by the caller"
             )
         return list(kept)
+
+
+def _check_policy(policy: Any) -> None:
+    if policy is not None and not isinstance(policy, Policy):
+        raise PolicyError(
+            "state the policy of the ledger, such as policies.Full(domain)",
+            received=quoted(policy),
+        )

@@ -12,7 +12,7 @@ parts together cost no more than the largest. Proof: ``docs/proofs/composition.m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_integers
-from blowfish_fast.errors import DomainError, InputError, PolicyError, SizeError
+from blowfish_fast.errors import DomainError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import ABSENT, Full, Policy
 
@@ -45,8 +45,9 @@ def check_regions(regions: Sequence[Region], whole: Policy) -> None:
     """
     if constraints_bind(whole):
         raise PolicyError(
-            "this policy has count constraints, so a neighbouring database may change "
-            "several regions at once. Release them one after the other"
+            "under count constraints a neighbouring database may change several "
+            "regions at once",
+            way_out="Release them one after the other",
         )
     cells, labels = region_labels([one.cells for one in regions], whole)
     crossings = crossing_regions(whole, labels)
@@ -78,20 +79,9 @@ def region_labels(
 ) -> tuple[list[IntArray], IntArray]:
     """Read regions as cell numbers, and number the region of every cell.
 
-    Parameters
-    ----------
-    regions : sequence
-        Each a list of cell numbers in C order, in the order in which the mechanism
-        knows them, or a mask of the domain's shape.
-    policy : Policy
-        Of the whole domain.
-
-    Returns
-    -------
-    cells : list of int64 arrays
-        The cells of each region.
-    labels : (cells,) int64
-        Region of each cell; those of no region share the number after the last.
+    A region is a list of cell numbers in C order, in the order in which its mechanism
+    knows them, or a mask of the domain's shape. Cells of no region share the number
+    after the last.
     """
     domain = policy.domain
     labels = np.full(domain.size, -1, dtype=np.int64)
@@ -99,9 +89,8 @@ def region_labels(
     for number, region in enumerate(cells):
         if (labels[region] != -1).any() or np.unique(region).size != region.size:
             raise DomainError(
-                f"regions must be disjoint; region {number} shares a cell with an "
-                "earlier one or names a cell twice. Release overlapping regions one "
-                "after the other"
+                f"regions must be disjoint; region {number} names a cell again",
+                way_out="Release overlapping regions one after the other",
             )
         labels[region] = number
     labels[labels == -1] = len(cells)
@@ -114,18 +103,15 @@ def _cell_numbers(region: Any, policy: Policy) -> IntArray:
     if given.dtype.kind == "b":
         if given.shape not in (domain.shape, (domain.size,)):
             raise DomainError(
-                f"a mask must have the shape of the domain, {domain.shape}; received "
-                f"{given.shape}"
+                f"a mask must have the shape of the domain, {domain.shape}",
+                received=given.shape,
             )
         given = np.flatnonzero(given.reshape(-1))
-    try:
-        cells = as_integers(given, "cells").reshape(-1)
-    except InputError as problem:
-        raise DomainError(f"a region is a list of cell numbers: {problem}") from None
+    cells = as_integers(given, "cells of a region", DomainError).reshape(-1)
     if cells.size == 0 or cells.min() < 0 or cells.max() >= domain.size:
         raise DomainError(
-            "a region needs at least one cell, numbered 0 to "
-            f"{domain.size - 1} in C order; received {cells[:5]} ..."
+            f"a region needs at least one cell, numbered 0 to {domain.size - 1}",
+            received=f"{cells[:5]} ...",
         )
     return cells
 
@@ -146,30 +132,17 @@ def crossing_regions(policy: Policy, labels: IntArray) -> list[tuple[int, int]]:
 def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
     """Return whether `policy` has every edge that `whole` has inside a region.
 
-    Parameters
-    ----------
-    policy : Policy
-        Over as many cells as the region has, in the order of `cells`; or a projection
-        of such a policy.
-    whole : Policy
-        Over the whole domain; its constraints, if any, do not bind.
-    cells : int64
-        The region.
+    `policy` lies over as many cells as the region has, in the order of `cells`, or is a
+    projection of such a policy; constraints of `whole`, if any, do not bind.
     """
     if policy.person_rule != whole.person_rule:
         return False
-    return any(
-        one.domain.size == cells.size and _has_edges_inside(one, whole, cells)
-        for one in _ancestry(policy.unconstrained)
-    )
-
-
-def _ancestry(policy: Policy) -> Iterator[Policy]:
-    """Yield a policy, the one it was projected from, and so on."""
-    link: Policy | None = policy
+    link: Policy | None = policy.unconstrained
     while link is not None:
-        yield link
+        if link.domain.size == cells.size and _has_edges_inside(link, whole, cells):
+            return True
         link = link.parent
+    return False
 
 
 def _has_edges_inside(policy: Policy, whole: Policy, cells: IntArray) -> bool:

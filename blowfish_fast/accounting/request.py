@@ -60,26 +60,22 @@ def refusal(mechanism: Mechanism, policy: Policy) -> str:
         return ""
     mine, theirs = policy.person_rule, mechanism.policy.person_rule
     if mine is not None and theirs is None:
+        person = "" if mine.person is None else f", person={mine.person!r}"
         return (
             "the ledger protects persons with all their records, and "
             f"{mechanism.name} runs under {mechanism.policy!r}, which protects one "
             "record: a person with m records would lose m times as much. State "
-            f"{mechanism.policy!r}.per_person(at_most"
-            + (f", person={mine.person!r})" if mine.person is not None else ")")
+            f"{mechanism.policy!r}.per_person(at_most{person})"
         )
-    if mine != theirs and theirs is not None:
-        return (
-            f"the ledger promises {policy!r}, and {mechanism.name} runs under "
-            f"{mechanism.policy!r}: they protect different people, or count them by "
-            "different rules"
-        )
-    strange = _strange_columns(mechanism.policy, policy)
-    if strange:
-        return strange
-    return (
+    both = (
         f"the ledger promises {policy!r}, and {mechanism.name} runs under "
-        f"{mechanism.policy!r}, which is neither the same, nor a projection of it "
-        "(policy.project), nor known to have all its edges"
+        f"{mechanism.policy!r}"
+    )
+    if mine != theirs and theirs is not None:
+        return f"{both}: they protect different people, or count by different rules"
+    return _strange_columns(mechanism.policy, policy) or (
+        f"{both}, which is neither the same, nor a projection of it (policy.project), "
+        "nor known to have all its edges"
     )
 
 
@@ -144,10 +140,9 @@ def draw_parts(
 
 
 def is_public(part: RequestPart) -> bool:
-    """Return whether no policy edge moves anything that is measured.
+    """Return whether no policy edge moves what is measured: then epsilon is 0.
 
-    Every neighbouring database then gives the very same answer: epsilon is 0. Only for
-    recipes of one measurement, whose dry run shows all that is ever drawn.
+    Only for recipes of one measurement, whose dry run shows all that is ever drawn.
     """
     try:
         outcome = part.mechanism._dry_run
@@ -161,6 +156,7 @@ def is_public(part: RequestPart) -> bool:
 def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, Any]:
     """Describe a request for the log, without a word about its data."""
     asked = [(one.mechanism, one.cells) for one in parts]
+    outside = [outside_parts(one.mechanism) for one in parts]
     return {
         "fingerprint": question_digest(together, asked),
         "together": together,
@@ -169,17 +165,12 @@ def describe_parts(parts: list[RequestPart], together: str | None) -> dict[str, 
                 "mechanism": one.mechanism.name,
                 **one.mechanism.budget.to_dict(),
                 "policy": one.mechanism.policy.describe(),
-                **_vouched_parts(one.mechanism),
+                **({"vouched": strange} if strange else {}),
             }
-            for one in parts
+            # What was defined outside the package, which a curator vouched for.
+            for one, strange in zip(parts, outside, strict=True)
         ],
     }
-
-
-def _vouched_parts(mechanism: Mechanism) -> dict[str, Any]:
-    """Name what was defined outside the package, which a curator vouched for."""
-    outside = outside_parts(mechanism)
-    return {"vouched": outside} if outside else {}
 
 
 def people_of(parts: list[RequestPart], together: str | None) -> str | None:
@@ -290,18 +281,13 @@ def as_request(request: Any) -> str:
 
 
 def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
-    """Return whether a name is a short text on one line.
-
-    Names are listed on the screens of others: a control character in one of them could
-    rewrite what a curator reads.
-    """
+    """Return whether a name is a short text on one line, without control characters."""
+    # Names are listed on the screens of others, and could rewrite what these read.
     return isinstance(name, str) and 0 < len(name) <= longest and name.isprintable()
 
 
 def read_release(answer: bytes) -> Release:
     """Read the bytes of a release file, also without a file."""
-    if TablesRelease.is_file(answer):
-        return TablesRelease.from_bytes(answer)
     if TablesRelease.is_file(answer):
         return TablesRelease.from_bytes(answer)
     kind = Release if answer.startswith(ZIP) else KMeansRelease

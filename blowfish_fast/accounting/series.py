@@ -39,16 +39,7 @@ Level = Literal["event", "person-epoch", "person"]
 
 @dataclass(frozen=True)
 class SeriesTotal:
-    """The sum of the releases of some epochs; it costs nothing.
-
-    Attributes
-    ----------
-    epochs : tuple of str
-        Those that were added up.
-    estimate : float64 of the domain's shape
-    standard_errors : float64 of the domain's shape
-        Of the noise.
-    """
+    """The sum of the releases of some `epochs`, and its noise; it costs nothing."""
 
     domain: Domain
     epochs: tuple[str, ...]
@@ -60,21 +51,15 @@ class SeriesTotal:
 class SeriesPlan:
     """What each epoch may cost, and the error of running totals.
 
-    Attributes
-    ----------
-    each : Fraction
-        What every epoch may cost of the budget that remains.
-    block : int
-        Epochs to a block where two levels err less, each at half of `each`: a series of
-        epochs and one of blocks. 1: adding up the epochs is best.
-    variance : float
-        Mean variance of a running total of one cell, over all epochs, Laplace noise.
-    sentence : str
+    With two levels, a series of epochs and one of blocks, each costs half of `each`.
     """
 
     each: Fraction
+    """What every epoch may cost of the budget that remains."""
     block: int
+    """Epochs to a block where two levels err less; 1: adding up the epochs is best."""
     variance: float
+    """Mean variance of a running total of one cell, over all epochs, Laplace noise."""
     sentence: str
 
 

@@ -84,13 +84,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Share:
-    """An analyst's part of the budget, in the ledger's currency.
-
-    Attributes
-    ----------
-    granted, spent, remaining : Fraction
-        Granted, charged so far, and left.
-    """
+    """An analyst's part of the budget, in the ledger's currency."""
 
     granted: Fraction
     spent: Fraction

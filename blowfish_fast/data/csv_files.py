@@ -44,17 +44,7 @@ BYTES_AT_ONCE = 2**20
 
 
 class CsvHead(NamedTuple):
-    """What the first lines of a CSV file say; nothing of its records.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the columns.
-    delimiter, encoding : str
-        Between values, and of the texts.
-    lines : int
-        Lines up to and with the names.
-    """
+    """What the first `lines` of a CSV file say, the names last; nothing of records."""
 
     names: list[str]
     delimiter: str
@@ -68,16 +58,7 @@ def duckdb_module() -> Any:
 
 
 def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
-    """Return the head of a file with the wanted columns; no record is read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
-    >>> _ = path.write_bytes(bytes([97, 59, 98, 10, 51]))           # a;b, and a line
-    >>> read_head(path, ["a"], TextForm())
-    CsvHead(names=['a', 'b'], delimiter=';', encoding='utf-8-sig', lines=1)
-    """
+    """Return the head of a file with the wanted columns; no record is read."""
     encoding = _encoding(path, form)
     delimiters: Sequence[str] = DELIMITERS
     try:
@@ -119,17 +100,7 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
 class CsvTable:
     """The records below the head of a CSV file, while DuckDB reads them.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    head : CsvHead
-        As `read_head` found it.
-
-    Attributes
-    ----------
-    part : float
-        The part of the file that has been read, from 0 to 1.
+    `part` of the file has been read, from 0 to 1.
     """
 
     def __init__(self, path: Path, head: CsvHead) -> None:

@@ -10,6 +10,7 @@ streams (polars, DuckDB, pyarrow) takes a table as it is.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib
 import os
@@ -21,11 +22,15 @@ import numpy as np
 from blowfish_fast._support.html import table, text
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.errors import DomainError, MissingExtraError
+from blowfish_fast.errors import DomainError, MissingExtraError, SizeError
 
 from .cell_values import cell_columns, column_name
 from .domain import Domain
 
+MOST_ROWS = 2**20 - 1
+"""Rows of a sheet of a workbook below its heading."""
+LONGEST_TITLE = 31
+"""Characters of a sheet's name."""
 ROWS_AT_ONCE = 2**16
 ROWS_SHOWN = 20
 """Rows that are printed; of longer tables the first and the last half of them."""
@@ -191,10 +196,55 @@ class Table:
                 texts = [_texts(one[block]) for one in columns.values()]
                 writer.writerows(zip(*texts, strict=True))
 
+    def to_xlsx(self, path: str | os.PathLike[str], *, about: str = "") -> None:
+        """Write a workbook; the lines of `about` stand on a sheet of their own."""
+        write_workbook(path, {"table": self}, about=about)
+
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file."""
         parquet = require("pyarrow.parquet", extra="frames", purpose="Parquet")
         parquet.write_table(self.to_arrow(), os.fspath(path))
+
+
+def write_workbook(
+    path: str | os.PathLike[str], sheets: Mapping[str, Table], *, about: str = ""
+) -> None:
+    """Write tables to the sheets of one workbook, after one with the lines of `about`.
+
+    Nothing is written where a table has more rows than a sheet holds.
+    """
+    openpyxl = require("openpyxl", extra="excel", purpose="a workbook")
+    for title, one in sheets.items():
+        if len(one) > MOST_ROWS:
+            raise SizeError(
+                f"a sheet holds at most {MOST_ROWS:,} cells",
+                received=f"{title} with {len(one):,}",
+                way_out="Save CSV files instead",
+            )
+    book = openpyxl.Workbook(write_only=True)
+    try:
+        if about:
+            first = book.create_sheet("promise")
+            for line in about.splitlines():
+                first.append([line])
+        for title, one in sheets.items():
+            sheet = book.create_sheet(title[:LONGEST_TITLE])
+            sheet.append(list(one._marked_columns()))
+            for row in zip(*one.to_dict().values(), strict=True):
+                sheet.append([_sheet_value(value) for value in row])
+        book.save(path)
+    except BaseException:
+        # Sheets write to files of their own as they grow: none stays open.
+        for sheet in book.worksheets:
+            with contextlib.suppress(Exception):
+                sheet.close()
+        raise
+
+
+def _sheet_value(value: Any) -> Any:
+    """Return what a sheet can hold: numbers, texts and dates, else text."""
+    plain = value is None or isinstance(value, int | float)
+    return (None if value != value else value) if plain else str(value)
 
 
 def _for_frames(columns: Mapping[str, AnyArray]) -> dict[str, AnyArray]:

@@ -7,7 +7,7 @@ and never its counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -21,13 +21,12 @@ from blowfish_fast._support.validation import (
 )
 from blowfish_fast.errors import DomainError, InputError
 
+from .counting import Counting, PrivateCounts, RecordTerms
 from .domain import Domain, WideDomain
-from .persons import Bound, RecordKeys, bounded_cells, read_bound
-from .records import Treatments, cell_blocks, domain_with_rules
-from .sql_persons import query_cells
+from .persons import Bound
 
 
-class Histogram:
+class Histogram(PrivateCounts):
     """Counts of records per cell, validated and read-only.
 
     Parameters
@@ -55,11 +54,9 @@ class Histogram:
     (2, 'records', 'patient')
     """
 
-    __slots__ = ("bound", "counts", "domain")
+    __slots__ = ()
 
     domain: Domain
-    counts: IntArray
-    bound: Bound | None
 
     def __init__(
         self,
@@ -72,33 +69,9 @@ class Histogram:
     ) -> None:
         _check_domain(domain)
         own = as_counts(counts, domain.shape).copy()
-        own.flags.writeable = False
         plain = at_most is None and person is None and count == "records"
         bound = None if plain else Bound.stated(at_most, count, person)
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "counts", own)
-        object.__setattr__(self, "bound", bound)
-
-    @property
-    def at_most(self) -> int | None:
-        """Most records of one person among the counts; None where nobody says."""
-        return None if self.bound is None else self.bound.at_most
-
-    @property
-    def count(self) -> str:
-        """What is counted: "records", or "persons", each of them once."""
-        return "records" if self.bound is None else self.bound.count
-
-    @property
-    def person(self) -> str | None:
-        """The column that says whose record it is."""
-        return None if self.bound is None else self.bound.person
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a Histogram never changes; build a new one")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.domain, self.counts, self.bound)
+        self._fill(domain=domain, counts=own, bound=bound)
 
     def __repr__(self) -> str:
         bound = "" if self.bound is None else f", {self.bound.words()}"
@@ -118,14 +91,7 @@ class Histogram:
         cls,
         domain: Domain,
         columns: Any,
-        *,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: Any = None,
-        record: Any = None,
-        at_most: int | None = None,
-        count: Literal["records", "persons"] = "records",
-        key: str | None = None,
+        **terms: Unpack[RecordTerms],
     ) -> Histogram:
         """Count records by cell.
 
@@ -176,26 +142,15 @@ class Histogram:
         Histogram(Domain(age: 3 cells), at most 1 records of one patient, counts hidden)
         """
         _check_domain(domain)
-        bound = read_bound(domain, person, record, at_most, count)
-        extended, rules = domain_with_rules(domain, outside, missing)
-        if bound is not None:
-            cells, units = bounded_cells(
-                lambda chunk: cell_blocks(extended, rules, chunk),
-                columns,
-                RecordKeys(person, record),
-                bound,
-                key,
-            )
-            total = np.zeros(extended.size, dtype=np.int64)
+        counting = Counting.read(domain, **terms)
+        counts = np.zeros(counting.domain.size, dtype=np.int64)
+        for cells, units in counting.cells(columns):
             if units is None:
-                kernels.count_into(total, cells)
+                kernels.count_into(counts, cells)
             else:
-                np.add.at(total, cells, units)
-            return cls._own(extended, total.reshape(extended.shape), bound)
-        counts = np.zeros(extended.size, dtype=np.int64)
-        for cells in cell_blocks(extended, rules, columns):
-            kernels.count_into(counts, cells)
-        return cls._own(extended, counts.reshape(extended.shape))
+                np.add.at(counts, cells, units)
+        shape = counting.domain.shape
+        return cls._own(counting.domain, counts.reshape(shape), counting.bound)
 
     @classmethod
     def from_ibis(
@@ -204,12 +159,7 @@ class Histogram:
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: str | None = None,
-        record: str | None = None,
-        at_most: int | None = None,
-        count: Literal["records", "persons"] = "records",
+        **terms: Unpack[RecordTerms],
     ) -> Histogram:
         """Count the records of a table where it is: DuckDB, PostgreSQL, Spark, ...
 
@@ -227,10 +177,10 @@ class Histogram:
             Any table expression; filters and joins run in the database as well.
         columns : mapping, optional
             From attributes, by name or number, to columns that are called otherwise.
-        outside, missing, person, record, at_most, count
-            As for `from_records`; records are chosen in the database, under a key that
-            is drawn before, from the table as handed over: filter by values of records
-            afterwards, by the domain, never before.
+        **terms
+            As for `from_records`; records are chosen in the database, from the table as
+            handed over: filter by values of records afterwards, by the domain, never
+            before.
 
         Examples
         --------
@@ -241,11 +191,10 @@ class Histogram:
         Histogram(Domain(age: 4 cells), counts hidden)
         """
         _check_domain(domain)
-        bound = read_bound(domain, person, record, at_most, count)
-        extended, rules = domain_with_rules(domain, outside, missing)
-        keys = RecordKeys(person, record)
-        query = query_cells(extended, rules, table, columns, keys, bound)
-        return cls._own(extended, query.counts().reshape(extended.shape), bound)
+        counting = Counting.read(domain, **terms)
+        counts = counting.query(table, columns).counts()
+        shape = counting.domain.shape
+        return cls._own(counting.domain, counts.reshape(shape), counting.bound)
 
     def marginal(self, *names: Any) -> Histogram:
         """Sum over all attributes but these, given by name or number."""
@@ -321,27 +270,19 @@ class Histogram:
         cls, domain: Domain, counts: IntArray, bound: Bound | None = None
     ) -> Histogram:
         """Keep counts that were built here, without a copy."""
-        own = object.__new__(cls)
-        counts.flags.writeable = False
-        object.__setattr__(own, "domain", domain)
-        object.__setattr__(own, "counts", counts)
-        object.__setattr__(own, "bound", bound)
-        return own
-
-
-def _rebuild(domain: Domain, counts: IntArray, bound: Bound | None) -> Histogram:
-    return Histogram._own(domain, counts.copy(), bound)
+        return cls._keep(domain, bound, counts=counts)
 
 
 def _check_domain(domain: Any) -> None:
     if isinstance(domain, WideDomain):
         raise DomainError(
             f"a Histogram holds every cell in memory, and this domain has "
-            f"{domain.size:,} of them; count with SparseHistogram, or over a marginal "
-            "(domain.marginal)"
+            f"{domain.size:,} of them",
+            way_out="Count with SparseHistogram, or over domain.marginal(names)",
         )
     if not isinstance(domain, Domain):
         raise DomainError(
-            f"the first argument must be a Domain; received {quoted(domain)}. "
-            "Write Histogram(Domain(n), counts)"
+            "the first argument must be a Domain",
+            received=quoted(domain),
+            way_out="Write Histogram(Domain(n), counts)",
         )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -40,29 +41,15 @@ KEY_BYTES = 16
 
 
 def units_per_person(at_most: int) -> int:
-    """Return Q = lcm(1..k): the units of which a person with m <= k records has Q.
-
-    Examples
-    --------
-    >>> [units_per_person(k) for k in (1, 2, 3, 5, 12)]
-    [1, 2, 6, 60, 27720]
-    """
+    """Return Q = lcm(1..k): a person of m <= k records has m times Q/m units."""
     return math.lcm(*range(1, at_most + 1))
 
 
 class Bound(NamedTuple):
     """How many records of a person counts hold at most, and how she counts; public.
 
-    Attributes
-    ----------
-    at_most : int
-        Records of one person that were counted, at most.
-    count : {"records", "persons"}
-        With "persons" counts are in units of 1 / lcm(1..at_most) of a person.
-    person : str or None
-        The column that says whose record it is.
-    choice : str
-        The same for all counts that were made from one choice of records.
+    With count "persons" counts are in units of 1 / lcm(1..at_most) of a person. The
+    column is called `person`; counts of one choice of records share its `choice`.
     """
 
     at_most: int
@@ -137,20 +124,10 @@ def choose_records(
 ) -> IntArray:
     """Return which rows are kept: at most `at_most` of each person, by keyed order.
 
-    Parameters
-    ----------
-    persons, records : array_like or series, of whole numbers or text
-        Whose record each row is, and its key among hers; rows of one person with equal
-        keys are kept or dropped together. ``records=None``: a uniform secret choice.
-    at_most : int
-        Most rows of one person.
-    key : str, optional
-        The same key keeps the same records, in databases too; drawn if left out.
-
-    Returns
-    -------
-    (kept,) int64
-        Row numbers, increasing.
+    Columns of whole numbers or text say whose record each row is, and its key among
+    hers; rows of one person with equal keys are kept or dropped together, and
+    ``records=None`` makes a uniform secret choice. The same `key` keeps the same
+    records, in databases too; it is drawn if left out. Row numbers increase.
 
     Examples
     --------
@@ -189,10 +166,9 @@ def person_codes(persons: Any) -> tuple[IntArray, int]:
     column = as_column(persons)
     _refuse_missing(column, "person")
     if not isinstance(column, np.ndarray):
-        whole = _whole_numbers(column)
-        if whole is None:
+        if not column.dtype.is_integer():
             return _text_codes(column)
-        column = whole
+        column = column.to_numpy()
     if column.ndim != 1:
         raise InputError("persons are one column of whole numbers or text")
     if column.dtype.kind in "iu":
@@ -213,7 +189,7 @@ def _text_codes(series: Any) -> tuple[IntArray, int]:
     if series.dtype not in (nw.String, nw.Categorical, nw.Enum):
         _refuse_kind("person", str(series.dtype))
     texts = series.cast(nw.String)
-    arrow = texts.to_arrow().dictionary_encode() if _has_arrow() else None
+    arrow = texts.to_arrow().dictionary_encode() if find_spec("pyarrow") else None
     if arrow is not None:
         combined = arrow.combine_chunks() if hasattr(arrow, "combine_chunks") else arrow
         codes = np.asarray(combined.indices).astype(np.int64)
@@ -222,24 +198,12 @@ def _text_codes(series: Any) -> tuple[IntArray, int]:
     return codes.astype(np.int64), found.size
 
 
-def _has_arrow() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pyarrow") is not None
-
-
-def _whole_numbers(series: Any) -> Any:
-    """Return a series of whole numbers as an array; None if it holds something else."""
-    return series.to_numpy() if series.dtype.is_integer() else None
-
-
 def _texts(values: Any, word: str) -> Any:
     """Return a column as the texts that a database would make of it."""
     column = as_column(values)
     _refuse_missing(column, word)
     if not isinstance(column, np.ndarray):
-        whole = _whole_numbers(column)
-        column = column.to_numpy() if whole is None else whole
+        column = column.to_numpy()
     if column.dtype.kind == "i" or (
         column.dtype.kind == "u" and (not column.size or column.max() < 2**63)
     ):
@@ -321,20 +285,9 @@ def bounded_cells(
 ) -> tuple[IntArray, IntArray | None]:
     """Return the cells of the records that are kept, and the units of each.
 
-    Parameters
-    ----------
-    cells_of : callable
-        From a chunk to its cells, block by block.
-    columns : table, columns, or iterator of chunks
-        All rows are held at once: which are kept is known when all were read.
-    keys, bound, key
-        See `choose_records`.
-
-    Returns
-    -------
-    cells : (kept,) int64
-    units : (kept,) int64 or None
-        None where every record counts as one.
+    `cells_of` leads from a chunk to its cells, block by block; all rows are held at
+    once, for which are kept is known when all were read. Units are None where every
+    record counts as one.
     """
     salt = new_key() if key is None else key
     chunks = columns if hasattr(columns, "__next__") else iter([columns])

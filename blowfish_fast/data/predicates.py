@@ -269,19 +269,9 @@ def groups_of(
 ) -> list[tuple[Any, Cover]]:
     """Return the parts of a cover by cell, or by `bins`, each with a name.
 
-    Parameters
-    ----------
-    attribute : Axis
-    cover : Cover
-        What is selected of it; parts of which nothing is selected are left out.
-    bins : sequence or mapping, optional
-        Increasing edges in values, the levels that are wanted, or a mapping from
-        names to conditions.
-
-    Returns
-    -------
-    list of (name, Cover)
-        Names are levels, cell numbers, or pairs (low, high) of values.
+    `bins` are increasing edges in values, the levels that are wanted, or a mapping from
+    names to conditions. Parts of which nothing is selected are left out; names are
+    levels, cell numbers, or pairs (low, high) of values.
     """
     if bins is None:
         # A cell of which two parts are selected is one group.

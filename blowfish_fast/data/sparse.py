@@ -12,7 +12,7 @@ needs every cell (a policy, a mechanism, noise on empty cells) starts from there
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -20,11 +20,9 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
+from .counting import Counting, PrivateCounts, RecordTerms
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
 from .histogram import Histogram
-from .persons import Bound, RecordKeys, bounded_cells, read_bound
-from .records import Treatments, cell_blocks, domain_with_rules
-from .sql_persons import query_cells
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""
@@ -33,7 +31,7 @@ WAITING = 2**22
 """Listed cells that are collected before repeats are added up."""
 
 
-class SparseHistogram:
+class SparseHistogram(PrivateCounts):
     """Counts of records in the cells that hold any, of a domain of any size.
 
     Built with `from_records`; `marginal`, `coarsened` and `dense` lead back to
@@ -52,42 +50,16 @@ class SparseHistogram:
     Histogram(Domain(town: 2 cells x hour: 8760 cells), counts hidden)
     """
 
-    __slots__ = ("bound", "counts", "domain", "keys")
+    __slots__ = ("keys",)
 
     domain: Attributes
     keys: IntArray
-    counts: IntArray
-    bound: Bound | None
 
     def __init__(self) -> None:
         raise DomainError(
             "build a SparseHistogram from records: SparseHistogram.from_records("
             "WideDomain.product(...), table)"
         )
-
-    @classmethod
-    def _own(
-        cls, domain: Attributes, listed: _Listed, bound: Bound | None = None
-    ) -> SparseHistogram:
-        own = object.__new__(cls)
-        object.__setattr__(own, "bound", bound)
-        for array in listed:
-            array.flags.writeable = False
-        object.__setattr__(own, "domain", domain)
-        object.__setattr__(own, "keys", listed.keys)
-        object.__setattr__(own, "counts", listed.counts)
-        return own
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a SparseHistogram never changes; build a new one")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.domain, self.keys, self.counts, self.bound)
-
-    @property
-    def at_most(self) -> int | None:
-        """Most records of one person among the counts; None where nobody says."""
-        return None if self.bound is None else self.bound.at_most
 
     def __repr__(self) -> str:
         return f"SparseHistogram({self.domain!r}, counts hidden)"
@@ -98,14 +70,7 @@ class SparseHistogram:
         cls,
         domain: Attributes,
         columns: Any,
-        *,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: Any = None,
-        record: Any = None,
-        at_most: int | None = None,
-        count: Literal["records", "persons"] = "records",
-        key: str | None = None,
+        **terms: Unpack[RecordTerms],
     ) -> SparseHistogram:
         """Count records by cell, as `Histogram.from_records` does.
 
@@ -113,27 +78,19 @@ class SparseHistogram:
         `person`, with the number of records.
         """
         _check_domain(domain)
-        bound = read_bound(domain, person, record, at_most, count)
-        extended, rules = domain_with_rules(domain, outside, missing)
-        if bound is not None:
-            kept, units = bounded_cells(
-                lambda chunk: cell_blocks(extended, rules, chunk),
-                columns,
-                RecordKeys(person, record),
-                bound,
-                key,
-            )
-            each = np.ones(kept.size, dtype=np.int64) if units is None else units
-            return cls._own(extended, _merge([_Listed(kept, each)]), bound)
-        done, waiting = _Listed.none(), [_Listed.none()]
-        held = 0
-        for cells in cell_blocks(extended, rules, columns):
-            keys, counts = np.unique(cells, return_counts=True)
-            waiting.append(_Listed(keys, counts.astype(np.int64)))
-            held += keys.size
+        counting = Counting.read(domain, **terms)
+        done, waiting, held = _Listed.none(), [_Listed.none()], 0
+        for cells, units in counting.cells(columns):
+            if units is None:
+                keys, counts = np.unique(cells, return_counts=True)
+                waiting.append(_Listed(keys, counts.astype(np.int64)))
+            else:
+                waiting.append(_Listed(cells, units))
+            held += waiting[-1].keys.size
             if held > max(WAITING, done.keys.size):
                 done, waiting, held = _merge([done, *waiting]), [], 0
-        return cls._own(extended, _merge([done, *waiting]))
+        listed = _merge([done, *waiting])
+        return cls._keep(counting.domain, counting.bound, **listed._asdict())
 
     @classmethod
     def from_ibis(
@@ -142,12 +99,7 @@ class SparseHistogram:
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: str | None = None,
-        record: str | None = None,
-        at_most: int | None = None,
-        count: Literal["records", "persons"] = "records",
+        **terms: Unpack[RecordTerms],
     ) -> SparseHistogram:
         """Count the records of a table where it is, as `Histogram.from_ibis` does.
 
@@ -155,12 +107,11 @@ class SparseHistogram:
         done, at most 64 while they are put in order.
         """
         _check_domain(domain)
-        bound = read_bound(domain, person, record, at_most, count)
-        extended, rules = domain_with_rules(domain, outside, missing)
-        keys = RecordKeys(person, record)
-        query = query_cells(extended, rules, table, columns, keys, bound)
+        counting = Counting.read(domain, **terms)
+        query = counting.query(table, columns)
         parts = [_Listed(batch.cells, batch.records) for batch in query.batches()]
-        return cls._own(extended, _merge([_Listed.none(), *parts]), bound)
+        listed = _merge([_Listed.none(), *parts])
+        return cls._keep(counting.domain, counting.bound, **listed._asdict())
 
     def dense(self) -> Histogram:
         """Return the histogram of every cell; refused where it would not fit.
@@ -256,7 +207,7 @@ class SparseHistogram:
             keys = keys * size + place
         listed = _merge([_Listed(keys, self.counts)])
         fitting = narrow(domain)
-        sparse = SparseHistogram._own(fitting, listed, self.bound)
+        sparse = SparseHistogram._keep(fitting, self.bound, **listed._asdict())
         return sparse.dense() if isinstance(fitting, Domain) else sparse
 
 
@@ -296,9 +247,3 @@ def _merge(parts: list[_Listed]) -> _Listed:
     if keys.size == 0:
         return _Listed(keys, counts)
     return _Listed(keys[starts], np.add.reduceat(counts, starts))
-
-
-def _rebuild(
-    domain: Attributes, keys: IntArray, counts: IntArray, bound: Bound | None
-) -> SparseHistogram:
-    return SparseHistogram._own(domain, _Listed(keys.copy(), counts.copy()), bound)

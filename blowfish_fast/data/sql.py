@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -56,19 +57,7 @@ class CellCounts(NamedTuple):
 
 
 class CellColumn(NamedTuple):
-    """A column of a table and the public cells of its values.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    attribute : Axis
-        Its cells, extra cells included.
-    rule : Rule
-        What happens to stray values.
-    bins : Bins, optional
-        Cells that are counted together.
-    """
+    """A column of a table, its public cells, and which of them are counted together."""
 
     name: str
     attribute: Axis
@@ -131,28 +120,17 @@ class CellQuery:
         weight: str | None = None,
         keys: Sequence[str] = (),
     ) -> CellQuery:
-        """Return the query over all cells of a domain.
+        """Return the query over all cells of a domain, which has those of the `rules`.
 
-        Parameters
-        ----------
-        domain : Domain or WideDomain
-            With the cells for stray values that `rules` need.
-        rules : sequence of Rule
-            One per attribute.
-        table : ibis table
-            Its schema is read, and no row.
-        names : mapping, optional
-            From attributes, by name or number, to columns that are called otherwise.
-        weight : str, optional
-            A column that says how many records a row stands for.
-        keys : sequence of str
-            Columns of persons and records, in which missing values are refused.
+        `names` leads from attributes to columns that are called otherwise. The schema
+        of the table is read, and no row.
         """
         if not isinstance(table, ibis_module().expr.types.Table):
             raise InputError(
                 "a table of a database is an ibis table, such as "
-                f'ibis.duckdb.connect("visits.duckdb").table("visits"); received '
-                f"{type(table).__name__}. Frames and arrays go to from_records"
+                'ibis.duckdb.connect("visits.duckdb").table("visits")',
+                received=type(table).__name__,
+                way_out="Frames and arrays go to from_records",
             )
         stated: Any = {} if names is None else names
         if not isinstance(stated, Mapping):
@@ -223,18 +201,10 @@ class CellQuery:
         Strays that are to be refused raise as they do for records at hand, before
         anything is yielded for them.
         """
-        try:
+        with _without_quotes():
             for cells, records in self._arrow():
                 self.refuse(cells)
                 yield CellCounts(cells, _whole(records, self.weight))
-        except BlowfishError:
-            raise
-        except Exception as problem:
-            # The engine's own words could quote records.
-            raise EngineError(
-                f"the database could not count the table ({type(problem).__name__}); "
-                "nothing was charged"
-            ) from None
 
     def _arrow(self) -> Iterator[tuple[IntArray, Any]]:
         # Spark collects an answer whole, so a large one is asked for in pieces.
@@ -255,14 +225,7 @@ class CellQuery:
             refuse_missing_key(("person", "record")[kind - 1])
         if axis == len(self.columns):
             refuse_weights(self.weight)
-        if KINDS[kind] == "fraction":
-            refuse_fractions()
-        refuse_strays(
-            self.columns[axis].attribute,
-            self.columns[axis].rule,
-            outside=KINDS[kind] == "outside",
-            missing=KINDS[kind] == "missing",
-        )
+        _refuse_kind(self.columns[axis], KINDS[kind])
 
 
 def cell_batches(
@@ -292,7 +255,7 @@ def cell_batches(
         small = one.attribute.size <= SMALL_CELLS
         found[f"cell{axis}"] = number.cast("int16" if small else "int32")
     lacking = {f"lacks{at}": table[name].isnull() for at, name in enumerate(keys)}
-    try:
+    with _without_quotes():
         selected = table.select(**found, **lacking)
         for batch in selected.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE):
             for at, column in enumerate(lacking):
@@ -300,31 +263,31 @@ def cell_batches(
                     refuse_missing_key(("person", "record")[at])
             columns = [np.asarray(batch.column(name)) for name in found]
             for one, cells in zip(query.columns, columns, strict=True):
-                _refuse_column(one, cells)
+                if cells.size and cells.min() < 0:
+                    _refuse_kind(one, KINDS[-1 - int(cells[cells < 0].max())])
             yield columns
+
+
+@contextmanager
+def _without_quotes() -> Iterator[None]:
+    """Say that a database failed without its own words, which could quote records."""
+    try:
+        yield
     except BlowfishError:
         raise
     except Exception as problem:
-        # The engine's own words could quote records.
         raise EngineError(
-            f"the database could not read the table ({type(problem).__name__}); "
+            f"the database could not count the table ({type(problem).__name__}); "
             "nothing was charged"
         ) from None
 
 
-def _refuse_column(column: CellColumn, cells: IntArray) -> None:
-    """Raise what records at hand would, if an attribute has strays."""
-    if cells.size == 0 or cells.min() >= 0:
-        return
-    kind = KINDS[-1 - int(cells[cells < 0].max())]
+def _refuse_kind(column: CellColumn, kind: str) -> None:
+    """Raise what records at hand would, for an attribute that has strays."""
     if kind == "fraction":
         refuse_fractions()
-    refuse_strays(
-        column.attribute,
-        column.rule,
-        outside=kind == "outside",
-        missing=kind == "missing",
-    )
+    outside, missing = kind == "outside", kind == "missing"
+    refuse_strays(column.attribute, column.rule, outside=outside, missing=missing)
 
 
 def _pieces(counted: Any) -> Iterator[Any]:

@@ -55,29 +55,16 @@ class Stretch(NamedTuple):
 
 
 class Bins(NamedTuple):
-    """Cells of an attribute, merged.
-
-    Attributes
-    ----------
-    labels : (cells,) int64
-        Bin of each cell, extra cells included.
-    stretch : Stretch
-        The same in closed form, for the cells between edges.
-    """
+    """The bin of each cell of an attribute; in closed form for cells between edges."""
 
     labels: IntArray
     stretch: Stretch
 
 
 class Cell(NamedTuple):
-    """The cell of each record along one attribute, as expressions.
+    """The cell (or bin) of each record along one attribute, as an expression.
 
-    Attributes
-    ----------
-    number : ibis column
-        The cell, or the bin where cells are merged.
-    refused : dict
-        By kind ("missing", "outside", "fraction"), which records have no cell.
+    By kind ("missing", "outside", "fraction"), which records have none.
     """
 
     number: Any

@@ -11,7 +11,7 @@ md5 being hard to invert.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -48,7 +48,11 @@ def _md5() -> Any:
 
 
 def bounded_table(
-    table: Any, keys: RecordKeys, bound: Bound, key: str | None = None
+    table: Any,
+    keys: RecordKeys,
+    bound: Bound,
+    key: str | None = None,
+    attributes: Mapping[Any, str] | None = None,
 ) -> BoundedTable:
     """Return the rows of at most ``bound.at_most`` records of each person.
 
@@ -58,7 +62,7 @@ def bounded_table(
     """
     ibis = ibis_module()
     names = tuple(name for name in (keys.person, keys.record) if name is not None)
-    _check_columns(table, names)
+    _check_columns(table, names, dict(attributes or {}).values())
     person = table[keys.person]
     if keys.record is None:
         drawn = table.mutate(blowfish_order=ibis.random())
@@ -92,23 +96,25 @@ def query_cells(
     names: Mapping[Any, str] | None,
     keys: RecordKeys,
     bound: Bound | None,
+    key: str | None = None,
 ) -> CellQuery:
     """Return the query that counts a table by cell, its persons bounded first."""
-    if bound is None:
-        return CellQuery.over(domain, rules, table, names)
     # The types of the attributes' columns are checked before anything else.
-    CellQuery.over(domain, rules, table, names)
-    for name in (keys.person, keys.record):
-        if name is not None and name in dict(names or {}).values():
-            raise InputError(
-                "person and record are columns beside the attributes", received=name
-            )
-    kept = bounded_table(table, keys, bound)
+    query = CellQuery.over(domain, rules, table, names)
+    if bound is None:
+        return query
+    kept = bounded_table(table, keys, bound, key, names)
     return CellQuery.over(domain, rules, kept.table, names, kept.weight, kept.keys)
 
 
-def _check_columns(table: Any, names: tuple[str, ...]) -> None:
+def _check_columns(
+    table: Any, names: tuple[str, ...], attributes: Collection[str]
+) -> None:
     for name in names:
+        if name in attributes:
+            raise InputError(
+                "person and record are columns beside the attributes", received=name
+            )
         if not isinstance(name, str) or name not in table.columns:
             raise InputError(
                 f"the table has no column {name!r} for persons or records; its columns "

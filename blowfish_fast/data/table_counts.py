@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,11 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_counts, as_whole, malformed_as, quoted
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
+from .counting import Counting, PrivateCounts, RecordTerms
 from .domain import Attributes
 from .histogram import Histogram
-from .persons import Bound, RecordKeys, bounded_cells, read_bound
-from .records import Treatments, domain_with_rules, place_blocks
+from .persons import Bound, bounded_cells
+from .records import place_blocks
 from .sql import cell_batches
 from .sql_persons import bounded_table
 
@@ -44,7 +45,7 @@ class CountsTables(Protocol):
         ...
 
 
-class TableCounts:
+class TableCounts(PrivateCounts):
     """Counts of records in the cells of several tables, read-only.
 
     Built by `from_records` and `from_ibis`; from tables at hand only if they agree on
@@ -66,13 +67,9 @@ class TableCounts:
     TableCounts(Domain(sex: 2 cells x age: 3 cells), 2 tables, counts hidden)
     """
 
-    __slots__ = ("bound", "counts", "domain", "tables")
+    __slots__ = ("tables",)
 
-    domain: Any
     tables: tuple[tuple[int, ...], ...]
-    counts: IntArray
-    bound: Bound | None
-    """At most how many records of a person were counted; None where nobody says."""
 
     def __init__(self, domain: Any, tables: Mapping[Any, Any]) -> None:
         if not isinstance(domain, Attributes):
@@ -94,26 +91,7 @@ class TableCounts:
             found[axes] = as_counts(counts, shape).reshape(shape).copy()
         _refuse_disagreement(found)
         flat = np.concatenate([one.reshape(-1) for one in found.values()])
-        self._set(domain, tuple(found), flat)
-
-    def _set(
-        self,
-        domain: Attributes,
-        tables: tuple[tuple[int, ...], ...],
-        counts: IntArray,
-        bound: Bound | None = None,
-    ) -> None:
-        counts.flags.writeable = False
-        object.__setattr__(self, "bound", bound)
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "tables", tables)
-        object.__setattr__(self, "counts", counts)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("TableCounts never change; build new ones")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.domain, self.tables, self.counts, self.bound)
+        self._fill(domain=domain, bound=None, tables=tuple(found), counts=flat)
 
     def __repr__(self) -> str:
         return f"TableCounts({self.domain!r}, {len(self.tables)} tables, counts hidden)"
@@ -124,13 +102,7 @@ class TableCounts:
         cls,
         mechanism: CountsTables,
         records: Any,
-        *,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: Any = None,
-        record: Any = None,
-        at_most: int | None = None,
-        key: str | None = None,
+        **terms: Unpack[RecordTerms],
     ) -> TableCounts:
         """Count records into the tables that a mechanism measures, in one pass.
 
@@ -140,12 +112,10 @@ class TableCounts:
             Says which tables.
         records : table, mapping or sequence of columns, or iterator of chunks
             As for `Histogram.from_records`.
-        outside, missing
+        **terms
             As for `Histogram.from_records`; "cell" where the mechanism's domain has
-            such a cell (``domain.with_extra_cells``).
-        person, record, at_most, key
-            As for `Histogram.from_records`, for policies of persons. Records are
-            chosen once, and all tables are counted from that choice.
+            such a cell (``domain.with_extra_cells``). Records of persons are chosen
+            once, and all tables are counted from that choice.
 
         Examples
         --------
@@ -156,10 +126,8 @@ class TableCounts:
         >>> bf.TableCounts.from_records(mech, {"sex": [0, 1, 1], "age": [2, 2, 0]})
         TableCounts(Domain(sex: 2 cells x age: 3 cells), 2 tables, counts hidden)
         """
-        domain, tables = _asked(mechanism)
-        extended, rules = domain_with_rules(domain, outside, missing)
-        _refuse_new_cells(domain, extended)
-        bound = read_bound(domain, person, record, at_most, "records")
+        counting, tables = _asked(mechanism, terms)
+        domain, rules, keys, bound, key = counting
         if bound is None:
             blocks = place_blocks(domain, rules, records)
             return cls.from_cells(domain, tables, blocks)
@@ -171,7 +139,6 @@ class TableCounts:
                 placed.append(np.array(block))
                 yield np.arange(start, start + placed[-1].shape[1])
 
-        keys = RecordKeys(person, record)
         kept, _ = bounded_cells(rows_of, records, keys, bound, key)
         cells = np.concatenate(placed, axis=1)[:, kept]
         return cls.from_cells(domain, tables, [cells], bound)
@@ -184,11 +151,7 @@ class TableCounts:
         table: Any,
         *,
         columns: Mapping[Any, str] | None = None,
-        outside: Treatments = None,
-        missing: Treatments = None,
-        person: str | None = None,
-        record: str | None = None,
-        at_most: int | None = None,
+        **terms: Unpack[RecordTerms],
     ) -> TableCounts:
         """Count the records of a database's table into the tables of a mechanism.
 
@@ -198,27 +161,21 @@ class TableCounts:
 
         Parameters
         ----------
-        mechanism, outside, missing, person, record, at_most
+        mechanism, **terms
             As for `from_records`; records of persons are chosen in the database.
         table : ibis table
             Any table expression; filters and joins run in the database as well.
         columns : mapping, optional
             From attributes, by name or number, to columns that are called otherwise.
         """
-        domain, tables = _asked(mechanism)
-        extended, rules = domain_with_rules(domain, outside, missing)
-        _refuse_new_cells(domain, extended)
-        bound = read_bound(domain, person, record, at_most, "records")
+        counting, tables = _asked(mechanism, terms)
+        domain, rules, keys, bound, key = counting
+        names: tuple[str, ...] = ()
         if bound is not None:
             # One statement: one choice of records for all tables.
-            table = bounded_table(table, RecordKeys(person, record), bound).table
-        keys = [one for one in (person, record) if one is not None]
-        if set(keys) & set((columns or {}).values()):
-            raise InputError(
-                "person and record are columns beside the attributes",
-                received=", ".join(keys),
-            )
-        batches = cell_batches(domain, rules, table, columns, keys)
+            kept = bounded_table(table, keys, bound, key, columns)
+            table, names = kept.table, kept.keys
+        batches = cell_batches(domain, rules, table, columns, names)
         return cls.from_cells(domain, tables, batches, bound)
 
     @classmethod
@@ -236,10 +193,8 @@ class TableCounts:
             histogram.counts.sum(axis=tuple(axis for axis in every if axis not in one))
             for one in tables
         ]
-        own = object.__new__(cls)
         flat = np.concatenate([np.asarray(one).reshape(-1) for one in parts])
-        own._set(histogram.domain, tables, flat, histogram.bound)
-        return own
+        return cls._keep(histogram.domain, histogram.bound, tables=tables, counts=flat)
 
     @classmethod
     def from_cells(
@@ -258,9 +213,7 @@ class TableCounts:
             each = iter(blocks)
         for block in each:
             kernels.count_tables(counts, _cell_numbers(block), domain.shape, tables)
-        own = object.__new__(cls)
-        own._set(domain, tables, counts, bound)
-        return own
+        return cls._keep(domain, bound, tables=tables, counts=counts)
 
     def vector(self, domain: Any, tables: Sequence[tuple[int, ...]]) -> IntArray:
         """Return the counts of some of these tables, one after the other.
@@ -287,18 +240,9 @@ class TableCounts:
         return np.concatenate([self.counts[slice(*places[one])] for one in tables])
 
 
-def _rebuilt(
-    domain: Attributes,
-    tables: tuple[tuple[int, ...], ...],
-    counts: IntArray,
-    bound: Bound | None,
-) -> TableCounts:
-    own = object.__new__(TableCounts)
-    own._set(domain, tables, counts.copy(), bound)
-    return own
-
-
-def _asked(mechanism: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+def _asked(
+    mechanism: Any, terms: RecordTerms
+) -> tuple[Counting[Any], tuple[tuple[int, ...], ...]]:
     tables = getattr(mechanism, "measured_tables", None)
     if tables is None:
         raise InputError(
@@ -306,17 +250,17 @@ def _asked(mechanism: Any) -> tuple[Any, tuple[tuple[int, ...], ...]]:
             received=quoted(mechanism),
             way_out="Write TableCounts.from_records(Contingency(...), records)",
         )
-    return mechanism.domain, tables
-
-
-def _refuse_new_cells(domain: Attributes, extended: Attributes) -> None:
-    if extended.attributes != domain.attributes:
+    counting = Counting.read(mechanism.domain, **terms)
+    if counting.domain.attributes != mechanism.domain.attributes:
         raise DomainError(
             "cells for missing values and values outside must be part of the domain "
             "over which the policy was stated",
             way_out="State policy and tables over "
             "domain.with_extra_cells(missing=True, outside=True)",
         )
+    if counting.bound is not None and counting.bound.count == "persons":
+        raise InputError("tables count records", received='count="persons"')
+    return counting, tables
 
 
 def _checked_tables(

@@ -60,12 +60,8 @@ class TextForm(NamedTuple):
     def value(self, text: str, kind: str) -> str:
         """Return the SQL of a value from the SQL of its text; NULL if there is none.
 
-        Parameters
-        ----------
-        text : str
-            An expression of DuckDB: the text without spaces around it.
-        kind : {"number", "date", "category"}
-            What the value is. Moments with a zone are taken at Greenwich.
+        The text has no spaces around it; `kind` is "number", "date" or "category".
+        Moments with a zone are taken at Greenwich.
         """
         if kind == "date":
             value = _date(text, self.dates or ISO)

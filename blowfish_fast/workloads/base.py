@@ -31,16 +31,7 @@ Kind = Literal["all_ranges", "prefixes", "identity", "total"]
 
 
 class Implicit(NamedTuple):
-    """Every query of one kind over the cells between `edges`, bucket by bucket.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import blowfish_fast as bf
-    >>> from blowfish_fast.data.buckets import Buckets
-    >>> bf.workloads.AllRanges(bf.Domain(4)).form(Buckets(np.array([0, 2, 4]))).kind
-    'all_ranges'
-    """
+    """Every query of one kind over the cells between `edges`, bucket by bucket."""
 
     kind: Kind
     edges: IntArray
@@ -165,17 +156,7 @@ class Workload(ABC):
 
     @abstractmethod
     def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
-        """List the queries over `buckets`; uniform inside each bucket.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import blowfish_fast as bf
-        >>> from blowfish_fast.data.buckets import Buckets
-        >>> pairs = Buckets(np.array([0, 2, 4]))
-        >>> type(bf.workloads.Prefixes(bf.Domain(4)).explicit_form(pairs)).__name__
-        'Fractions'
-        """
+        """List the queries over `buckets`; uniform inside each bucket."""
 
     def form(self, buckets: Buckets) -> Form:
         """Return the queries over `buckets`, implicit where closed formulas exist."""
@@ -203,26 +184,11 @@ class Workload(ABC):
 
         `sums` holds running sums of these counts, filled by whoever needs them first:
         a range then reads two numbers.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 1], [2, 4])
-        >>> asked.answer_again(np.array([1.0, 2.0, 3.0, 4.0]), {})
-        array([3., 9.])
         """
         return self.answer(counts)
 
     def mean_cells(self) -> float:
-        """Return how many cells a query covers on average, at least 1; public.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> asked = bf.workloads.Ranges(bf.Domain(8), [0, 2], [2, 6])
-        >>> asked.mean_cells()
-        3.0
-        """
+        """Return how many cells a query covers on average, at least 1; public."""
         form = self.explicit_form(Buckets.single_cells(self.domain.size))
         covered = np.abs(row_moments(form, self.domain.size).total)
         return max(1.0, float(covered.mean())) if covered.size else 1.0
@@ -230,40 +196,33 @@ class Workload(ABC):
     def _refuse_too_many(self) -> None:
         if self.queries > MOST_QUERIES:
             raise SizeError(
-                f"{type(self).__name__} has {self.queries:,} queries on this domain; "
-                f"at most 2^26 = {MOST_QUERIES:,} are answered one by one. Use "
-                "expected_total_error for their sum, or Ranges for a part of them"
+                f"at most 2^26 = {MOST_QUERIES:,} queries are answered one by one",
+                received=f"{self.queries:,} of {type(self).__name__}",
+                way_out="Use expected_total_error for their sum, or Ranges for a part",
             )
 
     def _check_buckets(self, buckets: Buckets) -> None:
         if buckets.cells != self.domain.size:
             raise DomainError(
-                f"buckets of {buckets.cells} cells do not fit a workload over "
-                f"{self.domain.size}"
+                f"buckets cover the {self.domain.size} cells of the workload",
+                received=buckets.cells,
             )
 
     def __len__(self) -> int:
         return self.queries
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON: kind, domain and what the queries are.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> bf.workloads.Ranges(bf.Domain(9), [0, 3], [3, 9]).to_dict()["starts"]
-        [0, 3]
-        """
-        plain: dict[str, Any] = {
-            "kind": type(self).__name__,
-            "domain": self.domain.to_dict(),
-            "queries": self.queries,
-        }
+        """Return plain data, for JSON: kind, domain and what the queries are."""
+        plain = self._plain_head()
         for name, value in vars(self).items():
             # What is kept because it was asked for once is no part of the workload.
             if name != "domain" and not hasattr(type(self), name):
                 plain[name] = _plain(value)
         return plain
+
+    def _plain_head(self) -> dict[str, Any]:
+        kind = type(self).__name__
+        return {"kind": kind, "domain": self.domain.to_dict(), "queries": self.queries}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.domain!r}, {self.queries:,} queries)"
@@ -379,15 +338,7 @@ def form_matrix(form: Fractions | Pieces, buckets: int, *, most: int) -> Any:
 
 
 def as_pieces(form: Fractions | Pieces) -> Pieces:
-    """Write each range as one run, and its end buckets apart if covered in part.
-
-    Examples
-    --------
-    >>> one = np.array([1])
-    >>> form = Fractions(0 * one, np.array([0.5]), 3 * one, np.array([1.0]))
-    >>> as_pieces(form).starts.tolist(), as_pieces(form).ends.tolist()
-    ([0, 1], [1, 4])
-    """
+    """Write each range as one run, and its end buckets apart if covered in part."""
     if isinstance(form, Pieces):
         return form
     one = form.first == form.last

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
-from blowfish_fast._support.validation import as_whole
+from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError, WorkloadError
+from blowfish_fast.errors import WorkloadError
 
 from .base import Pieces, Workload
 from .linear import Linear
@@ -39,7 +38,8 @@ class Marginals(Workload):
 
     def __init__(self, domain: Domain, axes: Any) -> None:
         super().__init__(domain)
-        self.axes = _axes(domain, axes)
+        with malformed_as(WorkloadError, "axes are names or numbers of attributes"):
+            self.axes = tuple(sorted(domain.axes(axes)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,28 +80,3 @@ class Marginals(Workload):
             (np.ones(cells), columns, pointers), shape=(self.queries, cells)
         )
         return Linear(self.domain, matrix).explicit_form(buckets)
-
-
-def _axes(domain: Domain, axes: Any) -> tuple[int, ...]:
-    single = isinstance(axes, str) or not isinstance(axes, Iterable)
-    chosen = []
-    for axis in [axes] if single else list(axes):
-        if isinstance(axis, str):
-            number = domain.axis(axis)
-        else:
-            try:
-                number = as_whole(axis, "each axis")
-            except InputError as problem:
-                raise WorkloadError(str(problem)) from None
-        if not 0 <= number < domain.ndim:
-            raise WorkloadError(
-                f"axes must lie between 0 and {domain.ndim - 1}", received=repr(axis)
-            )
-        chosen.append(number)
-    if not chosen:
-        raise WorkloadError(
-            "keep at least one axis; the table over none of them is Total(domain)"
-        )
-    if len(set(chosen)) < len(chosen):
-        raise WorkloadError("axes must differ", received=repr(axes))
-    return tuple(sorted(chosen))

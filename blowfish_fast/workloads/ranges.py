@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import InputError, WorkloadError
+from blowfish_fast.errors import WorkloadError
 
 from .base import (
     Form,
@@ -47,29 +47,23 @@ class Ranges(Workload):
     def __init__(self, domain: Domain, starts: Any, ends: Any) -> None:
         super().__init__(domain)
         on_a_line(domain, type(self).__name__)
-        try:
-            self.starts = np.atleast_1d(as_integers(starts, "starts"))
-            self.ends = np.atleast_1d(as_integers(ends, "ends"))
-        except InputError as problem:
-            raise WorkloadError(str(problem)) from None
+        self.starts = np.atleast_1d(as_integers(starts, "starts", WorkloadError))
+        self.ends = np.atleast_1d(as_integers(ends, "ends", WorkloadError))
         if self.starts.ndim != 1 or self.starts.shape != self.ends.shape:
             raise WorkloadError(
                 "starts and ends must be two lists of the same length",
                 received=f"shapes {self.starts.shape} and {self.ends.shape}",
             )
-        wrong = (self.starts < 0) | (self.ends > domain.size)
+        outside = (self.starts < 0) | (self.ends > domain.size)
+        self._refuse(outside, f"ranges must lie in [0, {domain.size})")
+        self._refuse(self.starts >= self.ends, "a range must start before it ends")
+
+    def _refuse(self, wrong: BoolArray, rule: str) -> None:
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
             raise WorkloadError(
-                f"ranges must lie in [0, {domain.size}); query {first} is "
-                f"[{self.starts[first]}, {self.ends[first]})"
-            )
-        if (self.starts >= self.ends).any():
-            first = int(np.flatnonzero(self.starts >= self.ends)[0])
-            raise WorkloadError(
-                f"a range must start before it ends; query {first} is "
-                f"[{self.starts[first]}, {self.ends[first]}). Ranges are half-open: "
-                "cell 3 alone is [3, 4)"
+                f"{rule}; query {first} is [{self.starts[first]}, {self.ends[first]})",
+                way_out="Ranges are half-open: cell 3 alone is [3, 4)",
             )
 
     @property
@@ -207,10 +201,7 @@ class AllRanges(Workload):
         return (self.domain.size + 2) / 3
 
     def _answer(self, counts: AnyArray) -> AnyArray:
-        totals = prefix_sums(counts)
-        starts, ends = self._bounds()
-        answers: AnyArray = totals[ends] - totals[starts]
-        return answers
+        return Ranges(self.domain, *self._bounds())._answer(counts)
 
     def form(self, buckets: Buckets) -> Form:
         """Return the closed form, along the cells' own order."""

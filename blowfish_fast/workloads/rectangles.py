@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast._support.validation import as_integers
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
@@ -48,21 +48,16 @@ class Rectangles(Workload):
                 "lows and highs must have the same shape",
                 received=f"{self.lows.shape} and {self.highs.shape}",
             )
-        sizes = np.array(domain.shape, dtype=np.float64)
-        outside = ((self.lows < 0) | (self.highs > sizes)).any(axis=1)
-        if outside.any():
-            first = int(np.flatnonzero(outside)[0])
-            raise WorkloadError(
-                f"rectangles must lie in the domain of shape {domain.shape}; query "
-                f"{first} goes from {self.lows[first]} to {self.highs[first]}"
-            )
-        empty = (self.lows >= self.highs).any(axis=1)
-        if empty.any():
-            first = int(np.flatnonzero(empty)[0])
-            raise WorkloadError(
-                f"a rectangle must start before it ends on each axis; query {first} "
-                f"goes from {self.lows[first]} to {self.highs[first]}"
-            )
+        outside = (self.lows < 0) | (self.highs > np.array(domain.shape))
+        self._refuse(outside, f"rectangles must lie in the domain of {domain.shape}")
+        empty = self.lows >= self.highs
+        self._refuse(empty, "a rectangle must start before it ends on each axis")
+
+    def _refuse(self, wrong: BoolArray, rule: str) -> None:
+        if wrong.any():
+            first = int(np.flatnonzero(wrong.any(axis=1))[0])
+            ends = f"from {self.lows[first]} to {self.highs[first]}"
+            raise WorkloadError(rule, received=f"query {first}, which goes {ends}")
 
     @property
     def queries(self) -> int:
@@ -155,12 +150,6 @@ def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
 
 
 def random_boxes(domain: Domain, queries: int, rng: RandomLike) -> Workload:
-    """Return random ranges of one attribute, or random rectangles of several.
-
-    Examples
-    --------
-    >>> random_boxes(Domain((8, 8)), 100, rng=1)
-    Rectangles(Domain(8 cells x 8 cells), 100 queries)
-    """
+    """Return random ranges of one attribute, or random rectangles of several."""
     kind = Ranges if domain.ndim == 1 else Rectangles
     return kind.random(domain, queries, rng=rng)

@@ -128,26 +128,15 @@ class Tables(Workload):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON: the tables as lists of axes, and weights."""
-        return {
-            "kind": type(self).__name__,
-            "domain": self.domain.to_dict(),
-            "queries": self.queries,
-            "tables": [list(one) for one in self.tables],
-            "weights": list(self.weights),
-        }
+        lists = {"tables": list(map(list, self.tables)), "weights": list(self.weights)}
+        return self._plain_head() | lists
 
     def __repr__(self) -> str:
         return f"Tables({self.domain!r}, {len(self.tables):,} tables)"
 
 
 def table_names(domain: Attributes, table: Iterable[int]) -> tuple[Any, ...]:
-    """Return the attributes of a table, named; numbered where they have no name.
-
-    Examples
-    --------
-    >>> table_names(Domain((2, 3), names=["sex", "age"]), (1,))
-    ('age',)
-    """
+    """Return the attributes of a table, named; numbered where they have no name."""
     named = ((axis, domain.names[axis]) for axis in table)
     return tuple(axis if name is None else name for axis, name in named)
 
@@ -200,17 +189,16 @@ def _refuse_many(count: int) -> None:
 def _checked(
     domain: Attributes, tables: Iterable[tuple[int, ...]]
 ) -> tuple[tuple[int, ...], ...]:
-    sizes, kept = domain.shape, []
-    for one in tables:
-        cells = math.prod(sizes[axis] for axis in one)
+    kept = tuple(tables)
+    for one in kept:
+        cells = math.prod(domain.shape[axis] for axis in one)
         if cells > LARGEST_DOMAIN:
             raise DomainError(
                 f"a table holds at most 2^28 = {LARGEST_DOMAIN:,} cells",
                 received=f"{table_names(domain, one)} with {cells:,}",
                 way_out="Use coarser cells for one of its attributes",
             )
-        kept.append(one)
-    return tuple(kept)
+    return kept
 
 
 def _weights(

@@ -87,9 +87,4 @@ class Union(Workload):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON: the parts one by one."""
-        return {
-            "kind": type(self).__name__,
-            "domain": self.domain.to_dict(),
-            "queries": self.queries,
-            "parts": [one.to_dict() for one in self.parts],
-        }
+        return self._plain_head() | {"parts": [one.to_dict() for one in self.parts]}

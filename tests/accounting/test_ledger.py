@@ -415,7 +415,7 @@ def test_the_policy_is_free_until_the_first_charge(path):
             with pytest.raises(LedgerError, match="frozen"):
                 one.amend(**change)
         assert (one.policy, one.epsilon) == (line, 2)
-        with pytest.raises(PolicyError, match="state a policy"):
+        with pytest.raises(PolicyError, match="state the policy"):
             one.amend(policy="line")
         one.verify()
 

@@ -7,7 +7,7 @@ import pytest
 
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.errors import DomainError, WorkloadError
+from blowfish_fast.errors import DomainError
 from blowfish_fast.workloads import Marginals
 
 SHAPE = (2, 3, 4)
@@ -68,16 +68,16 @@ def test_axes_may_be_named_and_keep_the_order_of_the_domain():
 @pytest.mark.parametrize(
     ("axes", "message"),
     [
-        ([], "at least one axis"),
-        ([3], "between 0 and 2"),
-        ([-1], "between 0 and 2"),
-        ([0, 0], "must differ"),
-        ([0.5], "one whole number"),
-        ([None], "one whole number"),
+        ([], "at least one attribute"),
+        ([3], "numbered from 0 to 2"),
+        ([-1], "numbered from 0 to 2"),
+        ([0, 0], "each once"),
+        ([0.5], "no attribute"),
+        ([None], "no attribute"),
     ],
 )
 def test_bad_axes_are_refused(axes, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(DomainError, match=message):
         Marginals(Domain(SHAPE), axes)
 
 

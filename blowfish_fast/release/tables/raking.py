@@ -29,14 +29,8 @@ MIXED = 0.02
 class RakedTables:
     """Non-negative tables, each fitted when it is first asked for.
 
-    Parameters
-    ----------
-    linear : callable
-        From attributes to the linear estimate of their table.
-    total : float
-        The number of records, 0 or more.
-    information : callable
-        From attributes to what is known of their residual; infinite where exact.
+    From the `linear` estimates of tables by attributes, the `total` of records, and the
+    `information` on residuals, infinite where a table is exact.
 
     Examples
     --------

@@ -7,7 +7,6 @@ contents.csv    number, attributes, cells, error, mean count, file
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from pathlib import Path
@@ -15,18 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray
-from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import SizeError
+from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_workbook
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import Release
 
-MOST_ROWS = 2**20 - 1
-"""Rows of a sheet below its heading."""
-
-LONGEST_TITLE = 31
-"""Characters of a sheet's name."""
+Kinds = dict[str, bool]
+"""Columns beside the estimates, and whether their counts are whole."""
 
 
 class ReleasedTables(Protocol):
@@ -50,23 +44,29 @@ class ReleasedTables(Protocol):
         """Return one table."""
         ...
 
-    def fitted(self, *names: Any) -> Release:
+    def fitted(self, *names: Any, whole: bool = False) -> Release:
         """Return one table without negative counts."""
         ...
 
 
 def write_tables(
-    release: ReleasedTables, path: str | os.PathLike[str], *, fitted: bool
+    release: ReleasedTables,
+    path: str | os.PathLike[str],
+    *,
+    fitted: bool,
+    whole: bool = False,
 ) -> None:
     """Write every asked table to a folder, or to one ``.xlsx``."""
     target = Path(path)
+    kinds = {"fitted": False} if fitted else {}
+    kinds |= {"whole": True} if whole else {}
     if target.suffix.lower() == ".xlsx":
-        _write_workbook(release, target, fitted=fitted)
+        _write_workbook(release, target, kinds)
     else:
-        _write_folder(release, target, fitted=fitted)
+        _write_folder(release, target, kinds)
 
 
-def _write_folder(release: ReleasedTables, folder: Path, *, fitted: bool) -> None:
+def _write_folder(release: ReleasedTables, folder: Path, kinds: Kinds) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "promise.txt").write_text(_promise(release) + "\n", encoding="utf-8")
     names = [f"{_title(at, one)}.csv" for at, one in enumerate(release.asked, 1)]
@@ -75,62 +75,28 @@ def _write_folder(release: ReleasedTables, folder: Path, *, fitted: bool) -> Non
     columns["file"] = _texts(names)
     Table(columns).to_csv(folder / "contents.csv")
     for name, table in zip(names, release.asked, strict=True):
-        _cells(release, table, fitted=fitted).to_csv(folder / name)
+        _cells(release, table, kinds).to_csv(folder / name)
 
 
-def _write_workbook(release: ReleasedTables, file: Path, *, fitted: bool) -> None:
-    openpyxl = require("openpyxl", extra="excel", purpose="a workbook of tables")
+def _write_workbook(release: ReleasedTables, file: Path, kinds: Kinds) -> None:
     titles = [
         _title(at, one)[:LONGEST_TITLE] for at, one in enumerate(release.asked, 1)
     ]
     contents = release.accuracy()
     columns = {name: contents[name] for name in contents}
-    columns["sheet"] = _texts(titles)
-    pages = [_cells(release, table, fitted=fitted) for table in release.asked]
-    for table, cells in zip(release.asked, pages, strict=True):
-        if len(cells) > MOST_ROWS:
-            raise SizeError(
-                f"a sheet holds at most {MOST_ROWS:,} cells",
-                received=f"{' x '.join(map(str, table))} with {len(cells):,}",
-                way_out="Save a folder of CSV files instead",
-            )
-    book = openpyxl.Workbook(write_only=True)
-    try:
-        first = book.create_sheet("promise")
-        for line in _promise(release).splitlines():
-            first.append([line])
-        _append(book.create_sheet("contents"), Table(columns))
-        for title, cells in zip(titles, pages, strict=True):
-            _append(book.create_sheet(title), cells)
-        book.save(file)
-    except BaseException:
-        # Sheets write to files of their own as they grow: none stays open.
-        for sheet in book.worksheets:
-            with contextlib.suppress(Exception):
-                sheet.close()
-        raise
+    sheets = {"contents": Table({**columns, "sheet": _texts(titles)})}
+    for title, table in zip(titles, release.asked, strict=True):
+        sheets[title] = _cells(release, table, kinds)
+    write_workbook(file, sheets, about=_promise(release))
 
 
-def _append(sheet: Any, table: Table) -> None:
-    sheet.append(list(table))
-    plain = table.to_dict()
-    for row in zip(*plain.values(), strict=True):
-        sheet.append([_plain(value) for value in row])
-
-
-def _plain(value: Any) -> Any:
-    """Return what a sheet can hold: numbers, texts and dates, else text."""
-    return value if value is None or isinstance(value, int | float) else str(value)
-
-
-def _cells(release: ReleasedTables, table: tuple[Any, ...], *, fitted: bool) -> Table:
-    """Return a row per cell: estimate and interval, and the fit where it is asked."""
+def _cells(release: ReleasedTables, table: tuple[Any, ...], kinds: Kinds) -> Table:
+    """Return a row per cell: estimate and interval, and the fits that are asked."""
     rows = release.table(*table).to_table()
-    if not fitted:
-        return rows
     columns = {name: rows[name] for name in rows}
-    columns["fitted"] = release.fitted(*table).estimate.reshape(-1)
-    return Table(columns)
+    for name, whole in kinds.items():
+        columns[name] = release.fitted(*table, whole=whole).estimate.reshape(-1)
+    return Table(columns, experiment=rows.experiment)
 
 
 def _promise(release: ReleasedTables) -> str:
@@ -140,7 +106,9 @@ def _promise(release: ReleasedTables) -> str:
             "All tables were published together, once, under this promise. They agree: "
             "a table summed over an attribute is the table without it.",
             "Counts carry noise, and may be negative or fractional. Low and high hold "
-            "the true count with a probability of at least 95 %.",
+            "the true count with a probability of at least 95 %. Counts under fitted "
+            "are not negative; those under whole are those of one set of made-up "
+            "records, so that they agree to the last one.",
         ]
     )
 

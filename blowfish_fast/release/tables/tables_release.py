@@ -305,7 +305,11 @@ class TablesRelease(Release):
         return self.errors().to_table()
 
     def save_tables(
-        self, path: str | os.PathLike[str], *, fitted: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fitted: bool = False,
+        whole: bool = False,
     ) -> None:
         """Write every asked table: a folder of CSV files, or one ``.xlsx``.
 
@@ -319,10 +323,12 @@ class TablesRelease(Release):
             extra "excel").
         fitted : bool
             Tables without negative counts (`fitted`) beside the linear estimates.
+        whole : bool
+            Whole numbers beside them, which agree to the last record.
         """
         from .table_files import write_tables
 
-        write_tables(self, path, fitted=fitted)
+        write_tables(self, path, fitted=fitted, whole=whole)
 
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query, of tables or of one marginal."""

@@ -72,13 +72,9 @@ def edge_kinds(policy: Policy) -> tuple[EdgeKind, ...]:
     """
     kinds = [EdgeKind(frozenset(one)) for one in _moved_axes(policy) if one]
     if policy.has_bottom:
-        kinds.append(EdgeKind(None, _absent_length(policy)))
+        far = policy.absent_length if isinstance(policy, WithAbsent) else Fraction(1)
+        kinds.append(EdgeKind(None, far))
     return tuple(kinds)
-
-
-def _absent_length(policy: Policy) -> Fraction:
-    """Return how many edges away "absent" is, where the policy states a distance."""
-    return policy.absent_length if isinstance(policy, WithAbsent) else Fraction(1)
 
 
 def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
@@ -96,8 +92,6 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
             for axis in several
             if names[axis] not in stated or stated[str(names[axis])].has_moves
         ]
-    if isinstance(policy, WithAbsent):
-        return _moved_axes(policy.base)
     if isinstance(policy, Attribute):
         return [[axis] for axis in several]
     if isinstance(policy, Product):
@@ -113,7 +107,7 @@ def _moved_axes(policy: Policy) -> Iterable[Iterable[int]]:
     full = isinstance(policy, Full) or len(several) < 2
     if full or policy.edges_up_to(MOST_EDGES) is None:
         return [several]
-    return _largest(_supports(policy))
+    return largest_sets(_supports(policy))
 
 
 def _supports(policy: Policy) -> set[AxisSet]:
@@ -129,10 +123,19 @@ def _supports(policy: Policy) -> set[AxisSet]:
     }
 
 
-def _largest(sets: Iterable[AxisSet]) -> list[AxisSet]:
-    """Return the sets that no other contains."""
-    known = [frozenset(one) for one in sets]
-    return [tuple(sorted(one)) for one in known if not any(one < two for two in known)]
+def largest_sets(sets: Iterable[AxisSet]) -> list[AxisSet]:
+    """Return the sets that no other contains, in their order."""
+    known = [(one, frozenset(one)) for one in sets]
+    # A larger set is looked for among those that share the first attribute.
+    sharing: dict[int | None, list[frozenset[int]]] = {None: [own for _, own in known]}
+    for _, own in known:
+        for axis in own:
+            sharing.setdefault(axis, []).append(own)
+    return [
+        one
+        for one, own in known
+        if not any(own < other for other in sharing[one[0] if one else None])
+    ]
 
 
 def heaviest_edge(
@@ -146,26 +149,14 @@ def heaviest_edge(
     Weights are per cell of a table; cells move by 1, so both powers are alike, but for
     an "absent" l edges away, which may cost l times as much in epsilon and l^2 in rho.
     O(kinds x tables), in whole numbers.
-
-    Examples
-    --------
-    >>> ages, both = EdgeKind(frozenset([0])), EdgeKind(None)
-    >>> heaviest_edge([5, 3], [(0,), (0, 1)], [ages, both])
-    16
     """
-    costs = (_cost(one, weights, tables, power) for one in kinds)
-    return max(map(math.ceil, costs), default=0)
-
-
-def _cost(
-    kind: EdgeKind, weights: Sequence[int], tables: Sequence[AxisSet], power: int
-) -> Fraction:
-    moved = sum(
-        weight
-        for weight, table in zip(weights, tables, strict=True)
-        if kind.moves(table)
-    )
-    return Fraction(kind.cells * moved) / kind.length**power
+    dearest = 0
+    for kind in kinds:
+        pairs = zip(weights, tables, strict=True)
+        moved = sum(weight for weight, table in pairs if kind.moves(table))
+        cost = Fraction(kind.cells * moved) / kind.length**power
+        dearest = max(dearest, math.ceil(cost))
+    return dearest
 
 
 def is_exact(table: AxisSet, kinds: Sequence[EdgeKind]) -> bool:

@@ -29,13 +29,7 @@ LEAST_VARIANCE = 1e-100
 
 
 def subsets(table: AxisSet) -> Iterator[AxisSet]:
-    """Yield every subset of a set of attributes, small ones first, () included.
-
-    Examples
-    --------
-    >>> list(subsets((0, 2)))
-    [(), (0,), (2,), (0, 2)]
-    """
+    """Yield every subset of a set of attributes, small ones first, () included."""
     for size in range(len(table) + 1):
         yield from combinations(table, size)
 
@@ -46,13 +40,7 @@ def cell_count(sizes: Sequence[int], table: Iterable[int]) -> int:
 
 
 def closure(tables: Iterable[AxisSet]) -> list[AxisSet]:
-    """Return all subsets of some tables, small ones first.
-
-    Examples
-    --------
-    >>> closure([(0, 1), (1, 2)])
-    [(), (0,), (1,), (2,), (0, 1), (1, 2)]
-    """
+    """Return all subsets of some tables, small ones first."""
     found = {part for one in tables for part in subsets(one)}
     return sorted(found, key=lambda one: (len(one), one))
 
@@ -60,23 +48,8 @@ def closure(tables: Iterable[AxisSet]) -> list[AxisSet]:
 class NoisyTables:
     """Tables as they were measured: one scale each, exact ones marked.
 
-    Parameters
-    ----------
-    sizes : tuple of int
-        Cells of every attribute of the domain.
-    tables : sequence of sets of attributes
-        What was measured.
-    variances, widths : (tables,) float64
-        Variance of a cell, infinite where it was not measured; scale of its noise.
-    exact : (tables,) bool
-        Published as they are.
-
-    Examples
-    --------
-    >>> none = np.zeros(1, dtype=bool)
-    >>> pair = NoisyTables((2, 3), ((0, 1),), np.array([4.0]), np.ones(1), none)
-    >>> pair.information((0,)), pair.information(())
-    (0.08333333333333333, 0.041666666666666664)
+    `sizes` has the cells of every attribute of the domain; for each table `variances`
+    has that of a cell, infinite where it was not measured, and `widths` its scale.
     """
 
     def __init__(

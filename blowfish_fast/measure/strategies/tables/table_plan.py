@@ -21,7 +21,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 
-from .edge_prices import AxisSet, EdgeKind, is_exact
+from .edge_prices import AxisSet, EdgeKind, is_exact, largest_sets
 from .residuals import cell_count, closure, subsets
 
 PlanKind = Literal["best", "maximal", "weights", "blocks"]
@@ -63,33 +63,12 @@ class AskedTables(NamedTuple):
     kinds: tuple[EdgeKind, ...]
     power: int = 1
 
-    def maximal(self) -> list[AxisSet]:
-        """Return the asked tables that no other asked table contains."""
-        by_axis: dict[int, list[frozenset[int]]] = {}
-        known = [frozenset(one) for one in self.tables]
-        for one in known:
-            for axis in one:
-                by_axis.setdefault(axis, []).append(one)
-        return [
-            table
-            for table, own in zip(self.tables, known, strict=True)
-            if not any(own < other for other in by_axis[table[0]])
-        ]
-
 
 def plan_tables(asked: AskedTables, kind: PlanKind = "best") -> TablePlan:
-    """Return the plan with the least predicted error, among those of `kind`.
-
-    Examples
-    --------
-    >>> adds = (EdgeKind(None),)
-    >>> asked = AskedTables((9, 2, 5), ((0,), (1,), (0, 1), (2,)), (1.0,) * 4, adds)
-    >>> plan_tables(asked, "maximal").tables
-    ((0, 1), (2,))
-    """
+    """Return the plan with the least predicted error, among those of `kind`."""
     exact = [one for one in closure(asked.tables) if is_exact(one, asked.kinds)]
-    known = _largest_sets(exact)
-    largest = asked.maximal()
+    known = largest_sets(exact)
+    largest = largest_sets(asked.tables)
     noisy = [one for one in largest if not is_exact(one, asked.kinds)]
     if not noisy:
         return TablePlan("exact", tuple(known), np.zeros(len(known)), 0.0)
@@ -255,13 +234,6 @@ def _small_subsets(table: AxisSet, most: int) -> list[AxisSet]:
     """Return the subsets of at most some attributes: a block has too many in all."""
     sizes = range(min(most, len(table)) + 1)
     return [one for size in sizes for one in combinations(table, size)]
-
-
-def _largest_sets(sets: Sequence[AxisSet]) -> list[AxisSet]:
-    """Return the sets that no other contains."""
-    known = [frozenset(one) for one in sets]
-    pairs = zip(sets, known, strict=True)
-    return [one for one, own in pairs if not any(own < other for other in known)]
 
 
 def _coverings(
