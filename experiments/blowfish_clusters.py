@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.drawing import add_legend, curves
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -40,6 +39,7 @@ from .clustering import (
     random_start,
     safe_centers,
 )
+from .drawing import add_legend, curves
 from .point_sets import KILOMETRES, UNIT_CELLS, PointSet, point_set
 
 if TYPE_CHECKING:

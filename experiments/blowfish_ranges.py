@@ -12,8 +12,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.advice.experiments.contenders import Contender, release_errors
-from blowfish_fast.advice.experiments.datasets import DataSet, line_set, map_set
-from blowfish_fast.advice.experiments.drawing import add_legend, curves
+from blowfish_fast.advice.experiments.datasets import DataSet
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -24,17 +23,15 @@ from blowfish_fast.advice.experiments.experiment import (
     Value,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import (
-    distinct,
-    geometric_mean,
-    means,
-    quartiles,
-)
+from blowfish_fast.advice.experiments.row_means import distinct, means
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Full, Line, Policy, Threshold
 from blowfish_fast.workloads import Ranges
 
 from .blowfish_clusters import EPSILONS, PAPER, SHOWN
+from .drawing import add_legend, curves
+from .paper_sets import line_set, map_set
+from .row_statistics import geometric_mean, quartiles
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blowfish_fast.advice.experiments.drawing import curves, grouped_bars, legend_above
+from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -22,12 +22,7 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     Value,
 )
-from blowfish_fast.advice.experiments.row_means import (
-    distinct,
-    geometric_mean,
-    means,
-    skipped_notes,
-)
+from blowfish_fast.advice.experiments.row_means import distinct, means, skipped_notes
 
 from .dawa_setup import (
     CONTENDERS,
@@ -40,6 +35,8 @@ from .dawa_setup import (
     errors_of,
     grid_of_tasks,
 )
+from .drawing import curves
+from .row_statistics import geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from blowfish_fast.advice.experiments.contenders import Contender, release_errors
-from blowfish_fast.advice.experiments.datasets import map_set
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
@@ -27,7 +26,6 @@ from blowfish_fast.advice.experiments.experiment import (
 from blowfish_fast.advice.experiments.row_means import (
     Key,
     distinct,
-    geometric_mean,
     means,
     skipped_notes,
 )
@@ -36,6 +34,8 @@ from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Rectangles
 
 from .dawa_setup import EPSILONS, OURS, PAPER
+from .paper_sets import map_set
+from .row_statistics import geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

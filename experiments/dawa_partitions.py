@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.advice.experiments.datasets import line_set
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
@@ -24,12 +23,7 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import (
-    Key,
-    distinct,
-    geometric_mean,
-    means,
-)
+from blowfish_fast.advice.experiments.row_means import Key, distinct, means
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.randomness import Randomness
@@ -43,6 +37,8 @@ from blowfish_fast.measure.selectors.partitions import (
 from blowfish_fast.policies import AddRemove
 
 from .dawa_setup import NEEDS, PAPER, cells_of, sets_of
+from .paper_sets import line_set
+from .row_statistics import geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

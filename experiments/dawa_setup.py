@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from blowfish_fast.advice.experiments.contenders import Contender, release_errors
-from blowfish_fast.advice.experiments.datasets import LINE_CELLS, LINE_SETS, line_set
 from blowfish_fast.advice.experiments.experiment import Row, Settings, Task, seed_of
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.selectors.partitions import LeastCost
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Identity, Ranges, Workload
+
+from .paper_sets import LINE_CELLS, LINE_SETS, line_set
 
 PAPER = "DAWA (Li, Hay, Miklau, Wang 2014)"
 OURS = "DAWA"

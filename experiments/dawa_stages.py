@@ -21,9 +21,10 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
+from blowfish_fast.advice.experiments.row_means import distinct, means
 
 from .dawa_setup import KINDS, NEEDS, OURS, PAPER, PROTOCOL, errors_of, grid_of_tasks
+from .row_statistics import geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

@@ -14,7 +14,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.advice.experiments.contenders import seeded_release
-from blowfish_fast.advice.experiments.drawing import COLOURS, add_legend
+from blowfish_fast.advice.experiments.drawing import COLOURS
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -27,6 +27,7 @@ from blowfish_fast.advice.experiments.experiment import (
 from blowfish_fast.advice.usefulness import cells_error
 from blowfish_fast.mechanisms.maps.kd_tree import KdTree
 
+from .drawing import add_legend
 from .kdtree_setup import (
     ALPHA,
     DELTA,

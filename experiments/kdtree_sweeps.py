@@ -18,7 +18,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from blowfish_fast.advice.experiments.contenders import Contender
-from blowfish_fast.advice.experiments.drawing import add_legend, curves
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -28,10 +27,11 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
+from blowfish_fast.advice.experiments.row_means import distinct, means
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import UniformityRule
 
+from .drawing import add_legend, curves
 from .kdtree_setup import (
     ALPHA,
     LEAST_PART,
@@ -42,6 +42,7 @@ from .kdtree_setup import (
     problem,
     released_errors,
 )
+from .row_statistics import geometric_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase

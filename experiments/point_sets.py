@@ -18,9 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray
-from blowfish_fast.advice.experiments.datasets import GENERATED, map_set
-from blowfish_fast.advice.experiments.stand_ins import generator_of
+from blowfish_fast.advice.experiments.datasets import GENERATED
 from blowfish_fast.data.domain import Domain
+
+from .paper_sets import map_set
+from .stand_ins import generator_of
 
 KILOMETRES = (2222.0 / 400 + 1442.0 / 300) / 2
 """Mean side of a cell of the map of tweets."""

@@ -19,7 +19,7 @@ from blowfish_fast.advice.experiments.result_files import (
     summary_paragraphs,
     verdict_line,
 )
-from blowfish_fast.advice.experiments.task_journal import finished_tasks, journal_header
+from blowfish_fast.advice.experiments.task_journal import journal_header
 from blowfish_fast.errors import InputError
 
 from .collection import all_experiments
@@ -125,7 +125,9 @@ def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
         quick=bool(header["quick"]),
     )
     rows = read_csv(folder / f"{experiment.name}.csv")
-    done, wanted = finished_tasks(journal), len(experiment.tasks(settings))
+    # The first line of a journal is its header.
+    done = max(journal.read_bytes().count(b"\n") - 1, 0)
+    wanted = len(experiment.tasks(settings))
     part = f"{done} of {wanted} tasks" if done < wanted else ""
     summary: Summary = experiment.summary(rows, settings)
     paragraphs = [

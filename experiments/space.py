@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from blowfish_fast.advice.experiments.contenders import Contender, release_errors
-from blowfish_fast.advice.experiments.datasets import DataSet, map_set
+from blowfish_fast.advice.experiments.datasets import DataSet
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
@@ -25,7 +25,6 @@ from blowfish_fast.advice.experiments.experiment import (
 from blowfish_fast.advice.experiments.row_means import (
     Key,
     distinct,
-    geometric_mean,
     means,
     skipped_notes,
 )
@@ -35,6 +34,8 @@ from blowfish_fast.workloads import Rectangles
 
 from .dawa_maps import MAPS as PAPER_MAPS
 from .dawa_maps import SHAPES
+from .paper_sets import map_set
+from .row_statistics import geometric_mean
 from .space_maps import draw_world_maps
 from .world_places import NAME as WORLD
 from .world_places import missing_note, world_set

@@ -11,13 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from blowfish_fast.advice.experiments.contenders import Contender
-from blowfish_fast.advice.experiments.datasets import line_set
-from blowfish_fast.advice.experiments.drawing import (
-    add_legend,
-    curves,
-    grouped_bars,
-    legend_above,
-)
+from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
     PaperVerdict,
@@ -27,10 +21,13 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     Value,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
+from blowfish_fast.advice.experiments.row_means import distinct, means
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 
 from .dawa_setup import NEEDS, cells_of, sets_of
+from .drawing import add_legend, curves
+from .paper_sets import line_set
+from .row_statistics import geometric_mean
 from .transformed_setup import (
     BASELINES,
     DAWA,

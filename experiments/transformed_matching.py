@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blowfish_fast.advice.experiments.contenders import Contender
-from blowfish_fast.advice.experiments.datasets import GENERATED, DataSet, line_set
+from blowfish_fast.advice.experiments.datasets import GENERATED, DataSet
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
     Experiment,
@@ -18,11 +18,13 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, geometric_mean, means
-from blowfish_fast.advice.experiments.stand_ins import generator_of
+from blowfish_fast.advice.experiments.row_means import distinct, means
 from blowfish_fast.measure.selectors.partitions import MatchingPairs, NoisySort
 
 from .dawa_setup import cells_of
+from .paper_sets import line_set
+from .row_statistics import geometric_mean
+from .stand_ins import generator_of
 from .transformed_setup import (
     BASELINES,
     EPSILONS,

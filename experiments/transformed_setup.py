@@ -19,16 +19,13 @@ from blowfish_fast.advice.experiments.experiment import (
     Value,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import (
-    distinct,
-    geometric_mean,
-    means,
-    skipped_notes,
-)
+from blowfish_fast.advice.experiments.row_means import distinct, means, skipped_notes
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.policies import AddRemove, Line
 from blowfish_fast.workloads import Identity
+
+from .row_statistics import geometric_mean
 
 PAPER = "Data-dependent Blowfish (Anuarbek)"
 EPSILONS = (0.001, 0.01, 0.1)

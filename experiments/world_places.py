@@ -16,8 +16,9 @@ import numpy as np
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.advice.experiments.datasets import GENERATED, DataSet
-from blowfish_fast.advice.experiments.stand_ins import generator_of
 from blowfish_fast.errors import MissingExtraError
+
+from .stand_ins import generator_of
 
 NAME = "world"
 PLACES = 234_908

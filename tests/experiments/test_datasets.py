@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from blowfish_fast.advice.experiments.datasets import (
-    LINE_SETS,
     check_data,
     fingerprint,
-    line_set,
-    map_set,
-    sum_blocks,
-    sum_neighbours,
+    sum_cells,
 )
-from blowfish_fast.advice.experiments.stand_ins import LINES, MAPS, stand_in_map
 from blowfish_fast.errors import InputError
+from experiments.paper_sets import LINE_SETS, line_set, map_set
 from experiments.point_sets import point_set
+from experiments.stand_ins import LINES, MAPS, stand_in_map
 
 
 @pytest.fixture
@@ -55,10 +52,10 @@ def test_generated_maps_hold_all_records(name):
 
 
 def test_fewer_cells_are_sums_of_neighbours(folder):
-    np.testing.assert_array_equal(sum_neighbours(np.arange(6), 3), [1, 5, 9])
-    np.testing.assert_array_equal(sum_neighbours(np.arange(3), 8), [0, 1, 2])
+    np.testing.assert_array_equal(sum_cells(np.arange(6), (3,)), [1, 5, 9])
+    np.testing.assert_array_equal(sum_cells(np.arange(3), (8,)), [0, 1, 2])
     whole = map_set("twitter", folder).counts
-    part = sum_blocks(whole, (4, 2))
+    part = sum_cells(whole, (4, 2))
     assert part.shape == (4, 2)
     assert part.sum() == whole.sum()
     assert part[0, 0] == whole[:2, :4].sum()

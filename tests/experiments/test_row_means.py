@@ -12,15 +12,14 @@ from blowfish_fast.advice.experiments.contenders import (
 )
 from blowfish_fast.advice.experiments.row_means import (
     distinct,
-    geometric_mean,
     means,
-    quartiles,
     skipped_notes,
     values_by,
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Identity
+from experiments.row_statistics import geometric_mean, quartiles
 
 ROWS = [
     {"set": "a", "method": "x", "error": 1.0, "skipped": None},

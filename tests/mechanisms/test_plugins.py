@@ -157,7 +157,7 @@ def test_an_experiment_sets_it_beside_the_baselines(tmp_path):
 
     grid = MechanismGrid(
         [PATH, "laplace"],
-        ["1d/adult"],
+        ["1d/steps"],
         ["1"],
         bf.policies.AddRemove,
         bf.workloads.Prefixes,

@@ -3,8 +3,8 @@
     folder/1d/adult.npy      whole numbers, one axis
     folder/2d/twitter.npy    whole numbers, two axes
 
-Without a folder every set is a generated stand-in (``stand_ins``), and its label says
-so wherever it is shown.
+Without a folder the sets are the generated shapes of ``advice.shapes``, and their label
+says so wherever it is shown.
 """
 
 from __future__ import annotations
@@ -18,27 +18,14 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_counts
+from blowfish_fast.advice.shapes import DENSITIES, reference_shapes
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import CountsError, InputError
 
-from .stand_ins import LINES, MAPS, stand_in_line, stand_in_map
-
-LINE_SETS = (
-    "nettrace",
-    "adult",
-    "medcost",
-    "searchlogs",
-    "income",
-    "patent",
-    "hepth",
-)
-"""The seven sets of the DAWA paper, easy ones first, as in its figures."""
-
-LINE_CELLS = 4096
-MAP_SIDE = 256
-MANY = 2**62
-"""More cells than any array has: nothing is summed."""
 GENERATED = "generated"
-STAND_INS = {"1d": LINES, "2d": MAPS}
+GENERATED_RECORDS = 100_000
+SIDES = {"1d": (4096,), "2d": (256, 256)}
+"""Cells along each axis of the sets that are generated."""
 
 
 class DataSet(NamedTuple):
@@ -54,47 +41,27 @@ class DataSet(NamedTuple):
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
 
-def line_set(name: str, data: Path | None, cells: int = LINE_CELLS) -> DataSet:
-    """Return a one-dimensional set, neighbours summed where fewer `cells` are asked."""
-    if data is None:
-        return DataSet(name, stand_in_line(name, cells), GENERATED)
-    counts = _read(f"1d/{name}", data)
-    return DataSet(name, sum_neighbours(counts, cells), "")
-
-
-def map_set(
-    name: str, data: Path | None, shape: tuple[int, int] = (MAP_SIDE, MAP_SIDE)
-) -> DataSet:
-    """Return a two-dimensional set, blocks summed where a smaller `shape` is asked."""
-    if data is None:
-        return DataSet(name, stand_in_map(name, *shape), GENERATED)
-    counts = _read(f"2d/{name}", data)
-    return DataSet(name, sum_blocks(counts, shape), "")
-
-
 def data_set(need: str, data: Path | None, max_cells: int | None = None) -> DataSet:
-    """Return the set of a name such as ``1d/adult``, at most so many cells per axis.
+    """Return the set of a name such as ``1d/steps``, at most so many cells per axis.
 
     Examples
     --------
-    >>> data_set("2d/twitter", None, 16).counts.shape
+    >>> data_set("2d/bells", None, 16).counts.shape
     (16, 16)
     """
     folder, _, name = need.partition("/")
-    if data is None and name not in STAND_INS.get(folder, {}):
+    sides = SIDES.get(folder, (0,))
+    if data is not None:
+        counts = read_set(need, data)
+        shape = (max_cells,) * counts.ndim if max_cells else counts.shape
+        return DataSet(need, sum_cells(counts, shape), "")
+    if need not in sets_in(None):
         raise InputError(
             f"there is no generated data set {need!r}; generated are "
             f"{', '.join(sets_in(None))}"
         )
-    found: DataSet
-    if folder == "1d":
-        found = line_set(
-            name, data, max_cells or (LINE_CELLS if data is None else MANY)
-        )
-    else:
-        side = max_cells or (MAP_SIDE if data is None else MANY)
-        found = map_set(name, data, (side, side))
-    return found._replace(name=need)
+    domain = Domain(tuple(min(max_cells or side, side) for side in sides))
+    return DataSet(need, reference_shapes(domain, GENERATED_RECORDS)[name], GENERATED)
 
 
 def sets_in(data: Path | None) -> list[str]:
@@ -103,13 +70,13 @@ def sets_in(data: Path | None) -> list[str]:
     Examples
     --------
     >>> sets_in(None)[:2]
-    ['1d/adult', '1d/hepth']
+    ['1d/even', '1d/bells']
     """
     if data is None:
-        return [f"{kind}/{name}" for kind in STAND_INS for name in STAND_INS[kind]]
+        return [f"{kind}/{name}" for kind in SIDES for name in DENSITIES]
     found = [
         f"{kind}/{path.stem}"
-        for kind in STAND_INS
+        for kind in SIDES
         for path in sorted((data / kind).glob("*.npy"))
     ]
     if not found:
@@ -120,17 +87,14 @@ def sets_in(data: Path | None) -> list[str]:
     return found
 
 
-def sum_neighbours(counts: IntArray, cells: int) -> IntArray:
-    """Sum neighbours so that at most `cells` remain; nothing is made finer."""
-    if counts.size <= cells:
-        return counts
-    starts = np.linspace(0, counts.size, cells + 1).astype(np.int64)[:-1]
-    summed: IntArray = np.add.reduceat(counts, starts)
-    return summed
+def sum_cells(counts: IntArray, shape: tuple[int, ...]) -> IntArray:
+    """Sum neighbours so that at most `shape` cells remain; nothing is made finer.
 
-
-def sum_blocks(counts: IntArray, shape: tuple[int, int]) -> IntArray:
-    """Sum blocks so that at most `shape` cells remain."""
+    Examples
+    --------
+    >>> sum_cells(np.arange(6), (3,))
+    array([1, 5, 9])
+    """
     for axis, cells in enumerate(shape):
         if counts.shape[axis] > cells:
             starts = np.linspace(0, counts.shape[axis], cells + 1).astype(np.int64)
@@ -154,7 +118,7 @@ def check_data(data: Path | None, needs: Iterable[str]) -> None:
             "; add them, or leave --data out for generated data"
         )
     for need in needs:
-        _read(need, data)
+        read_set(need, data)
 
 
 def fingerprint(data: Path | None, needs: Iterable[str]) -> str:
@@ -171,7 +135,8 @@ def _file(need: str, data: Path) -> Path:
     return data / f"{need}.npy"
 
 
-def _read(need: str, data: Path) -> IntArray:
+def read_set(need: str, data: Path) -> IntArray:
+    """Return the counts of a set in a folder; refused where they are none."""
     path = _file(need, data)
     axes = 1 if need.startswith("1d") else 2
     try:

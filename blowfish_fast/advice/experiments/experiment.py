@@ -150,7 +150,7 @@ class Experiment(ABC):
         What tells this experiment from others of its name; runs of different
         parameters are not mixed in one folder.
     needs : tuple of str
-        Data sets, such as ``"1d/adult"`` or ``"2d/twitter"``; checked before the first
+        Data sets, such as ``"1d/steps"`` or ``"2d/bells"``; checked before the first
         task. Sets that only exist as generated stand-ins are not listed.
     trials : int
         The paper's number of repetitions, used when none is asked for.
@@ -162,10 +162,10 @@ class Experiment(ABC):
     >>> from blowfish_fast import policies, workloads
     >>> from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
     >>> experiment = MechanismGrid(
-    ...     ["laplace"], ["1d/adult"], ["0.1", "1"], policies.Full, workloads.Identity
+    ...     ["laplace"], ["1d/steps"], ["0.1", "1"], policies.Full, workloads.Identity
     ... )
     >>> [task.key for task in experiment.tasks(Settings(trials=1, seed=1))]
-    ['1d/adult/0.1', '1d/adult/1']
+    ['1d/steps/0.1', '1d/steps/1']
     """
 
     name: str

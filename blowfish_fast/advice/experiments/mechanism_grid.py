@@ -39,7 +39,7 @@ class MechanismGrid(Experiment):
     mechanisms : sequence of str
         Names of mechanisms, or ``"package:Class"`` for one from outside.
     sets : sequence of str
-        Names such as ``"1d/adult"``; ``datasets.sets_in`` lists those of a folder.
+        Names such as ``"1d/steps"``; ``datasets.sets_in`` lists those of a folder.
     epsilons : sequence of str
         Budgets, as exact decimals.
     policy, workload : callable
@@ -54,7 +54,7 @@ class MechanismGrid(Experiment):
     --------
     >>> from blowfish_fast import policies, workloads
     >>> grid = MechanismGrid(
-    ...     ["laplace", "ordered"], ["1d/adult"], ["1"],
+    ...     ["laplace", "ordered"], ["1d/steps"], ["1"],
     ...     policies.Line, workloads.Prefixes, max_cells=64,
     ... )
     >>> settings = Settings(trials=3, seed=1)

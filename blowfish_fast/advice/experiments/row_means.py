@@ -1,4 +1,4 @@
-"""Arithmetic on rows: means by some of their columns, and ratios between methods.
+"""Arithmetic on rows: means by some of their columns.
 
     rows                               means(rows, "set", "method")
     set    method  trial  error
@@ -11,7 +11,7 @@ Rows without a number (skipped methods) are passed over.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from .experiment import Row, Value
 
@@ -39,31 +39,9 @@ def means(rows: Iterable[Row], *columns: str, value: str = "error") -> dict[Key,
     }
 
 
-def quartiles(
-    rows: Iterable[Row], *columns: str, value: str = "error"
-) -> dict[Key, tuple[float, float]]:
-    """Return lower and upper quartile of `value` by the given columns."""
-    return {
-        key: (_at(sorted(numbers), 0.25), _at(sorted(numbers), 0.75))
-        for key, numbers in values_by(rows, *columns, value=value).items()
-    }
-
-
 def distinct(rows: Iterable[Row], column: str) -> list[Value]:
     """Return the values of a column in the order in which they are met."""
     return list(dict.fromkeys(row.get(column) for row in rows))
-
-
-def geometric_mean(numbers: Iterable[float]) -> float:
-    """Return the geometric mean of positive numbers; not a number of none.
-
-    Examples
-    --------
-    >>> geometric_mean([1.0, 4.0])
-    2.0
-    """
-    logs = [math.log(number) for number in numbers]
-    return math.exp(math.fsum(logs) / len(logs)) if logs else math.nan
 
 
 def skipped_notes(rows: Iterable[Row]) -> list[str]:
@@ -74,11 +52,3 @@ def skipped_notes(rows: Iterable[Row]) -> list[str]:
         if row.get("skipped")
     }
     return [f"{method} was skipped: {reason}" for method, reason in found]
-
-
-def _at(ordered: Sequence[float], part: float) -> float:
-    """Interpolate between neighbours, as numpy's quantile does."""
-    place = part * (len(ordered) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

@@ -45,7 +45,7 @@ class Finished:
     >>> from blowfish_fast import policies, workloads
     >>> from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
     >>> experiment = MechanismGrid(
-    ...     ["laplace"], ["1d/adult"], ["1"], policies.Full, workloads.Identity, 64
+    ...     ["laplace"], ["1d/steps"], ["1"], policies.Full, workloads.Identity, 64
     ... )
     >>> settings = Settings(trials=2, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:

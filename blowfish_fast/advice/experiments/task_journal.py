@@ -88,8 +88,3 @@ def journal_header(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return header if isinstance(header, dict) else {}
-
-
-def finished_tasks(path: Path) -> int:
-    """Return how many tasks a journal holds."""
-    return max(path.read_bytes().count(b"\n") - 1, 0)

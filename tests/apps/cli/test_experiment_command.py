@@ -63,11 +63,11 @@ def test_every_set_of_a_folder_is_compared_at_every_epsilon(tmp_path, folder):
 
 
 def test_the_table_names_the_lowest_error(tmp_path):
-    words = [*mechanisms("laplace", "ordered"), "--set", "1d/adult", "--max-cells", 64]
+    words = [*mechanisms("laplace", "ordered"), "--set", "1d/steps", "--max-cells", 64]
     done = typed(tmp_path, *words, "--seed", 3, policy="line", workload="prefixes")
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines[2][:3] == ["1d/adult", "(generated)", "1"]
+    assert lines[2][:3] == ["1d/steps", "(generated)", "1"]
     assert lines[2][-1] == lines[3][-1] == "ordered"
     assert "The paper" not in done.stdout
 
@@ -105,14 +105,14 @@ def test_a_seed_is_drawn_noted_and_kept_by_the_next_run(tmp_path, folder):
         (["--set", "1d/nothing"], "there is no generated data set"),
         (["--data", "no-such-folder"], "does not exist"),
         (["--data", "."], "holds no 1d/"),
-        (["--set", "2d/twitter"], "Ranges asks for one ordered attribute"),
+        (["--set", "2d/bells"], "Ranges asks for one ordered attribute"),
         ([*mechanisms("laplace"), "--trials", 0], "trials must lie"),
     ],
     ids=["name", "twice", "set", "folder", "empty", "workload", "trials"],
 )
 def test_bad_input_is_refused_before_any_work(tmp_path, monkeypatch, words, match):
     monkeypatch.chdir(tmp_path)
-    words = ["--set", "1d/adult", *words] if "--set" not in words else words
+    words = ["--set", "1d/steps", *words] if "--set" not in words else words
     words = words[2:] if "--data" in words else words
     done = typed(tmp_path / "out", *words, workload="ranges:5")
     assert isinstance(done.exception, InputError)
@@ -122,7 +122,7 @@ def test_bad_input_is_refused_before_any_work(tmp_path, monkeypatch, words, matc
 
 def test_an_interruption_says_how_to_go_on(tmp_path, monkeypatch):
     original = runner.work
-    words = [*mechanisms("laplace"), "--set", "1d/adult", "--max-cells", 8]
+    words = [*mechanisms("laplace"), "--set", "1d/steps", "--max-cells", 8]
     words += ["--seed", 1, "--trials", 1]
 
     def interrupt(experiment, task, settings):
