@@ -34,12 +34,11 @@ from blowfish_fast.measure.noise import (
 )
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.sensitivity.squares import worst_squares
-from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix
 
-from .base import LinearStrategy
+from .base import LinearStrategy, one_draw
 
 MOST_COEFFICIENTS = 2**26
 
@@ -192,17 +191,13 @@ class Answers(LinearStrategy):
         )[0]
         return solution
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each declared query's noise after the fit.
 
         Exact up to 512 queries; beyond, the noise of one draw is a bound above.
         """
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
-        return self._spread(self._query_places(form), scales)
-
-    def _spread(self, rows: IntArray, scales: Scales) -> Spread:
-        width, variance = _one_draw(scales)
+        rows = self._query_places(form)
+        width, variance = one_draw(scales)
         shares, largest = self._left.shares[rows], self._left.largest[rows]
         # Enough to leave `square` over `largest` squared above its exact value.
         squares = shares if self._left.alone else shares + 4.0 * ROUNDING
@@ -221,7 +216,7 @@ class Answers(LinearStrategy):
         if isinstance(form, Implicit) or not scales.measured.all():
             return bound
         rows = self._query_places(form)
-        width, _ = _one_draw(scales)
+        width, _ = one_draw(scales)
         if not self._left.alone:
             return bound
         law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
@@ -263,11 +258,8 @@ class Answers(LinearStrategy):
         largest = projection.max(axis=1, initial=0.0) + ROUNDING
         return Left(np.diagonal(projection), largest, followed=True, alone=False)
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over the declared queries."""
-        if isinstance(form, Implicit):
-            form = _list_queries(form)
-        return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+        return self.total_variance(_list_queries(form), scales)
 
     def pack(self) -> dict[str, Any]:
         """Return the matrix and its reach."""
@@ -295,16 +287,6 @@ class Answers(LinearStrategy):
 def _whole(moved: float) -> int:
     """Return a sensitivity of whole-number queries as the whole number it is."""
     return math.ceil(float(moved))
-
-
-def _one_draw(scales: Scales) -> tuple[float, float]:
-    """Return scale and variance of one draw; answers not measured tell nothing."""
-    if scales.exact.all():
-        return 0.0, 0.0
-    if not scales.measured.any():
-        return UNKNOWN_SCALE, UNKNOWN_SCALE**2
-    first = int(np.flatnonzero(scales.measured)[0])
-    return float(scales.widths[first]), float(scales.variances[first])
 
 
 def _list_queries(form: Implicit) -> Fractions:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import (
@@ -24,9 +25,40 @@ from blowfish_fast.measure.noise import (
     scales_within,
 )
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 Kept = TypeVar("Kept")
+
+UNKNOWN_SCALE = 2.0**100
+"""A row that was not measured counts as measured with this scale: it tells nothing."""
+
+
+def integers(values: Any) -> IntArray:
+    """Read an array of whole numbers from a release file."""
+    return np.asarray(values, dtype=np.int64)
+
+
+def numbers(values: Any) -> FloatArray:
+    """Read an array of numbers from a release file."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def known_noise(scales: Scales) -> tuple[FloatArray, FloatArray]:
+    """Return variance and scale of each row; rows not measured tell nothing."""
+    unknown = ~(scales.measured | scales.exact)
+    variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
+    return variances, np.where(unknown, UNKNOWN_SCALE, scales.widths)
+
+
+def one_draw(scales: Scales) -> tuple[float, float]:
+    """Return scale and variance where all draws have one; 0 if all rows are exact."""
+    if scales.exact.all():
+        return 0.0, 0.0
+    if not scales.measured.any():
+        return UNKNOWN_SCALE, UNKNOWN_SCALE**2
+    first = slice(int(scales.measured.argmax()), int(scales.measured.argmax()) + 1)
+    one = scales._replace(rates=scales.rates[first], exact=scales.exact[first])
+    return float(one.widths[0]), float(one.variances[0])
 
 
 class LinearStrategy(ABC):
@@ -47,6 +79,9 @@ class LinearStrategy(ABC):
     """
 
     kind: ClassVar[str]
+
+    saved: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    """What a strategy is rebuilt from: each argument, and how it is read."""
 
     refuses_undetermined: ClassVar[bool] = False
     """Whether `spread` refuses queries that the rows do not determine."""
@@ -83,22 +118,39 @@ class LinearStrategy(ABC):
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the best linear estimate of the cells."""
 
-    @abstractmethod
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise, for explicit forms."""
+        if isinstance(form, Implicit):
+            raise IntervalError("list the queries first: use explicit_form")
+        return self._spread(form, scales)
 
-    @abstractmethod
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+        raise NotImplementedError
+
     def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
+        """Return the variance summed over all queries, in closed form if implicit."""
+        if isinstance(form, Implicit):
+            return self._implicit_variance(form, scales)
+        return float(self.spread(form, scales).variance.sum())
 
-    @abstractmethod
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+        raise NotImplementedError
+
     def pack(self) -> dict[str, Any]:
         """Return arrays and plain values from which the strategy is rebuilt."""
+        return {name: getattr(self, name) for name in self.saved}
 
     @classmethod
-    @abstractmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
         """Rebuild a strategy from `pack`."""
+        return cls(**{name: read(data[name]) for name, read in cls.saved.items()})
+
+    @staticmethod
+    def _refuse_other(counts: IntArray, cells: int) -> None:
+        if counts.size != cells:
+            raise DomainError(
+                f"this strategy covers {cells} cells; received {counts.size} counts"
+            )
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
         """Return what leaves the handle.

@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts
-from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
@@ -24,12 +24,11 @@ from blowfish_fast.measure.noise import (
     Spread,
     laplace_sum_half_width,
 )
-from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import form_matrix, row_moments
 
-from .base import LinearStrategy
+from .base import LinearStrategy, one_draw
 
 MOST_COEFFICIENTS = 2**26
 
@@ -151,14 +150,11 @@ class Cells(LinearStrategy):
         cells += gap[self.parts]
         return cells
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the law of each query's noise in closed form.
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+        """Return the law in closed form; an exact total removes the mean of its part.
 
-        An exact total removes the mean coefficient of its part. `largest` is a bound
-        above where there are several parts.
+        `largest` is a bound above where there are several parts.
         """
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
         moments = row_moments(form, self.cells)
         width, variance, _ = self._kept(scales, lambda: self._noise(scales))
         if width == 0.0:
@@ -180,19 +176,10 @@ class Cells(LinearStrategy):
         return found
 
     def _noise(self, scales: Scales) -> tuple[float, float, bool]:
-        """Return scale and variance of a cell, and whether the cells stand alone.
-
-        Cells that were not measured tell nothing; 0 where all are exact.
-        """
-        noisy = scales.measured[: self.cells]
-        if scales.exact[: self.cells].all():
-            return 0.0, 0.0, False
-        if not noisy.any():
-            return UNKNOWN_SCALE, UNKNOWN_SCALE**2, False
-        first = slice(int(noisy.argmax()), int(noisy.argmax()) + 1)
-        one = scales._replace(rates=scales.rates[first], exact=scales.exact[first])
-        alone = not scales.exact.any()
-        return float(one.widths[0]), float(one.variances[0]), alone
+        """Return scale and variance of a cell, and whether the cells stand alone."""
+        rates, unit, exact, power = scales
+        cells = Scales(rates[: self.cells], unit, exact[: self.cells], power)
+        return *one_draw(cells), bool(cells.measured.any() and not exact.any())
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums of cells where no total is known.
@@ -233,10 +220,7 @@ class Cells(LinearStrategy):
         explained: FloatArray = np.asarray(sums.multiply(sums).sum(axis=1)).reshape(-1)
         return explained
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         if self.parts is not None:
             return self._total_over_parts(form, scales)
         # Cells below one root: a tree whose root is exact or not measured.

@@ -24,7 +24,7 @@ from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.sensitivity.squares import worst_squares
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Implicit, Linear
+from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces
 from blowfish_fast.workloads.base import form_matrix
 
 from .base import LinearStrategy
@@ -212,10 +212,7 @@ class Explicit(LinearStrategy):
         limit = TOLERANCE * np.maximum(np.abs(asked).max(axis=1, initial=0.0), 1e-300)
         return bool((np.abs(seen - asked).max(axis=1, initial=0.0) <= limit).all())
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the exact law of each query's noise."""
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         if not self.supports(form, scales):
             raise IntervalError(
                 "the strategy matrix does not determine these answers: some query is "
@@ -236,10 +233,7 @@ class Explicit(LinearStrategy):
             scales.least,
         )
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         if not self.supports(form, scales):
             raise IntervalError(
                 f"the strategy matrix does not determine all {form.kind}: some of them "

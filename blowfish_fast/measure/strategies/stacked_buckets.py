@@ -18,7 +18,7 @@ is left to solve is the tree above the cells, with one combined estimate per buc
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,10 @@ from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, Spread, rates_at_common_unit
 from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Implicit, Pieces
+from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, row_moments
 
-from .base import LinearStrategy
+from .base import LinearStrategy, integers
 from .cells import Cells
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class StackedBuckets(LinearStrategy):
     """
 
     kind = "stacked_buckets"
+    saved: ClassVar[dict[str, Any]] = {
+        "parents": integers,
+        "edges": integers,
+        "uniform": bool,
+    }
 
     def __init__(self, parents: IntArray, edges: IntArray, *, uniform: bool) -> None:
         self.tree: Tree = kernels.tree_of_parents(parents)
@@ -182,7 +187,7 @@ class StackedBuckets(LinearStrategy):
         fitted: FloatArray = cells + np.repeat((totals - sums) / sizes, sizes)
         return fitted
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise; `largest` is a bound above.
 
         A query is its average over each bucket and what differs from it inside. The
@@ -190,8 +195,6 @@ class StackedBuckets(LinearStrategy):
         are uncorrelated: coefficient w - q (1 - c) - m c on a cell, where q and m are
         averages of w over its bucket and its part, and c lies in [0, 1].
         """
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
         pieces = as_pieces(form)
         averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
         noise, least = self._kept(scales, lambda: self._noise(scales))
@@ -225,10 +228,7 @@ class StackedBuckets(LinearStrategy):
         )
         return noise, scales.least
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         if not self.uniform:
             return self.whole.total_variance(form, scales)
         raise IntervalError(
@@ -236,22 +236,10 @@ class StackedBuckets(LinearStrategy):
             "queries: use explicit_form"
         )
 
-    def pack(self) -> dict[str, Any]:
-        """Return tree and buckets."""
-        return {
-            "parents": self.tree.row_parents,
-            "edges": self.edges,
-            "uniform": self.uniform,
-        }
-
-    @classmethod
-    def unpack(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `pack`."""
-        return cls(
-            np.asarray(data["parents"], dtype=np.int64),
-            np.asarray(data["edges"], dtype=np.int64),
-            uniform=bool(data["uniform"]),
-        )
+    @property
+    def parents(self) -> IntArray:
+        """The node above each bucket and each node above those."""
+        return self.tree.row_parents
 
 
 def stacked(first: Measurement, fresh: Measurement, *, uniform: bool) -> Measurement:

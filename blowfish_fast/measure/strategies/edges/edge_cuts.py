@@ -18,7 +18,7 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.errors import IntervalError, SizeError
+from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.policies import ABSENT
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
@@ -28,7 +28,7 @@ MOST_COVERED = 2**30
 
 
 def cut_spread(
-    form: Form,
+    form: Fractions | Pieces,
     cells: int,
     heads: IntArray,
     tails: IntArray,
@@ -39,8 +39,8 @@ def cut_spread(
 
     Parameters
     ----------
-    form : Form
-        Queries over the cells; listed, not implicit.
+    form : Fractions or Pieces
+        Queries over the cells.
     cells : int
         Number of cells.
     heads, tails : (edges,) int64
@@ -48,8 +48,6 @@ def cut_spread(
     variances, widths : (edges,) float64
         Of each draw.
     """
-    if isinstance(form, Implicit):
-        raise IntervalError("list the queries first: use explicit_form")
     pieces = as_runs(form)
     covered = int((pieces.ends - pieces.starts).sum())
     if covered > MOST_COVERED:

@@ -29,10 +29,8 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import (
-    DomainError,
     EpsilonError,
     InputError,
-    IntervalError,
     PolicyError,
     PrivacyError,
     SizeError,
@@ -41,7 +39,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy, Threshold
-from blowfish_fast.workloads import Form, Implicit
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 from .edge_cuts import MOST_COVERED, as_runs
 
@@ -131,10 +129,7 @@ class EdgeLines(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells themselves."""
-        if counts.size != self.cells:
-            raise DomainError(
-                f"this grid has {self.cells} cells; received {counts.size} counts"
-            )
+        self._refuse_other(counts, self.cells)
         return counts.copy()
 
     def weights(self) -> IntArray:
@@ -202,10 +197,7 @@ class EdgeLines(LinearStrategy):
         estimate: FloatArray = whole + rest / float(2 ** max(self.tops))
         return estimate
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the exact law of each query's noise."""
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         found = [np.zeros(0)] * 4
         for across, energies in zip(AXES, self._line_energies(form), strict=True):
             variances = self._per_level(scales.variances, across)

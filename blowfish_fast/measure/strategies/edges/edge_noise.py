@@ -16,12 +16,12 @@ from typing import Any, Self
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import EpsilonError, IntervalError, PrivacyError, SizeError
+from blowfish_fast.errors import EpsilonError, PrivacyError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import ABSENT, Graph, Policy
-from blowfish_fast.workloads import Form, Implicit
+from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import form_matrix
 
 MOST_EDGES = 2**26
@@ -140,10 +140,8 @@ class EdgeNoise(LinearStrategy):
         """Return the noisy cells."""
         return noisy.astype(np.float64)
 
-    def _differences(self, form: Form) -> Any:
+    def _differences(self, form: Fractions | Pieces) -> Any:
         """Return the (queries, edges) sparse matrix of what each draw contributes."""
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
         queries = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
         if queries is None:
             raise SizeError(
@@ -161,7 +159,7 @@ class EdgeNoise(LinearStrategy):
         lowered[:, inside] = columns[:, self.tails[inside]]
         return differences - lowered.tocsc()
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise: one coefficient per edge it cuts."""
         coefficients = self._differences(form)
         if not self.heads.size:
@@ -173,10 +171,7 @@ class EdgeNoise(LinearStrategy):
         squares, largest = squares.reshape(-1), largest.reshape(-1)
         return Spread.of_one_scale(squares, largest, width, variance)
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         if not self.heads.size:
             return 0.0
         if int(form.edges[-1]) != self.cells:

@@ -17,18 +17,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, EpsilonError, SizeError
+from blowfish_fast.errors import EpsilonError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.base import LinearStrategy, integers
 from blowfish_fast.policies import ABSENT, Graph, Policy
-from blowfish_fast.workloads import Form
+from blowfish_fast.workloads import Fractions, Implicit, Pieces
 
 from .edge_cuts import cut_spread, cut_variance
 
@@ -61,6 +61,7 @@ class SpanningTree(LinearStrategy):
     """
 
     kind = "spanning_tree"
+    saved: ClassVar[dict[str, Any]] = {"parents": integers}
 
     def __init__(self, parents: IntArray) -> None:
         self.parents = parents
@@ -88,10 +89,7 @@ class SpanningTree(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total of every subtree, at the number of its root."""
-        if counts.size != self.cells:
-            raise DomainError(
-                f"this tree has {self.cells} cells; received {counts.size} counts"
-            )
+        self._refuse_other(counts, self.cells)
         return kernels.subtree_totals(counts, self.parents, self.order)
 
     def weights(self) -> IntArray:
@@ -164,7 +162,7 @@ class SpanningTree(LinearStrategy):
     def _cells_in_order(self) -> IntArray:
         return np.arange(self.cells, dtype=np.int64)
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law of each query's noise: one coefficient per tree edge.
 
         The row of u enters a query with its coefficient at u less that at the parent.
@@ -178,20 +176,10 @@ class SpanningTree(LinearStrategy):
             scales.widths,
         )
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         return cut_variance(
             form, self.cells, self._cells_in_order, self.parents, scales.variances
         )
-
-    def pack(self) -> dict[str, Any]:
-        """Return the tree."""
-        return {"parents": self.parents}
-
-    @classmethod
-    def unpack(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `pack`."""
-        return cls(np.asarray(data["parents"], dtype=np.int64))
 
 
 def _refuse_too_many(policy: Policy) -> None:

@@ -16,21 +16,25 @@ are measured independently, each with the whole of epsilon.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
-from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.base import (
+    UNKNOWN_SCALE,
+    LinearStrategy,
+    integers,
+    known_noise,
+    numbers,
+)
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import row_moments
 
 from .line_reach import LineReach
-from .prefix_sums import UNKNOWN_SCALE
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import NodeNoise
@@ -63,6 +67,12 @@ class OrderedHierarchy(LinearStrategy):
     """
 
     kind = "ordered_hierarchy"
+    saved: ClassVar[dict[str, Any]] = {
+        "edges": integers,
+        "fan_outs": integers,
+        "border_weights": numbers,
+        "node_weights": numbers,
+    }
 
     def __init__(
         self,
@@ -93,10 +103,7 @@ class OrderedHierarchy(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total up to the end of each block, then of every node."""
-        if counts.size != self.cells:
-            raise DomainError(
-                f"these blocks cover {self.cells} cells; received {counts.size} counts"
-            )
+        self._refuse_other(counts, self.cells)
         return kernels.tree_totals(counts, self.trees.tree)[self.trees.nodes]
 
     def weights(self) -> IntArray:
@@ -158,7 +165,7 @@ class OrderedHierarchy(LinearStrategy):
         fit = kernels.top_down_fit(*measured, settled=settled)
         return fit[self.trees.tree.leaf_nodes]
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise; the variance is exact.
 
         `square` and `largest` are bounds above, proved in ``docs/proofs``. For
@@ -166,8 +173,6 @@ class OrderedHierarchy(LinearStrategy):
         answer at most r times its leverage, and the squares of what the borders
         contribute add up to at most r times the total variation of the query.
         """
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
         variance = self._variance(_cuts(form), scales)
         moments = row_moments(form, self.cells)
         width = np.maximum(moments.largest, 0.0) - np.minimum(moments.least, 0.0)
@@ -186,7 +191,7 @@ class OrderedHierarchy(LinearStrategy):
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
-        widths = np.where(scales.measured | scales.exact, scales.widths, UNKNOWN_SCALE)
+        _, widths = known_noise(scales)
         node_noise = self._node_noise(scales)
         leverage = kernels.hat_diagonal(scales.variances, node_noise, self.trees)
         # Leverages are found in floating point; rounding is far below this margin.
@@ -209,25 +214,6 @@ class OrderedHierarchy(LinearStrategy):
             self.trees.tree,
             form.kind,
             form.edges,
-        )
-
-    def pack(self) -> dict[str, Any]:
-        """Return blocks, fan-outs and weights."""
-        return {
-            "edges": self.edges,
-            "fan_outs": self.fan_outs,
-            "border_weights": self.border_weights,
-            "node_weights": self.node_weights,
-        }
-
-    @classmethod
-    def unpack(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `pack`."""
-        return cls(
-            np.asarray(data["edges"], dtype=np.int64),
-            np.asarray(data["fan_outs"], dtype=np.int64),
-            np.asarray(data["border_weights"], dtype=np.float64),
-            np.asarray(data["node_weights"], dtype=np.float64),
         )
 
 

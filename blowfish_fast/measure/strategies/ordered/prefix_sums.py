@@ -10,12 +10,11 @@ public, and the end of every stretch that no record can leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
@@ -23,7 +22,7 @@ from blowfish_fast.measure.noise import (
     Spread,
     laplace_sum_half_width,
 )
-from blowfish_fast.measure.strategies.base import LinearStrategy
+from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
@@ -31,9 +30,6 @@ from .line_reach import LineReach
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-# A row that was not measured counts as measured with this scale: it tells nothing.
-UNKNOWN_SCALE = 2.0**100
 
 
 class PrefixSums(LinearStrategy):
@@ -47,16 +43,14 @@ class PrefixSums(LinearStrategy):
     """
 
     kind = "prefix_sums"
+    saved: ClassVar[dict[str, Any]] = {"cells": int}
 
     def __init__(self, cells: int) -> None:
         self.cells = cells
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the running totals."""
-        if counts.size != self.cells:
-            raise DomainError(
-                f"running totals of {self.cells} cells; received {counts.size} counts"
-            )
+        self._refuse_other(counts, self.cells)
         return np.cumsum(counts)
 
     def weights(self) -> IntArray:
@@ -97,10 +91,8 @@ class PrefixSums(LinearStrategy):
         """Return the differences of the running totals."""
         return np.diff(self.totals(noisy, scales), prepend=0.0)
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law of each query's noise: a few rows per query."""
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
         rows = _steps(form, self.cells)
         noise = self._kept(scales, lambda: _noise_at(scales))
         rows.data **= 2
@@ -134,10 +126,7 @@ class PrefixSums(LinearStrategy):
         exact = law(noise.least, np.where(plain, terms, 0.0).astype(np.int64), miss)
         return np.where(plain, np.minimum(bound, exact), bound)
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         variances = _noise_at(scales).variances
         if form.kind == "total":
             return float(variances[-1])
@@ -150,15 +139,6 @@ class PrefixSums(LinearStrategy):
         # Over all pairs of cuts: cuts * (sum of squares) - (sum)^2, row by row.
         cuts = float(form.edges[-1] + 1)
         return float((cuts * squares - sums**2) @ variances)
-
-    def pack(self) -> dict[str, Any]:
-        """Return the number of cells."""
-        return {"cells": self.cells}
-
-    @classmethod
-    def unpack(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `pack`."""
-        return cls(int(data["cells"]))
 
 
 class _BorderNoise(NamedTuple):
@@ -176,9 +156,9 @@ class _BorderNoise(NamedTuple):
 
 
 def _noise_at(scales: Scales) -> _BorderNoise:
+    variances, rows = known_noise(scales)
+    widths = np.append(0.0, rows)
     unknown = ~(scales.measured | scales.exact)
-    variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
-    widths = np.append(0.0, np.where(unknown, UNKNOWN_SCALE, scales.widths))
     least = scales.least
     return _BorderNoise(
         np.append(0.0, variances),

@@ -13,18 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, IntervalError, SizeError
+from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
+from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Implicit
+from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces
 
 MOST_WORK = 2**29
@@ -53,6 +52,7 @@ class Fourier(LinearStrategy):
     """
 
     kind = "fourier"
+    saved: ClassVar[dict[str, Any]] = {"cells": int, "frequencies": int}
 
     def __init__(self, cells: int, frequencies: int) -> None:
         if not 0 <= frequencies <= most_frequencies(cells):
@@ -75,10 +75,7 @@ class Fourier(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total, then cosine and sine sums. O(cells * frequencies)."""
-        if counts.size != self.cells:
-            raise DomainError(
-                f"frequencies of {self.cells} cells; received {counts.size} counts"
-            )
+        self._refuse_other(counts, self.cells)
         rows = np.append(counts.sum(), kernels.circle_sums(counts, self.frequencies))
         if self.alternating:
             # Its cosines are 1 and -1, so the step divides the sum; its sines are 0.
@@ -172,10 +169,8 @@ class Fourier(LinearStrategy):
         cells: FloatArray = np.fft.irfft(spectrum, self.cells)
         return cells
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law of each query's noise. O(frequencies) per piece."""
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
         from scipy import sparse
 
         pieces = as_pieces(form)
@@ -198,10 +193,7 @@ class Fourier(LinearStrategy):
                     _add_row(spread, parts[:, column].imag, law, row + 1)
         return spread
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         if form.edges.size - 1 != self.cells:
             raise SizeError("frequencies are measured over single cells")
         law = _RowLaw.of(scales, self._factors())
@@ -247,15 +239,6 @@ class Fourier(LinearStrategy):
             begin = turns[np.outer(starts, numbers) % self.cells]
             end = turns[np.outer(ends, numbers) % self.cells]
             yield first, (begin - end) / (1.0 - turns[numbers % self.cells])
-
-    def pack(self) -> dict[str, Any]:
-        """Return the numbers of cells and frequencies."""
-        return {"cells": self.cells, "frequencies": self.frequencies}
-
-    @classmethod
-    def unpack(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `pack`."""
-        return cls(int(data["cells"]), int(data["frequencies"]))
 
 
 def most_frequencies(cells: int) -> int:
@@ -330,9 +313,7 @@ class _RowLaw(NamedTuple):
     @classmethod
     def of(cls, scales: Scales, factors: FloatArray) -> Self:
         """Return the law of the noise, times the factors; unmeasured tells nothing."""
-        unknown = ~(scales.measured | scales.exact)
-        variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
-        widths = np.where(unknown, UNKNOWN_SCALE, scales.widths)
+        variances, widths = known_noise(scales)
         return cls(variances * factors**2, widths * factors, factors, widths)
 
 

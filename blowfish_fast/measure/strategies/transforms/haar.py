@@ -25,12 +25,11 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, IntervalError, PrivacyError
+from blowfish_fast.errors import PrivacyError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy
-from blowfish_fast.measure.strategies.ordered.prefix_sums import UNKNOWN_SCALE
+from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Implicit, Pieces
+from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, form_matrix
 
 from .haar_moves import worst_grid_move
@@ -63,11 +62,7 @@ class Haar(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the products of sums and differences, in C order of the axes' rows."""
-        if counts.size != self.cells:
-            raise DomainError(
-                f"a grid of shape {self.shape} has {self.cells} cells; received "
-                f"{counts.size} counts"
-            )
+        self._refuse_other(counts, self.cells)
         return kernels.haar_rows(counts.reshape(self.shape)).reshape(-1)
 
     def weights(self) -> IntArray:
@@ -138,15 +133,14 @@ class Haar(LinearStrategy):
         """Return the only cells that have these rows: least squares. O(cells)."""
         return kernels.haar_cells(noisy.reshape(self.shape)).reshape(-1)
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the exact law of each query's noise.
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
+        """Return the exact law: O(log cells) per range, the product of axes per box.
 
-        O(log cells) per range, the product over the axes per box. Queries of so many
-        pieces that a transform of all cells is cheaper are transformed.
+        Queries of so many pieces that a transform of all cells is cheaper are
+        transformed.
         """
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
-        variances, widths, least = self._kept(scales, lambda: _noise_of(scales))
+        variances, widths = self._kept(scales, lambda: known_noise(scales))
+        least = scales.least
         pieces = as_pieces(form)
         pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
         boxes = np.diff(pointers)
@@ -195,11 +189,8 @@ class Haar(LinearStrategy):
         spread.steps[query] = parts**2 @ (widths > 0)
         spread.width[query] = widths[loudest]
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
-        variances, *_ = _noise_of(scales)
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
+        variances, _ = known_noise(scales)
         if form.kind == "total":
             return float(variances[0])
         if form.kind == "identity":
@@ -246,10 +237,3 @@ def _axis_weights(cells: int) -> FloatArray:
         left[2 * first : 2 * past : 2] = rest
         left[2 * first + 1 : 2 * past : 2] = rest
     return weights
-
-
-def _noise_of(scales: Scales) -> tuple[FloatArray, FloatArray, float]:
-    """Return variance and scale of each row, and the least; unmeasured tell nothing."""
-    unknown = ~(scales.measured | scales.exact)
-    variances = np.where(unknown, UNKNOWN_SCALE**2, scales.variances)
-    return variances, np.where(unknown, UNKNOWN_SCALE, scales.widths), scales.least

@@ -18,11 +18,11 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.errors import DomainError, InputError, IntervalError
+from blowfish_fast.errors import InputError
 from blowfish_fast.measure.noise import Scales, Spread, integer_weights
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Fractions, Implicit
+from blowfish_fast.workloads import Fractions, Implicit, Pieces
 
 from .prices import worst_edge
 
@@ -81,10 +81,7 @@ class TreeStrategy(LinearStrategy):
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the total of every node."""
-        if counts.size != self.leaves:
-            raise DomainError(
-                f"this tree has {self.leaves} leaves; received {counts.size} counts"
-            )
+        self._refuse_other(counts, self.leaves)
         return kernels.tree_totals(counts, self.tree)
 
     def weights(self) -> IntArray:
@@ -122,13 +119,7 @@ class TreeStrategy(LinearStrategy):
         fit = kernels.top_down_fit(noisy, scales.variances, self.tree)
         return fit[: self.leaves].copy()
 
-    def spread(self, form: Form, scales: Scales) -> Spread:
-        """Return the exact law of each query's noise.
-
-        A query visits the nodes that hold one of its borders, and their children.
-        """
-        if isinstance(form, Implicit):
-            raise IntervalError("list the queries first: use explicit_form")
+    def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         noise, least = self._kept(scales, lambda: self._noise(scales))
         if isinstance(form, Fractions):
             return Spread(*kernels.spread_ranges(noise, self.tree, *form), least)
@@ -138,10 +129,7 @@ class TreeStrategy(LinearStrategy):
         noise = kernels.tree_noise(scales.variances, scales.widths, self.tree)
         return noise, scales.least
 
-    def total_variance(self, form: Form, scales: Scales) -> float:
-        """Return the variance summed over all queries, in closed form if implicit."""
-        if not isinstance(form, Implicit):
-            return float(self.spread(form, scales).variance.sum())
+    def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         return kernels.tree_total_variance(
             scales.variances, self.tree, form.kind, form.edges
         )

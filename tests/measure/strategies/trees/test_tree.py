@@ -110,7 +110,7 @@ def test_noise_free_rows_give_back_the_cells(tree, generator):
     strategy = tree(20)
     scales = strategy.scales(AddRemove(Domain(20)), Fraction(1))
     np.testing.assert_allclose(strategy.infer(strategy.rows(counts), scales), counts)
-    with pytest.raises(DomainError, match="20 leaves"):
+    with pytest.raises(DomainError, match="covers 20 cells"):
         strategy.rows(counts[:19])
 
 
