@@ -105,9 +105,7 @@ def close_cleanly(connection: sqlite3.Connection) -> None:
         for step in ("", "UPDATE in_use SET mark = 0 WHERE mark = 1"):
             if step:
                 connection.execute(step)
-            busy, *_ = connection.execute(
-                "PRAGMA wal_checkpoint(TRUNCATE)"
-            ).fetchone()
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
                 break
     connection.close()

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack, cast
 
 import numpy as np
 
@@ -32,16 +32,20 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, as_rho, stated_budget
 from blowfish_fast.measure.handle import Progress
-from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms import Laplace, Mechanism
+from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.plugins import check_vouched
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import Policy, from_dict
+from blowfish_fast.release.certificates import Certificate, Kind
 from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Identity, Workload
 
 from .composition import currency_of, parallel_by_ids
 from .journal import Charge, Journal
 from .prices import price_in, refuse_currency
 from .regions import Region, check_regions
 from .request import (
+    DrawnData,
     RandomLike,
     RequestPart,
     as_place,
@@ -159,6 +163,7 @@ class Ledger:
         """What is counted: epsilon or rho, and in which units."""
         self._kept: dict[str, list[Release]] = {}
         self._lock = threading.Lock()
+        self._drawn = DrawnData()
         self._agreed = read_terms(self._journal)
         refuse_other_terms(self._journal, self._agreed.policy, granted, policy)
 
@@ -285,6 +290,54 @@ class Ledger:
             parts, terms, request, rng, progress, analyst=analyst, note=note
         )
         return answer
+
+    def certify(
+        self,
+        release: Release,
+        data: Any,
+        workload: Workload,
+        request: str | None = None,
+        rng: RandomLike | None = None,
+        *,
+        fraction: Any = 0.95,
+        confidence: Any = 0.95,
+        kind: Kind | None = None,
+        analyst: str | None = None,
+        **budget: Unpack[BudgetTerms],
+    ) -> Certificate:
+        """Charge, and find out how far the answers of a release are off the truth.
+
+        Parameters
+        ----------
+        release : Release
+            Of this ledger's data.
+        data : Histogram or array_like of counts
+            What it was drawn from; other data are refused where this is known.
+        workload : Workload
+            Whose answers are checked.
+        fraction, confidence : number
+            At least this part of the answers lies within the certified intervals, but
+            for a probability of 1 - `confidence`.
+        kind : {"quantile", "curve", "all", "shape"}, optional
+            By default the one of the least predicted width; see `Certificate`.
+        request, rng, analyst
+            See `release`.
+        epsilon, rho, delta : number
+            What the certificate costs, beside the release.
+        """
+        policy = from_dict(release.guarantee.to_dict()["policy"])
+        probe = Laplace(policy, Identity(policy.domain), epsilon=1)
+        certifier = Certifier(
+            release,
+            workload,
+            fraction=fraction,
+            confidence=confidence,
+            kind=kind,
+            same_data=self._drawn.is_same(release, probe._counts(data)),
+            **budget,
+        )
+        found: Any = self.release(certifier, data, request, rng, analyst=analyst)
+        return cast("Certificate", found)
 
     def release_disjoint(
         self,
@@ -592,6 +645,7 @@ class Ledger:
                 # Another process may have charged in the meantime.
                 check_people(people, terms.policy, self._journal)
             answers = draw_parts(parts, rng, progress)
+            self._drawn.note(parts, answers)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:
             problem.add_note(

@@ -6,11 +6,14 @@ refused; everything after it holds noisy values only.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,6 +32,7 @@ from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease
 from blowfish_fast.mechanisms.plugins import outside_parts
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
@@ -286,9 +290,46 @@ def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
     return isinstance(name, str) and 0 < len(name) <= longest and name.isprintable()
 
 
-def read_release(answer: bytes) -> Release:
-    """Read the bytes of a release file, also without a file."""
+class DrawnData:
+    """Which counts each release of this process was drawn from, by a keyed digest.
+
+    Kept in memory under a key of its own and never written: a digest of true counts in
+    a file could be tried out against likely counts.
+    """
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._known: WeakKeyDictionary[Release, bytes] = WeakKeyDictionary()
+
+    def note(self, parts: list[RequestPart], answers: list[Release]) -> None:
+        """Remember what was drawn from what."""
+        for part, answer in zip(parts, answers, strict=True):
+            self._known[answer] = self._digest(part.mechanism._counts(part.data))
+
+    def is_same(self, release: Release, counts: Any) -> bool:
+        """Return whether a release was drawn from these counts; refuse if from others.
+
+        False where it is not known: the release was drawn elsewhere.
+        """
+        known = self._known.get(release)
+        if known is not None and known != self._digest(counts):
+            raise InputError(
+                "a certificate compares a release with the data that it was drawn from",
+                received="other data",
+                way_out="Release again, and certify that. Nothing was charged",
+            )
+        return known is not None
+
+    def _digest(self, counts: Any) -> bytes:
+        content = np.ascontiguousarray(counts).tobytes()
+        return hashlib.blake2b(content, key=self._key, digest_size=32).digest()
+
+
+def read_release(answer: bytes) -> Any:
+    """Read the bytes of a release file, or of a certificate, also without a file."""
     if TablesRelease.is_file(answer):
         return TablesRelease.from_bytes(answer)
+    if Certificate.is_file(answer):
+        return Certificate.from_bytes(answer)
     kind = Release if answer.startswith(ZIP) else KMeansRelease
     return kind.from_bytes(answer)

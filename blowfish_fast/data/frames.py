@@ -283,11 +283,7 @@ def _texts(column: AnyArray) -> Iterator[Any]:
 def labelled_arrays(
     domain: Domain, values: Mapping[str, AnyArray], attributes: Mapping[str, str]
 ) -> Any:
-    """Return an xarray dataset: a dimension per attribute, with what its cells are.
-
-    The coordinate of a dimension is where a cell begins, or its level; where it ends
-    is a second one, ``age_to``.
-    """
+    """Return an xarray dataset: a dimension per attribute, with what its cells are."""
     try:
         xarray = importlib.import_module("xarray")
     except ImportError as problem:

@@ -50,16 +50,7 @@ class CellKinds(NamedTuple):
 
 
 class Constraints(ABC):
-    """Count queries over a domain whose answers are public.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> domain = bf.Domain(4)
-    >>> known = bf.policies.CountConstraints(domain, [[True, True, False, False]])
-    >>> bf.policies.Full(domain).with_constraints(known).group_size
-    2
-    """
+    """Count queries over a domain whose answers are public; see `CountConstraints`."""
 
     kind: ClassVar[str]
 
@@ -166,9 +157,12 @@ class CountConstraints(Constraints):
 
     Examples
     --------
-    >>> known = CountConstraints(Domain(4), [[1, 1, 0, 0], [0, 1, 1, 0]])
+    >>> import blowfish_fast as bf
+    >>> known = CountConstraints(Domain(4), [[1, 1, 0, 0]])
     >>> known.lifts(0, 2), known.lowers(0, 2)
-    (array([1]), array([0]))
+    (array([], dtype=int64), array([0]))
+    >>> bf.policies.Full(Domain(4)).with_constraints(known).group_size
+    2
     """
 
     kind = "counts"

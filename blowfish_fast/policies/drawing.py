@@ -28,30 +28,19 @@ LONGEST_LABEL = 14
 
 
 class GraphDrawing(NamedTuple):
-    """A small graph, ready to be drawn.
-
-    Attributes
-    ----------
-    form : {"line", "grid", "circle"}
-        How the cells are laid out.
-    nodes : (cells, 2) float64
-        Where each cell lies, in C order; y grows upwards.
-    labels : tuple of str
-        What to write at each cell; empty on a grid, whose axes are labelled.
-    curves : (edges, 3, 2) float64
-        Start, control point and end of each edge between cells, a parabola.
-    absent : (2,) float64 or None
-        Where "absent" stands; None where no edge reaches it.
-    spokes : (edges, 2, 2) float64
-        Start and end of each edge to "absent".
-    """
+    """A small graph, ready to be drawn, as a "line", a "grid" or a "circle"."""
 
     form: str
     nodes: FloatArray
+    """(cells, 2): where each cell lies, in C order; y grows upwards."""
     labels: tuple[str, ...]
+    """What to write at each cell; empty on a grid, whose axes are labelled."""
     curves: FloatArray
+    """(edges, 3, 2): start, control point and end of each edge, a parabola."""
     absent: FloatArray | None
+    """Where "absent" stands; None where no edge reaches it."""
     spokes: FloatArray
+    """(edges, 2, 2): start and end of each edge to "absent"."""
 
 
 def is_small(domain: Domain) -> bool:
@@ -87,15 +76,7 @@ def draw_graph(policy: PolicyGraph) -> GraphDrawing:
 
 
 def cell_labels(attribute: Axis, cells: IntArray | None = None) -> list[str]:
-    """Return a short text per cell: its level, where it begins, or its number.
-
-    Parameters
-    ----------
-    attribute : Axis
-        Whose cells.
-    cells : (n,) int64, optional
-        Which of them; all by default.
-    """
+    """Return a short text per cell (all by default): its level, start, or number."""
     wanted = range(attribute.size) if cells is None else cells.tolist()
     return [_cell_label(attribute, one) for one in wanted]
 
@@ -113,13 +94,7 @@ def _cell_label(attribute: Axis, cell: int) -> str:
 
 
 def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
-    """Return a text of at most `longest` characters.
-
-    Examples
-    --------
-    >>> shorten("a very long category name")
-    'a very long...'
-    """
+    """Return a text of at most `longest` characters, dots at its end if it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 3].rstrip() + "..."
 

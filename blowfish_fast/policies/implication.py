@@ -21,12 +21,9 @@ def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
     """Return whether a guarantee under `one` is a guarantee under `other`.
 
     True for the same policy, for one with at least its edges, and for a projection of
-    such a policy; False where that is not known.
-
-    Releases under constraints are private at eps / group_size without them, so they
-    keep the promise of every policy with no more edges and no larger group size.
-    Policies of persons imply each other where they name the same person and count her
-    by the same rule, and their policies of single records do.
+    such a policy; False where that is not known. Releases under constraints are private
+    at eps / group_size without them, so they keep the promise of every policy with no
+    more edges and no larger group size.
     """
     # The one door between persons and records: neither implies the other, not even
     # with one record each, for a record that appears can take the place of another.

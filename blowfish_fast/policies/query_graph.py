@@ -64,16 +64,10 @@ class QueryGraph(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Longest chains of moves that keep all known counts.
+    """Longest chains of moves that keep all known counts; bounds if not `exact`.
 
-    Attributes
-    ----------
-    cycle : int
-        Moves of the longest simple cycle (alpha in the paper); 0 if there is none.
-    path : int
-        Moves of the longest simple path from v+ to v- (xi); at least 1.
-    exact : bool
-        Whether these are the lengths themselves, not bounds above them.
+    Moves of the longest simple `cycle` (alpha in the paper, 0 if there is none) and of
+    the longest simple `path` from v+ to v- (xi, at least 1).
     """
 
     cycle: int

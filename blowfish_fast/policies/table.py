@@ -92,14 +92,7 @@ class TablePolicy(Policy):
 
     @property
     def by_attribute(self) -> dict[str, Policy] | None:
-        """The policies of attributes, in a copy; None where whole records are secret.
-
-        Examples
-        --------
-        >>> from blowfish_fast import Domain
-        >>> TablePolicy(Domain(9, names=["age"])).by_attribute is None
-        True
-        """
+        """The policies of attributes; None where whole records are secret."""
         return None if self._stated is None else dict(self._stated)
 
     def _check(self, name: str, policy: Policy) -> None:
@@ -146,11 +139,11 @@ class TablePolicy(Policy):
         """Return the policy of a table of some of the attributes."""
         if self.by_attribute is None:
             return TablePolicy(domain, presence=self.presence).derive_from(self)
-        stated = {}
-        for attribute, column in zip(domain.attributes, columns, strict=True):
-            one = Domain._of([attribute])
-            factors = [self._factor(axis) for axis in range(self.domain.ndim)]
-            stated[str(attribute.name)] = seen_by_factors(self, factors, [column], one)
+        factors = [self._factor(axis) for axis in range(self.domain.ndim)]
+        stated = {
+            str(one.name): seen_by_factors(self, factors, [column], Domain._of([one]))
+            for one, column in zip(domain.attributes, columns, strict=True)
+        }
         return TablePolicy(domain, stated, self.presence).derive_from(self)
 
     @property
@@ -240,29 +233,24 @@ class TablePolicy(Policy):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        stated = self.by_attribute
+        stated: Any = self.by_attribute
+        if stated is not None:
+            stated = {name: one.to_dict() for name, one in stated.items()}
+        far = isinstance(self.presence, Fraction)
         return {
             "kind": self.kind,
             "domain": self.domain.to_dict(),
-            "by_attribute": None
-            if stated is None
-            else {name: one.to_dict() for name, one in stated.items()},
-            "presence": str(self.presence)
-            if isinstance(self.presence, Fraction)
-            else self.presence,
+            "by_attribute": stated,
+            "presence": str(self.presence) if far else self.presence,
         }
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
         """Rebuild from `to_dict`."""
         stated = data["by_attribute"]
-        return cls(
-            WideDomain.from_dict(data["domain"]),
-            None
-            if stated is None
-            else {name: from_dict(one) for name, one in stated.items()},
-            data["presence"],
-        )
+        if stated is not None:
+            stated = {name: from_dict(one) for name, one in stated.items()}
+        return cls(WideDomain.from_dict(data["domain"]), stated, data["presence"])
 
     def _identity(self) -> tuple[Any, ...]:
         stated = self.by_attribute

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import WorkloadError
@@ -38,13 +39,8 @@ class Linear(Workload):
         from scipy import sparse
 
         super().__init__(domain)
-        try:
+        with malformed_as(WorkloadError, "matrix must be numeric, (queries, cells)"):
             rows = sparse.csr_array(matrix, dtype=np.float64)
-        except (OverflowError, TypeError, ValueError):
-            raise WorkloadError(
-                "matrix must be a numeric matrix of shape (queries, cells)",
-                received=type(matrix).__name__,
-            ) from None
         if rows.ndim != 2 or rows.shape[1] != domain.size:
             raise WorkloadError(
                 f"matrix must have one column per cell, {domain.size}",

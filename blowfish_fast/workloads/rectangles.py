@@ -9,14 +9,13 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
-from blowfish_fast._support.validation import as_integers
+from blowfish_fast._support.validation import as_integers, malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import WorkloadError
 
 from .base import Pieces, RandomLike, Workload, query_count
-from .box_pieces import rectangle_pieces
-from .ranges import Ranges
+from .ranges import Ranges, rectangle_pieces
 
 
 class Rectangles(Workload):
@@ -136,10 +135,8 @@ class Rectangles(Workload):
 
 
 def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
-    try:
+    with malformed_as(WorkloadError, f"{name} must be numbers"):
         array = np.asarray(corners, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise WorkloadError(f"{name} must be numbers", received=repr(corners)) from None
     if array.ndim != 2 or array.shape[1] != domain.ndim:
         raise WorkloadError(
             f"{name} must have shape (queries, {domain.ndim})", received=array.shape

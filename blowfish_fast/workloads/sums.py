@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
+from blowfish_fast._support.validation import malformed_as
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import WorkloadError
@@ -35,12 +36,8 @@ class Sum(Workload):
 
     def __init__(self, domain: Domain, weights: Any) -> None:
         super().__init__(domain)
-        try:
+        with malformed_as(WorkloadError, "weights must be numbers, one per cell"):
             array = np.array(weights, dtype=np.float64)
-        except (OverflowError, TypeError, ValueError):
-            raise WorkloadError(
-                "weights must be numbers, one per cell", received=type(weights).__name__
-            ) from None
         if array.shape not in (domain.shape, (domain.size,)):
             raise WorkloadError(
                 f"weights must have the domain's shape {domain.shape}, or "

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.epochs import FORMS, read_epoch
-from blowfish_fast.accounting.series import best_block
+from blowfish_fast.accounting.series import FORMS, best_block, read_epoch
 from blowfish_fast.errors import (
     BudgetError,
     CountsError,

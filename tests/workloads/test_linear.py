@@ -46,7 +46,7 @@ def test_equal_neighbours_form_one_run():
     [
         ([[1, 2]], "one column per cell"),
         ([[1, 2, float("nan")]], "finite"),
-        ("text", "numeric matrix"),
+        ("text", "must be numeric"),
     ],
 )
 def test_bad_matrices_are_refused(matrix, words):

@@ -35,19 +35,8 @@ from .with_absent import WithAbsent
 class PerPerson(SameGraph):
     """One person's records, at most `at_most` of which are counted, are the secret.
 
-    Made by `Policy.per_person`. Edges, components and distances are those of single
-    records; only neighbours differ, and how many records they differ in.
-
-    Parameters
-    ----------
-    base : Policy
-        What may happen to one record.
-    at_most : int, optional
-        Most records of a person that are counted; None for the policy of a ledger.
-    person : str, optional
-        The column that says whose record it is.
-    count : {"records", "persons"}
-        Whether a person counts once.
+    Made by `Policy.per_person`, which explains the parameters. Edges, components and
+    distances are those of single records; only neighbours differ.
 
     Notes
     -----
@@ -138,27 +127,24 @@ class PerPerson(SameGraph):
         base: Any = self.base
         if not hasattr(base, "through"):
             raise PolicyError("only a TablePolicy is seen through some attributes")
-        seen = PerPerson(
-            base.through(names), self.at_most, person=self.person, count=self.count
-        )
-        return seen.derive_from(self)
+        return self._over(base.through(names)).derive_from(self)
+
+    def _over(self, base: Policy) -> PerPerson:
+        """Return the same about another policy of single records."""
+        return PerPerson(base, self.at_most, person=self.person, count=self.count)
 
     def _seen_through(
         self, columns: list[AxisView], domain: Domain | WideDomain
     ) -> Policy | None:
         base = self.base._seen_through(columns, domain)
-        if base is None:
-            return None
-        seen = PerPerson(base, self.at_most, person=self.person, count=self.count)
-        return seen.derive_from(self)
+        return None if base is None else self._over(base).derive_from(self)
 
     def with_at_most(self, at_most: int) -> PerPerson:
         """Return the same policy with a number of records that are counted."""
         return PerPerson(self.base, at_most, person=self.person, count=self.count)
 
     def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        base = self.base.project(buckets)
-        return PerPerson(base, self.at_most, person=self.person, count=self.count)
+        return self._over(self.base.project(buckets))
 
     def describe(self) -> str:
         """Say in plain words what stays indistinguishable."""
@@ -191,22 +177,13 @@ class PerPerson(SameGraph):
         return ", or ".join(ways or ["nothing differs"]) + most
 
     def _parameters(self) -> dict[str, Any]:
-        return {
-            "base": self.base.to_dict(),
-            "at_most": self.at_most,
-            "person": self.person,
-            "count": self.count,
-        }
+        stated = {"at_most": self.at_most, "person": self.person, "count": self.count}
+        return {"base": self.base.to_dict(), **stated}
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
-        """Rebuild from `to_dict`."""
-        return cls(
-            from_dict(data["base"]),
-            data["at_most"],
-            person=data["person"],
-            count=data["count"],
-        )
+        stated = {name: data[name] for name in ("at_most", "person", "count")}
+        return cls(from_dict(data["base"]), **stated)
 
     def _identity(self) -> tuple[Any, ...]:
         return (self.base, self.at_most, self.person, self.count)
@@ -219,19 +196,7 @@ class PerPerson(SameGraph):
 
 
 def refuse_units(policy: Policy, what: str) -> None:
-    """Refuse a policy whose counts are parts of persons; say what to ask instead.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> visits = bf.policies.Full(bf.Domain(3))
-    >>> refuse_units(visits.per_person(5), "the error of a mean")
-    >>> try:
-    ...     refuse_units(visits.per_person(5, count="persons"), "the error of a mean")
-    ... except bf.errors.PolicyError as problem:
-    ...     print(problem.code)
-    parts_of_persons
-    """
+    """Refuse a policy whose counts are parts of persons; say what to ask instead."""
     if policy.units > 1:
         raise PolicyError(
             f"{what} is not known for persons who count once",
@@ -245,24 +210,7 @@ def refuse_units(policy: Policy, what: str) -> None:
 def check_bound(policy: Policy, bound: Bound | None) -> None:
     """Refuse data whose persons are not what the policy of a release says of them.
 
-    Parameters
-    ----------
-    policy : Policy
-        Of the mechanism that is to read the data.
-    bound : Bound or None
-        What the data say: ``Histogram.bound``; None for counts that say nothing.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> visits = bf.policies.Full(bf.Domain(3))
-    >>> counted = bf.Histogram(visits.domain, [4, 0, 9], at_most=5)
-    >>> check_bound(visits.per_person(5), counted.bound)
-    >>> try:
-    ...     check_bound(visits, counted.bound)
-    ... except bf.errors.PolicyError as problem:
-    ...     print(problem.code)
-    persons_under_records
+    `bound` is what the data say, ``Histogram.bound``; None for counts that say nothing.
     """
     if not isinstance(policy, PerPerson):
         if bound is not None:

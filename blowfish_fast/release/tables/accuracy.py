@@ -28,17 +28,6 @@ from blowfish_fast.workloads.tables import table_names
 class TableErrors:
     """The plan of a `Contingency` and the predicted error of every asked table.
 
-    Attributes
-    ----------
-    kind : str
-        "maximal", "weights", "blocks", or "exact" where nothing needs noise.
-    tables, measured : tuples of sets of attributes
-        What is asked, and what is measured for it.
-    variances : (tables,) float64
-        Variance of a cell of each asked table.
-    records : int or None
-        A public number of records, for mean counts.
-
     Examples
     --------
     >>> import blowfish_fast as bf
@@ -58,8 +47,10 @@ class TableErrors:
     tables: tuple[tuple[int, ...], ...]
     measured: tuple[tuple[int, ...], ...]
     variances: FloatArray
+    """Of a cell of each asked table."""
     budget: str
     records: int | None = None
+    """A public number of records, for mean counts."""
 
     @property
     def rms(self) -> float:

@@ -148,12 +148,7 @@ class NoisyTables:
 class ResidualFit:
     """The least squares estimate of every table that the measured ones determine.
 
-    Parameters
-    ----------
-    measured : NoisyTables
-        What was measured, and with which noise.
-    values : sequence of arrays
-        The noisy tables, in the order and shape of ``measured.tables``.
+    `values` are the noisy tables, in the order and shape of ``measured.tables``.
 
     Examples
     --------

@@ -52,17 +52,6 @@ class TableNoise(LinearStrategy):
         Smallest scale of any draw; 0 where there is none.
     gaussian_draws : int
         How many draws there are, where they are Gaussian; 0 where they are Laplace.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> one = TableNoise((3,), np.array([4.0, 2.0]), np.zeros(2), np.zeros(2))
-    >>> from blowfish_fast.data.buckets import Buckets
-    >>> cells = bf.workloads.Identity(bf.Domain(3))
-    >>> form = cells.explicit_form(Buckets.single_cells(3))
-    >>> none = Scales(np.zeros(0, np.int64), 1, np.zeros(0, bool))
-    >>> one.spread(form, none).variance.round(4).tolist()
-    [0.3611, 0.3611, 0.3611]
     """
 
     kind = "table_noise"
@@ -260,14 +249,9 @@ class TableNoise(LinearStrategy):
 
     def pack(self) -> dict[str, Any]:
         """Return the shape and three arrays."""
-        return {
-            "shape": list(self.shape),
-            "information": self.information,
-            "squares": self.squares,
-            "pulls": self.pulls,
-            "least": self.least,
-            "gaussian_draws": self.gaussian_draws,
-        }
+        names = ("information", "squares", "pulls", "least", "gaussian_draws")
+        known = {name: getattr(self, name) for name in names}
+        return {"shape": list(self.shape), **known}
 
     @classmethod
     def unpack(cls, data: dict[str, Any]) -> Self:
@@ -275,20 +259,14 @@ class TableNoise(LinearStrategy):
         shape = tuple(int(one) for one in data["shape"])
         if not 0 < len(shape) <= MOST_ATTRIBUTES or min(shape) < 1:
             raise ReleaseFileError("a table has a shape that no table has")
-        arrays = [
-            np.asarray(data[name], dtype=np.float64)
-            for name in ("information", "squares", "pulls")
-        ]
+        names = ("information", "squares", "pulls")
+        arrays = [np.asarray(data[name], dtype=np.float64) for name in names]
         if any(one.shape != (2 ** len(shape),) for one in arrays):
             raise ReleaseFileError("the law of a table's noise does not fit its shape")
-        if not all((one >= 0).all() for one in arrays) or not (arrays[0] > 0).all():
-            raise ReleaseFileError(
-                "the law of a table's noise holds impossible numbers"
-            )
-        least = float(data["least"])
-        if not 0.0 <= least < math.inf:
-            raise ReleaseFileError("the law of a table's noise has no least scale")
-        draws = int(data["gaussian_draws"])
+        least, draws = float(data["least"]), int(data["gaussian_draws"])
+        possible = all((one >= 0).all() for one in arrays) and (arrays[0] > 0).all()
+        if not possible or not 0.0 <= least < math.inf:
+            raise ReleaseFileError("a table's noise has a law of impossible numbers")
         return cls(shape, arrays[0], arrays[1], arrays[2], least, max(draws, 0))
 
 
