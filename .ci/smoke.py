@@ -43,6 +43,7 @@ def main() -> None:
     if not inside.all():
         raise SystemExit("an answer lies outside its own interval")
     found = {name: version(name) for name in ("numpy", "numba", "scipy", "typer")}
+    found["python"] = ".".join(map(str, sys.version_info[:3]))
     sys.stdout.write(f"blowfish_fast {bf.__version__} works with {found}\n")
 
 

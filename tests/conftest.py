@@ -1,10 +1,19 @@
-"""Settings that every test shares."""
+"""Settings that every test shares.
+
+Generated values follow from fixed seeds, so that a run can be repeated. With
+``BLOWFISH_SEED=7`` they follow from that seed; a failing run prints it.
+"""
 
 from __future__ import annotations
+
+import os
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+SEED = os.environ.get("BLOWFISH_SEED", "")
 
 settings.register_profile(
     "project",
@@ -12,7 +21,20 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("project")
+settings.register_profile(
+    "fresh", settings.get_profile("project"), derandomize=False, database=None
+)
+settings.load_profile("fresh" if SEED else "project")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if SEED and not config.getoption("--hypothesis-seed"):
+        config.option.hypothesis_seed = SEED
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
+    if SEED and exitstatus:
+        terminalreporter.write_line(f"drawn with BLOWFISH_SEED={SEED}")
 
 
 @pytest.fixture

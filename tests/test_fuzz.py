@@ -21,7 +21,7 @@ import blowfish_fast as bf
 from tests.fuzz.doors import Door, all_doors, kernel_doors, value_doors
 from tests.fuzz.run import Failure, try_door
 
-from .fuzz import ledger_doors
+from .fuzz import ledger_doors, question_doors
 
 READERS = {one.name: one for one in all_doors() if not one.kernel}
 KERNEL_INPUTS = 1000
@@ -31,6 +31,7 @@ KERNEL_INPUTS = 1000
 def _clean():
     yield
     ledger_doors.forget()
+    question_doors.forget()
 
 
 @pytest.mark.parametrize("name", sorted(READERS))

@@ -56,6 +56,7 @@ def work(options):
     from .doors import all_doors
     from .examples import instances
     from .ledger_doors import forget
+    from .question_doors import forget as forget_paths
     from .run import Failure, try_door
 
     instances()
@@ -86,6 +87,7 @@ def work(options):
             outcomes["accepted" if found else "refused"] += 1
     faulthandler.cancel_dump_traceback_later()
     forget()
+    forget_paths()
     seconds = time.process_time() - start
     sys.stdout.write(json.dumps([outcomes, len(doors), seconds, failures]) + "\n")
     return failures

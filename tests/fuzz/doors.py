@@ -3,8 +3,8 @@
     bf.__all__ and the lists of its packages  ->  from_*, load*, read_*   ->  doors
     bf.kernels.__all__                        ->  every kernel
 
-Nothing is named here: what a parameter is given follows from its annotation, and what
-is valid from examples by type. A new door is fuzzed the day it is listed.
+What a parameter is given follows from its annotation, and what is valid from examples
+by type. A new reader or kernel is fuzzed the day it is listed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import blowfish_fast as bf
 from .examples import argument
 from .kernel_arguments import kernel_arguments
 from .ledger_doors import data_arguments, ledger_arguments, open_ledger, release_with
+from .question_doors import QUESTIONS
 
 BEGINNINGS = ("from_", "load", "read_")
 
@@ -88,8 +89,13 @@ def ledger_doors():
     ]
 
 
+def question_doors():
+    """Return what builds and answers questions, and the paths of ledgers."""
+    return [Door(name, *parts, False) for name, parts in QUESTIONS.items()]
+
+
 def all_doors():
-    return value_doors() + ledger_doors() + kernel_doors()
+    return value_doors() + ledger_doors() + question_doors() + kernel_doors()
 
 
 def _door(name, call):

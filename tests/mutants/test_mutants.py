@@ -1,0 +1,63 @@
+"""The harness notices what it should, and its list of equivalents is true."""
+
+from __future__ import annotations
+
+import pytest
+
+from .equivalents import accepted
+from .rules import ROOT, mutants, mutated_tree
+from .runner import files_with_tests, try_file
+
+CHECKED = '''"""A file."""
+
+def share(part, whole, check):
+    """Return a share."""
+    check_part(part)
+    if part < 0:
+        raise ValueError(f"{part + 1} of {whole - 1}")
+    return 2 * min(part, whole) / (whole + 1)
+'''
+
+
+def test_every_rule_finds_its_places_and_leaves_messages_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.mutants.rules.ROOT", tmp_path)
+    path = tmp_path / "share.py"
+    path.write_text(CHECKED)
+    found = {(one.rule, one.after) for one in mutants(path)}
+    assert found == {
+        ("dropped check", "pass"),
+        ("dropped check", "if False:"),
+        ("swapped comparison", "part <= 0"),
+        ("off by one", "1"),
+        ("arithmetic", "2 * min(part, whole) * (whole + 1)"),
+        ("factor of two", "min(part, whole)"),
+        ("extreme", "max"),
+        ("off by one", "whole"),
+    }
+
+
+@pytest.mark.parametrize("room", ["measure", "accounting"])
+def test_every_mutant_of_the_border_compiles(room):
+    # The first and the last of each file: all come from the same rules.
+    for path in sorted((ROOT / "blowfish_fast" / room).rglob("*.py")):
+        found = mutants(path)
+        for one in {0, len(found) - 1} if found else ():
+            compile(mutated_tree(path, one), str(path), "exec")
+
+
+def test_equivalents_are_mutants_that_exist_and_are_explained():
+    known = accepted()
+    found = {
+        one.key for path in {key[0] for key in known} for one in mutants(ROOT / path)
+    }
+    assert sorted(set(known) - found) == []
+    assert [key for key, why in known.items() if len(why.split()) < 4] == []
+
+
+def test_a_dropped_check_of_the_ledger_is_noticed():
+    name = "blowfish_fast/accounting/terms.py"
+    assert "tests/accounting/test_journal_file.py" in files_with_tests(ROOT / name)
+    check = "blowfish_fast/accounting/journal_check.py"
+    dropped = [one for one in mutants(ROOT / check) if one.rule == "dropped check"]
+    outcome = try_file(check, dropped[:2])
+    assert (outcome.tried, outcome.survivors, outcome.failed) == (2, [], [])
