@@ -37,18 +37,8 @@ def _deepest_nodes(first_child: IntArray) -> int:
 def subtree_variances(variances: FloatArray, first_child: IntArray) -> FloatArray:
     """Return how well each node's total is known from its own subtree, in O(nodes).
 
-    Parameters
-    ----------
-    variances : (nodes,) float64
-        Variance of each measurement; infinity: not measured, 0: exact.
-    first_child : (nodes + 1,) int64
-        As in `Tree`.
-
-    Returns
-    -------
-    (nodes,) float64
-        The variance of the node's total given all measurements at and below it; minus
-        the number of free leaves below it where these do not fix the total.
+    The variance of its total given all measurements at and below it; minus the number
+    of free leaves below it where these do not fix the total.
     """
     known = np.empty(variances.size)
     deepest = _deepest_nodes(first_child)

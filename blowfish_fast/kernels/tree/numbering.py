@@ -162,16 +162,8 @@ def _leaf_first(parents: IntArray, order: IntArray) -> IntArray:
 def leaf_first_numbers(parents: IntArray) -> IntArray:
     """Return a new number for each node of any tree: the order of `tree_of_parents`.
 
-    Parameters
-    ----------
-    parents : (nodes,) int64
-        The node above each node, -1 at the only root; in any order. Children of one
-        node are visited by increasing number.
-
-    Returns
-    -------
-    (nodes,) int64
-        New numbers; ``renumber_nodes(parents, numbers)`` is the tree in them. O(nodes).
+    `parents` holds the node above each node, -1 at the only root, in any order;
+    children of one node are visited by increasing number. O(nodes).
 
     Examples
     --------

@@ -55,18 +55,10 @@ def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[int, int]:
 
 
 def heaviest_path(rates: IntArray, tree: Tree) -> int:
-    """Return the largest sum of rates from a leaf to the root, in O(nodes).
+    """Return what the worst record pays when it comes or goes, in O(nodes).
 
-    Parameters
-    ----------
-    rates : (nodes,) int64
-        Rate of each node, not negative; their sums along a path fit int64.
-    tree : Tree
-
-    Returns
-    -------
-    int
-        What the worst record pays when it comes or goes.
+    The largest sum of rates from a leaf to the root; rates are (nodes,) int64, not
+    negative, with sums along two paths that fit int64.
 
     Examples
     --------
@@ -78,19 +70,10 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
 
 
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
-    """Return the largest sum of rates over nodes that hold one of two leaves.
+    """Return what the worst record pays when it may change to any other leaf.
 
-    Parameters
-    ----------
-    rates : (nodes,) int64
-        Rate of each node, not negative; their sums along two paths fit int64.
-    tree : Tree
-
-    Returns
-    -------
-    int
-        What the worst record pays when it may change from any leaf to any other; 0 if
-        there is one leaf only. O(nodes).
+    The largest sum of rates, as for `heaviest_path`, over nodes that hold one of two
+    leaves; 0 if there is one leaf only. O(nodes).
 
     Examples
     --------
@@ -316,10 +299,7 @@ class LeafDistances:
     def in_groups(self, leaves: IntArray, groups: IntArray) -> int:
         """Return the largest distance between leaves of one group.
 
-        Parameters
-        ----------
-        leaves, groups : (cells,) int64
-            The leaf that holds each cell, and the group it is in, numbered from 0 on.
+        `leaves` and `groups` hold, for each cell, its leaf and its group, from 0 on.
         """
         if leaves.size == 0:
             return 0
@@ -331,12 +311,7 @@ class LeafDistances:
     def within_reach(self, lines: IntArray, far: IntArray) -> int:
         """Return the largest distance of leaves at positions i <= j <= far[i].
 
-        Parameters
-        ----------
-        lines : (lines, cells) int64
-            The leaf that holds each cell of each line.
-        far : (cells,) int64
-            The furthest position that each one reaches; never decreases.
+        `lines` holds the leaf of each cell of each line; `far` never decreases.
         """
         far = np.ascontiguousarray(far, dtype=np.int64)
         worst = 0
@@ -348,14 +323,9 @@ class LeafDistances:
         return worst
 
     def in_boxes(self, grid: IntArray, sides: IntArray) -> int:
-        """Return the largest distance of leaves of cells that lie in one box.
+        """Return the largest distance of leaves of cells in one box of these sides.
 
-        Parameters
-        ----------
-        grid : int64, of any shape
-            The leaf that holds each cell; -1 where there is none.
-        sides : (axes,) int64
-            How many cells the box spans along each axis, at least one.
+        `grid` holds the leaf of each cell, -1 where there is none.
         """
         shape = np.array(grid.shape, dtype=np.int64)
         spans = np.minimum(np.asarray(sides, dtype=np.int64), shape)

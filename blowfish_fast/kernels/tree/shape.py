@@ -254,17 +254,7 @@ def _add_upward(totals: IntArray, first_child: IntArray) -> None:
 
 
 def tree_totals(leaf_counts: IntArray, tree: Tree) -> IntArray:
-    """Return the exact total of every node, in O(nodes).
-
-    Parameters
-    ----------
-    leaf_counts : (leaves,) int64
-        Count of each leaf.
-    tree : Tree
-
-    Returns
-    -------
-    (nodes,) int64
+    """Return the exact total of every node, from the count of each leaf, in O(nodes).
 
     Examples
     --------
@@ -294,20 +284,8 @@ def weights_from_shares(
 ) -> FloatArray:
     """Return the weights of the nodes that take these shares, in O(nodes).
 
-    Parameters
-    ----------
-    shares : (nodes,) float64
-        Part of the remaining weight that each node takes; ignored on leaves,
-        which take all that is left.
-    sizes, offsets : int64
-        The layout, from `tree_levels`.
-    fan_out : int
-        Largest number of children of a node.
-
-    Returns
-    -------
-    (nodes,) float64
-        Weights; every path from the root to a leaf adds up to one.
+    A share is the part of the remaining weight that a node takes; leaves take all that
+    is left, so every path from the root to a leaf adds up to one.
     """
     weights = np.ones(shares.size)
     for level in range(sizes.size - 1, 0, -1):

@@ -305,16 +305,10 @@ def tree_spread_ranges(
 
     Returns
     -------
-    variance : (queries,) float64
-        Sum of squared coefficients times variances: the exact variance.
-    square : (queries,) float64
-        Sum of (coefficient times scale) squared.
-    largest : (queries,) float64
-        Largest absolute coefficient times scale.
-    steps : (queries,) float64
-        Sum of squared coefficients.
-    width : (queries,) float64
-        Scale of the row with the largest absolute coefficient times scale.
+    variance, square, largest, steps, width : (queries,) float64
+        Sum of squared coefficients times variances: the exact variance. Sum of
+        (coefficient times scale) squared. Largest absolute coefficient times scale. Sum
+        of squared coefficients. Scale of the row with the largest.
 
     Examples
     --------

@@ -163,19 +163,9 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
     is positive at 0, so the minimum is 0 or the quartic's larger root, which Newton
     reaches from the right without ever passing it.
 
-    Parameters
-    ----------
-    error : float
-        Error of the queries if the node is not measured.
-    variance : float
-        Variance of the node's total, the sum over its children.
-    residual : float
-        `variance` times the error that stays when the total is known.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1 if nothing stays.
+    `error` is that of the queries if the node is not measured, `variance` that of the
+    sum over its children, and `residual` `variance` times the error that stays when the
+    total is known. In [0, 1]; 1 if nothing stays.
     """
     if error <= 0.0:
         return 0.0

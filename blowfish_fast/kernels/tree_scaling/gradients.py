@@ -304,18 +304,8 @@ def error_gradients(
 ) -> Gradients:
     """Return the error of the queries, and its gradients in the inner nodes.
 
-    Parameters
-    ----------
-    ranges : SortedRanges
-        The queries.
-    floor : float
-        Squared weight of one more query for each leaf.
-    weights : (nodes,) float64
-        Node weights, positive on the leaves.
-    tree : RegularLevels
-        The layout of the nodes.
-    root_exact : bool
-        The total is known.
+    `floor` is the squared weight of one more query for each leaf; `weights` are
+    positive on the leaves.
     """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]

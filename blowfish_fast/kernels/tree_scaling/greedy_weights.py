@@ -99,6 +99,22 @@ def greedy_shares(
     return shares, objective
 
 
+def _scaled(
+    ranges: SortedRanges | None,
+    pieces: PieceQueries | None,
+    family: Family | None,
+    tree: RegularLevels,
+    *,
+    decay: bool,
+    root_exact: bool,
+    prune: bool,
+) -> Scaling:
+    decays = level_decays(tree.sizes.size, tree.fan_out, decay)
+    priorities = Priorities(decays, prune, root_exact)
+    shares, objective = greedy_shares(ranges, pieces, family, tree, priorities)
+    return scaling_from_shares(shares, objective, tree, root_exact)
+
+
 def greedy_scaling_fractions(
     first: IntArray,
     first_fraction: FloatArray,
@@ -151,10 +167,8 @@ def greedy_scaling_fractions(
     """
     tree = regular_levels(leaves, fan_out)
     ranges = sorted_ranges(first, first_fraction, last, last_fraction, weights, leaves)
-    decays = level_decays(tree.sizes.size, fan_out, decay)
-    priorities = Priorities(decays, prune, root_exact)
-    shares, objective = greedy_shares(ranges, None, None, tree, priorities)
-    return scaling_from_shares(shares, objective, tree, root_exact)
+    options = {"decay": decay, "root_exact": root_exact, "prune": prune}
+    return _scaled(ranges, None, None, tree, **options)
 
 
 def greedy_scaling(
@@ -174,11 +188,7 @@ def greedy_scaling(
     ----------
     starts, ends : (queries,) int64
         Half-open ranges; empty ones are ignored.
-    weights : (queries,) float64 or None
-        Importance of each query; None for ones.
-    leaves, fan_out : int
-        The tree.
-    decay, root_exact, prune : bool
+    weights, leaves, fan_out, decay, root_exact, prune
         As in `greedy_scaling_fractions`, which also returns the predicted error.
 
     Returns
@@ -203,25 +213,16 @@ def greedy_scaling(
             "starts and ends must be vectors of one length; "
             f"got shapes {starts.shape} and {ends.shape}"
         )
-    given = None if weights is None else np.asarray(weights, dtype=np.float64)
     filled = starts != ends
-    if not filled.all():
-        if given is not None and given.shape == starts.shape:
-            given = given[filled]
-        starts, ends = starts[filled], ends[filled]
-    whole = np.ones(starts.size)
-    return greedy_scaling_fractions(
-        starts,
-        whole,
-        ends - 1,
-        whole,
-        given,
-        leaves,
-        fan_out,
-        decay=decay,
-        root_exact=root_exact,
-        prune=prune,
-    ).weights
+    given = None if weights is None else np.asarray(weights, dtype=np.float64)
+    if given is not None and given.shape == starts.shape:
+        given = given[filled]
+    whole = np.ones(int(filled.sum()))
+    first, last = starts[filled], ends[filled] - 1
+    tree = regular_levels(leaves, fan_out)
+    ranges = sorted_ranges(first, whole, last, whole, given, leaves)
+    options = {"decay": decay, "root_exact": root_exact, "prune": prune}
+    return _scaled(ranges, None, None, tree, **options).weights
 
 
 def greedy_scaling_pieces(
@@ -247,17 +248,8 @@ def greedy_scaling_pieces(
         Half-open ranges of leaves, sorted and disjoint within a query.
     values : (pieces,) float64
         Coverage of the leaves of each piece, of any sign.
-    weights : (queries,) float64 or None
-        Importance of each query; None for ones.
-    leaves, fan_out : int
-        The tree.
-    decay, root_exact, prune : bool
-        As in `greedy_scaling_fractions`.
-
-    Returns
-    -------
-    Scaling
-        Node weights and the predicted error.
+    weights, leaves, fan_out, decay, root_exact, prune
+        As in `greedy_scaling_fractions`, as is what is returned.
 
     Examples
     --------
@@ -288,10 +280,8 @@ def greedy_scaling_pieces(
         )
     squared = squared_weights(weights, pointers.size - 1)
     queries = PieceQueries(pointers, starts, ends, values, squared)
-    decays = level_decays(tree.sizes.size, fan_out, decay)
-    priorities = Priorities(decays, prune, root_exact)
-    shares, objective = greedy_shares(None, queries, None, tree, priorities)
-    return scaling_from_shares(shares, objective, tree, root_exact)
+    options = {"decay": decay, "root_exact": root_exact, "prune": prune}
+    return _scaled(None, queries, None, tree, **options)
 
 
 def greedy_scaling_implicit(
@@ -314,15 +304,8 @@ def greedy_scaling_implicit(
     edges : (buckets + 1,) int64
         Bucket `j`, a leaf of the tree, holds the cells ``edges[j]`` up to
         ``edges[j + 1]``; strictly increasing from 0.
-    fan_out : int
-        Largest number of children of a node.
-    decay, root_exact, prune : bool
-        As in `greedy_scaling_fractions`.
-
-    Returns
-    -------
-    Scaling
-        Node weights and the predicted error.
+    fan_out, decay, root_exact, prune
+        As in `greedy_scaling_fractions`, as is what is returned.
 
     Examples
     --------
@@ -343,8 +326,5 @@ def greedy_scaling_implicit(
             f"are buckets; got shape {edges.shape}, {edges.reshape(-1)[:4]}..."
         )
     tree = regular_levels(edges.size - 1, fan_out)
-    family = family_of(kind, edges)
-    decays = level_decays(tree.sizes.size, fan_out, decay)
-    priorities = Priorities(decays, prune, root_exact)
-    shares, objective = greedy_shares(None, None, family, tree, priorities)
-    return scaling_from_shares(shares, objective, tree, root_exact)
+    options = {"decay": decay, "root_exact": root_exact, "prune": prune}
+    return _scaled(None, None, family_of(kind, edges), tree, **options)

@@ -52,22 +52,10 @@ def optimal_share_within(
     ``stays d(x)**2 - pull (x - 1 / variance)``, which is convex and positive at 0: the
     minimum is 0 or the larger root, which Newton reaches from the right.
 
-    Parameters
-    ----------
-    pull : float
-        Error per unit of variance of the node's total.
-    outside : float
-        Precision of the total known from outside the subtree, in units of the
-        squared weight the subtree has to spend.
-    variance : float
-        Variance of the sum over the children, in the same units.
-    stays : float
-        Error that stays when the total is known.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1 if nothing stays.
+    `pull` is the error per unit of variance of the node's total, `outside` the
+    precision known from outside the subtree and `variance` that of the sum over the
+    children, both in units of the squared weight that the subtree has to spend, and
+    `stays` the error that stays when the total is known. In [0, 1].
     """
     if pull <= 0.0:
         return 0.0
