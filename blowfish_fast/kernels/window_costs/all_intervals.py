@@ -56,24 +56,11 @@ def costs_to_end(
 ) -> int:
     """Cost the intervals that end with the last of the `values`.
 
-    Parameters
-    ----------
-    values, ranks : (end,) and (>= end,) int64, int32
-    table : (distinct + 2,) int64
-        Value of each rank, between sentinels.
-    exponent : int
-        Costs are rounded down to multiples of 2^exponent.
-    level : (numerator, denominator), or None
-        Of the pinball cost, or deviations; the compiler sees which.
-    tally, tree : (distinct + 2,) int32, (2 distinct + 4,) int64
-        Scratch.
-    costs : (>= end,) int64
-        ``costs[length - 1]`` receives the cost of the last `length` cells.
-
-    Returns
-    -------
-    int
-        The length up to which the pointer walked; the tree did the rest.
+    ``costs[length - 1]`` receives the cost of the last `length` cells, rounded down to
+    a multiple of 2^exponent: pinball of some `level`, or the deviation without (the
+    compiler sees which). `table` has the value of each rank, between sentinels; `tally`
+    and `tree` are scratch for distinct + 2 and 2 distinct + 4 numbers. Return the
+    length up to which the pointer walked; the tree did the rest.
     """
     doubled = 1 if level is None else 0
     up = max(doubled - exponent, 0)

@@ -129,20 +129,10 @@ def sweep_clusters(
 ) -> None:
     """Fill in the deviations of prefixes and suffixes of some clusters.
 
-    Parameters
-    ----------
-    values : (n,) int64
-        Counts from 0 to the cap of `bisection_grid`.
-    ranked : (n,) int64
-        A cluster's places hold its cells, by increasing value.
-    starts, ends : (clusters,) int64
-        Disjoint, non-empty stretches [start, end) of cells.
-    sides : (clusters,) int64
-        `BEFORE`, `AFTER` or their sum: what to fill in.
-    bits : int
-        Fraction bits of costs.
-    before, after : (n,) int64, written
-        Cost of each cell's cluster up to the cell, and from it on.
+    Clusters are disjoint, non-empty stretches [start, end) of `values`, counts up to
+    the cap of `bisection_grid`; their places in `ranked` hold their cells by increasing
+    value. `sides` says what to fill in, `BEFORE`, `AFTER` or their sum: the cost of
+    each cell's cluster up to the cell, and from it on, in units of 2^-bits.
     """
     cells = values.size
     shapes = {ranked.shape, before.shape, after.shape, values.shape}

@@ -213,20 +213,9 @@ def level_jobs(
 ) -> tuple[list[LevelJob], Callable[[], Room]]:
     """Plan the jobs that cost every bucket, and the room a thread needs for them.
 
-    Parameters
-    ----------
-    values : (cells,) int64, in 0 .. 2^51
-    recipes : (levels, 8) int64
-        How to finish each power of two up to the number of cells; see
-        `window_slide.window_recipe`.
-
-    Returns
-    -------
-    jobs : list of LevelJob
-        Together they cover all levels. A row of costs is filled for the ends that
-        leave room for the bucket; short rows are filled throughout.
-    make_room : callable
-        Makes the scratch of one thread.
+    Recipes (`window_slide.window_recipe`) say how to finish each power of two up to the
+    number of cells. Together the jobs cover all levels; a row of costs is filled for
+    the ends that leave room for the bucket, short rows throughout.
     """
     count = len(recipes)
     jobs = [_short_job(values, recipes)]

@@ -37,20 +37,10 @@ def rank_stretch(
 ) -> int:
     """Rank a stretch from its `parent` ranks; return how many values differ.
 
-    Parameters
-    ----------
-    parent : (cells,) integers in 0 .. parent_distinct
-        Ranks of the cells in a longer array (or small values themselves).
-    parent_distinct : int
-        Largest parent rank possible.
-    values : (cells,) int64, non-negative
-        The values behind the ranks.
-    bitmap, marks_before : (parent_distinct // 64 + 1,) uint64, int32
-        Scratch.
-    ranks : (cells,) int32
-        Receives dense ranks 1 .. distinct.
-    table : (distinct + 2,) int64
-        Receives the value of each rank, between two sentinels.
+    `parent` holds ranks of the cells in a longer array (or small values themselves), at
+    most `parent_distinct`, and `values` what is behind them, not negative. `bitmap` and
+    `marks_before` are scratch for parent_distinct // 64 + 1 words; `ranks` receives
+    dense ranks from 1 on, `table` the value of each, between two sentinels.
     """
     words = (parent_distinct >> 6) + 1
     six = np.uint64(6)

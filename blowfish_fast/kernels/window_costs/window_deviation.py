@@ -59,16 +59,9 @@ def short_deviations(
 ) -> None:
     """Cost windows of 1, 2, 4, ... 32 cells on the grid of their recipes.
 
-    Parameters
-    ----------
-    values : (cells,) int64, in 0 .. 2^51
-    first : int
-        End of the first windows, at least 1. Cells before the array count as zeros.
-    recipes : (levels, 8) int64
-        One for each power of two, at most `SHORT_LEVELS`.
-    scratch : (4, CHUNK + SHORT) int64
-    rows : (levels, >= ends) int64
-        Receives level by level the costs for `ends` ends from `first` on.
+    There is a recipe for each power of two, at most `SHORT_LEVELS`; `rows` receives
+    level by level the costs for `ends` ends from `first` on, at least 1. Cells before
+    the array count as zeros. `scratch` is of shape (4, CHUNK + SHORT).
     """
     levels = recipes.shape[0]
     for begun in range(0, ends, CHUNK):

@@ -92,21 +92,12 @@ def _extend_pairings(
 ) -> None:
     """Carry the least costs over a block of cells and note how they came about.
 
-    Parameters
-    ----------
-    costs : (window + 1, cells) int64
-        Cost of each cell alone, and with the cell 1, 2, ... after it.
-    free, taken : (2^(window - 1),) int64
-        Least cost by state before the block; after it, on return.
-    choices : (cells, 2^(window - 1)) int8
-        What the current cell did, by the state of the cells after it, in case the
-        furthest of them is not taken: among equal costs the first of `TAKEN`, alone,
-        distance 1, 2, ...
-
-    Notes
-    -----
-    Bit k - 1 of a state stands for the cell k after the current one. If the furthest
-    cell in reach is taken, only the current cell can have done it.
+    `costs` has a row for each cell alone, and with the cell 1, 2, ... after it; `free`
+    and `taken` the least cost by state before the block, and after it on return. Bit
+    k - 1 of a state stands for the cell k after the current one. `choices` notes what
+    the current cell did, by the state of the cells after it, in case the furthest of
+    them is not taken (else only the current cell can have done it): among equal costs
+    the first of `TAKEN`, alone, distance 1, 2, ...
     """
     window = costs.shape[0] - 1
     states = free.size

@@ -58,15 +58,8 @@ def short_pinball(
 ) -> None:
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
-    Parameters
-    ----------
-    values : (cells,) int64
-    first : int
-        End of the first window, at least its length, which is at most `SHORT`.
-    recipe : (8,) int64
-    scratch : (2 or more, CHUNK or more) int64
-    row : (ends,) int64
-        Receives the costs.
+    `first` is at least the length, which is at most `SHORT`; `scratch` has room for two
+    rows of CHUNK numbers.
     """
     length = recipe[LENGTH]
     above = recipe[ABOVE]

@@ -185,30 +185,12 @@ def slide_windows(
 ) -> int:
     """Cost the windows that end at `first`, `first` + 1, ... until `row` is full.
 
-    Parameters
-    ----------
-    values, ranks : (cells,) int64, int32
-        A frame of cells and their ranks; ends count from the frame's first cell.
-    table : (distinct + 2,) int64
-        Value of each rank, between sentinels.
-    first : int
-        End of the first window, at least its length.
-    state : (STATE_SIZE,) int64
-        Of this length; with mode CLOSED the window is opened anew, otherwise it
-        stands at the window that ends at ``first - 1``.
-    tally : (>= distinct + 2,) int32
-        Of this length, carried along with the state.
-    tree : (0,) or (>= 2 distinct + 4,) int64
-        Room for the Fenwick tree.
-    scratch : (2, CHUNK) int64
-    row : (ends,) int64
-        Receives the costs.
-
-    Returns
-    -------
-    int
-        Number of windows done: fewer than ``row.size`` when the steps are spent
-        and there is no room for a tree.
+    `values` and `ranks` are a frame of cells, from whose first one ends are counted;
+    `table` has the value of each rank, between sentinels. `state` and `tally` belong to
+    this length: with mode CLOSED the window is opened anew, otherwise it stands at the
+    one that ends at ``first - 1``. `tree` is empty or has room for 2 distinct + 4
+    entries, `scratch` for (2, CHUNK). Return the number of windows done: fewer than
+    ``row.size`` when the steps are spent and there is no room for a tree.
     """
     length = recipe[LENGTH]
     shift = recipe[SHIFT]
@@ -297,23 +279,10 @@ def slide_tiles(
 ) -> int:
     """Cost several lengths with ranks local to tiles of `tile` ends.
 
-    Parameters
-    ----------
-    values, parent : (cells,) int64, int32
-        A frame of cells and their ranks in it; `first` - 1 is the cell that the first
-        end includes, so the frame reaches back at least `tile` cells before it, or
-        to the beginning of the array.
-    recipes : (lengths, 8) int64
-        Lengths up to `tile`.
-    room : TileRoom
-    rows : (lengths, >= ends) int64
-        Receives length by length the costs for `ends` ends from `first` on; an end
-        before which a window has no room is left alone.
-
-    Returns
-    -------
-    int
-        How many times a Fenwick tree was needed.
+    `values` and `parent` are a frame of cells and their ranks in it, which reaches back
+    `tile` cells before the first end, or to the beginning of the array. `rows` receives
+    length by length the costs for `ends` ends from `first` on; an end before which a
+    window has no room is left alone. Return how many times a Fenwick tree was needed.
     """
     ranks, table, tally = room.ranks, room.table, room.tally
     state = np.zeros(STATE_SIZE, dtype=np.int64)

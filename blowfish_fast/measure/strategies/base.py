@@ -110,6 +110,14 @@ class LinearStrategy(ABC):
         Where every edge moves a row by 0 or 1, both powers are alike.
         """
 
+    @staticmethod
+    def _total_exact(rows: int, policy: Policy) -> BoolArray:
+        """Mark row 0, the total, where it is public; all if nothing can move."""
+        exact = np.zeros(rows, dtype=np.bool_)
+        exact[0] = not policy.has_bottom
+        exact[1:] = not (policy.has_bottom or policy.has_moves)
+        return exact
+
     def squared_weights(self) -> IntArray:
         """Return the relative rates of Gaussian noise; `weights` by default."""
         return self.weights()

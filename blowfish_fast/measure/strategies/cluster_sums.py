@@ -240,19 +240,16 @@ class ClusterSums(LinearStrategy):
 
     def weights(self) -> IntArray:
         """Share the price between sizes and sums, by what a move can change of each."""
-        sizes = float(self.share) / 2
         sums = (1 - float(self.share)) / max(2 * self.grid.radius, 1)
-        scale = 2**WEIGHT_BITS / max(sizes, sums)
-        weights = np.empty(self.clusters * (1 + self.grid.axes), dtype=np.int64)
-        weights[: self.clusters] = max(1, math.floor(sizes * scale))
-        weights[self.clusters :] = max(1, math.floor(sums * scale))
-        return weights
+        return self._shared(float(self.share) / 2, sums, 2**WEIGHT_BITS)
 
     def squared_weights(self) -> IntArray:
         """Share the price of squared moves between sizes and sums."""
-        sizes = self.share / 2
         sums = (1 - self.share) / max(2 * self.grid.squared_radius, 1)
-        scale = 2 ** (2 * WEIGHT_BITS) / max(sizes, sums)
+        return self._shared(self.share / 2, sums, 2 ** (2 * WEIGHT_BITS))
+
+    def _shared(self, sizes: Any, sums: Any, largest: int) -> IntArray:
+        scale = largest / max(sizes, sums)
         weights = np.empty(self.clusters * (1 + self.grid.axes), dtype=np.int64)
         weights[: self.clusters] = max(1, math.floor(sizes * scale))
         weights[self.clusters :] = max(1, math.floor(sums * scale))

@@ -20,11 +20,21 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.noise import Spread
-from blowfish_fast.policies import ABSENT
+from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 MOST_COVERED = 2**30
 """Most cells, summed over queries, that are followed one by one."""
+
+
+def ends_of_edges(policy: Policy) -> tuple[IntArray, IntArray]:
+    """Return the two ends of every edge, "absent" second."""
+    chunks = list(policy.edges())
+    edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
+    first = edges[:, 0] == ABSENT
+    heads = np.where(first, edges[:, 1], edges[:, 0])
+    tails = np.where(first, ABSENT, edges[:, 1])
+    return heads.astype(np.int64), tails.astype(np.int64)
 
 
 def cut_spread(

@@ -24,6 +24,8 @@ from blowfish_fast.policies import ABSENT, Graph, Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import form_matrix
 
+from .edge_cuts import ends_of_edges
+
 MOST_EDGES = 2**26
 MOST_COEFFICIENTS = 2**26
 
@@ -69,11 +71,7 @@ class EdgeNoise(LinearStrategy):
     def under(cls, policy: Policy) -> Self:
         """List the edges of `policy`, which must be few enough to hold."""
         refuse_too_dense(policy)
-        chunks = list(policy.edges())
-        edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
-        heads = np.where(edges[:, 0] == ABSENT, edges[:, 1], edges[:, 0])
-        tails = np.where(edges[:, 0] == ABSENT, ABSENT, edges[:, 1])
-        made = cls(policy.domain.size, heads.astype(np.int64), tails.astype(np.int64))
+        made = cls(policy.domain.size, *ends_of_edges(policy))
         made._made_for = policy
         return made
 

@@ -30,7 +30,7 @@ from blowfish_fast.measure.strategies.base import LinearStrategy, integers
 from blowfish_fast.policies import ABSENT, Graph, Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 
-from .edge_cuts import cut_spread, cut_variance
+from .edge_cuts import cut_spread, cut_variance, ends_of_edges
 
 MOST_EDGES = 2**24
 
@@ -193,13 +193,8 @@ def _refuse_too_many(policy: Policy) -> None:
 
 
 def _ends(policy: Policy) -> tuple[IntArray, IntArray]:
-    """Return the two ends of every edge, "absent" second."""
     _refuse_too_many(policy)
-    chunks = list(policy.edges())
-    edges = np.concatenate(chunks) if chunks else np.empty((0, 2), np.int64)
-    first = edges[:, 0] == ABSENT
-    heads = np.where(first, edges[:, 1], edges[:, 0])
-    return heads, np.where(first, ABSENT, edges[:, 1])
+    return ends_of_edges(policy)
 
 
 def _rows(policy: Policy) -> tuple[IntArray, IntArray]:

@@ -65,11 +65,6 @@ class HierarchyPlan(NamedTuple):
     node_rate: float
 
     @property
-    def border_share(self) -> float:
-        """Part of epsilon that goes to the borders."""
-        return _border_share(self.border_error, self.node_error)
-
-    @property
     def error(self) -> float:
         """Predicted squared error of a random range at epsilon = 1, a bound above."""
         return float(np.cbrt(self.border_error) + np.cbrt(self.node_error)) ** 3
@@ -105,7 +100,7 @@ def block_plan(
     Examples
     --------
     >>> chosen = block_plan(1024, 16, 2)
-    >>> round(chosen.border_share, 6), round(chosen.error, 3)
+    >>> round(chosen.border_rate, 6), round(chosen.error, 3)
     (0.164848, 878.11)
     """
     levels = tree_depth(length, fan_out)

@@ -76,11 +76,7 @@ class Haar(LinearStrategy):
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the total where it is public; everything if nothing can move."""
-        exact = np.zeros(self.cells, dtype=np.bool_)
-        exact[0] = not policy.has_bottom
-        if not (policy.has_bottom or policy.has_moves):
-            exact[:] = True
-        return exact
+        return self._total_exact(self.cells, policy)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell, or the heaviest move between two cells.

@@ -37,7 +37,7 @@ def test_o8_constants_of_the_planner(
     plan = block_plan(cells, theta, fan_out)
     assert plan.border_error == pytest.approx(borders, abs=1e-5)
     assert plan.node_error == pytest.approx(nodes, abs=1e-3)
-    assert plan.border_share == pytest.approx(share, abs=1e-6)
+    assert plan.border_rate == pytest.approx(share, abs=1e-6)
     assert plan.error == pytest.approx(error, abs=1e-3)
 
 
