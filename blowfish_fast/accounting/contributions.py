@@ -20,8 +20,8 @@ from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors.selections.first_below import FirstBelow
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.base import Outcome
-from blowfish_fast.mechanisms.example_data import made_up, stepped
+from blowfish_fast.mechanisms.base import Outcome, made_up
+from blowfish_fast.mechanisms.example_data import stepped
 from blowfish_fast.policies import AddRemove, Policy
 from blowfish_fast.workloads import Identity
 

@@ -219,7 +219,7 @@ def recommend(
     return Recommendation(lines, f"{workload!r} under {policy!r}, {spent}", because)
 
 
-class Choice(NamedTuple):
+class TableEntry(NamedTuple):
     """A mechanism that is advised, with the reason."""
 
     policy: Policy
@@ -255,13 +255,13 @@ class Choice(NamedTuple):
 
 def _candidates(
     policy: Policy, workload: Workload, named: Sequence[MechanismName] | None
-) -> Iterator[Choice]:
+) -> Iterator[TableEntry]:
     """Yield what was named; or what the table says, and others worth a look."""
     if isinstance(named, str) or (named is not None and not named):
         raise InputError("mechanisms is a list of names or classes", received=named)
     if named is not None:
         for one in named:
-            yield Choice(policy, workload, find_mechanism(one), "it was asked for")
+            yield TableEntry(policy, workload, find_mechanism(one), "it was asked for")
         return
     advised = _advised(policy, workload)
     yield advised
@@ -271,12 +271,12 @@ def _candidates(
             others.insert(1, OrderedHierarchical)
         for kind in others:
             if kind is not advised.kind:
-                yield Choice(policy, workload, kind, "it is another way to measure")
+                yield TableEntry(policy, workload, kind, "it is another way to measure")
 
 
-def _advised(policy: Policy, workload: Workload) -> Choice:
+def _advised(policy: Policy, workload: Workload) -> TableEntry:
     """Return the entry of the table for a policy and the questions."""
-    choice = partial(Choice, policy, workload)
+    choice = partial(TableEntry, policy, workload)
     cells = isinstance(workload, Identity)
     free = policy.unconstrained
     if isinstance(workload, Tables):
@@ -376,7 +376,7 @@ def _reasons(lines: list[Advice], records: int | None) -> Iterator[str]:
 def _noise_beside_counts(mechanism: Mechanism, records: int) -> Iterator[str]:
     """Compare the noise on one cell with what a cell holds."""
     policy, cells = mechanism.policy, mechanism.domain.size
-    choice = Choice(policy, Identity(mechanism.domain), Laplace, "")
+    choice = TableEntry(policy, Identity(mechanism.domain), Laplace, "")
     noise = _linear_error(choice.build(mechanism.budget))
     held = records / cells
     if noise > 2 * held:
@@ -392,7 +392,7 @@ def _noise_beside_counts(mechanism: Mechanism, records: int) -> Iterator[str]:
         )
 
 
-def _noise_alone(first: Choice, budget: Budget) -> float:
+def _noise_alone(first: TableEntry, budget: Budget) -> float:
     """Return the error of the advised strategy, or of one near it, before any fit.
 
     One strategy under two laws of noise: the fit does not turn their order round.
@@ -406,7 +406,7 @@ def _noise_alone(first: Choice, budget: Budget) -> float:
 
 
 def _both_currencies(
-    first: Choice, granted: Budget, terms: BudgetTerms
+    first: TableEntry, granted: Budget, terms: BudgetTerms
 ) -> list[Budget]:
     """Return epsilon alone and the rho of both, the one of less noise first."""
     pure = Budget.stated(epsilon=terms["epsilon"])
@@ -414,7 +414,7 @@ def _both_currencies(
     return [pure, granted] if better else [granted, pure]
 
 
-def _currency_reason(first: Choice, budgets: list[Budget]) -> Iterator[str]:
+def _currency_reason(first: TableEntry, budgets: list[Budget]) -> Iterator[str]:
     """Say which noise is better here, and where the other one would be."""
     if len(budgets) < 2:
         return

@@ -18,8 +18,7 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.example_data import made_up
+from blowfish_fast.mechanisms.base import Mechanism, made_up
 from blowfish_fast.workloads import Implicit, Workload
 
 SEEDS_APART = 10**6

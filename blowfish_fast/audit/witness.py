@@ -35,8 +35,7 @@ from blowfish_fast.measure.handle import (
     Strategy,
 )
 from blowfish_fast.measure.randomness import Randomness, WordStream
-from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.mechanisms.example_data import made_up
+from blowfish_fast.mechanisms.base import Mechanism, Outcome, made_up
 from blowfish_fast.policies import Policy
 
 FINGERPRINT_WORDS = 4

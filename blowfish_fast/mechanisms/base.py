@@ -30,7 +30,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
 from blowfish_fast.measure.memory import PIECE_BYTES, check_memory, query_pieces
-from blowfish_fast.policies import Policy, check_bound
+from blowfish_fast.policies import PerPerson, Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.release import IntervalScope, Release
 from blowfish_fast.workloads import Identity, Workload, random_boxes
@@ -231,9 +231,9 @@ class Mechanism(ABC):
     @classmethod
     def example(cls, domain: Domain, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
         """Return a mechanism and data on which audits and benchmarks run it."""
-        counts, options, cells = cls.example_case
+        data, options, cells = cls.example_case
         workload = Identity(domain) if cells else random_boxes(domain, 8, rng=1)
-        return cls(policy, workload, epsilon=epsilon, **options), counts(domain)
+        return cls(policy, workload, epsilon=epsilon, **options), data(domain)
 
     def _notes(self) -> tuple[str, ...]:
         """Say how the mechanism is calibrated to a policy, where that is not plain."""
@@ -440,6 +440,28 @@ class Mechanism(ABC):
         ]
         rows += [(name, one) for name, one in self._options().items()]
         return panel(type(self).__name__, rows, sentence=str(promise))
+
+
+def made_up(policy: Policy, data: Any) -> Any:
+    """Return made-up counts as a policy of persons needs them: nobody has too many.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Line(bf.Domain(3)).per_person(2)
+    >>> made_up(policy, [4, 0, 1]).at_most
+    2
+    """
+    if not isinstance(policy, PerPerson):
+        return data
+    counts = data.counts if isinstance(data, Histogram) else np.asarray(data)
+    return Histogram(
+        policy.domain,
+        counts * policy.units,
+        at_most=policy.at_most,
+        count="persons" if policy.count == "persons" else "records",
+        person=policy.person,
+    )
 
 
 @cache

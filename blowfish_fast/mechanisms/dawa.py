@@ -9,6 +9,7 @@ along ``kernels.hilbert``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, Unpack
@@ -191,23 +192,25 @@ class Dawa(Mechanism):
         assert isinstance(self.partition, DyadicRectangles)
         assert self.share is not None
         chosen = chosen_map(private, self.partition, self.policy, self.share)
-        left = private.remaining
         if chosen.scattered:
-            records = round(chosen.records)
-            outcome = AdaptiveGrid(
-                self.policy, self.workload, records=records, epsilon=left
-            )._run(private)
+            name, outcome = AdaptiveGrid.name, self._refined(private, chosen.records)
         else:
-            outcome = self.at(left)._divided(private)
-        name = AdaptiveGrid.name if chosen.scattered else self.partition.name
-        return Outcome(
-            outcome.estimate,
-            [*chosen.bought, *outcome.measurements],
-            {**outcome.details, "chosen": name},
-            unfitted=outcome.unfitted,
-            interval_scope=outcome.interval_scope,
-            stacked=outcome.published[0],
+            rectangles = self.at(private.remaining)
+            name, outcome = self.partition.name, rectangles._divided(private)
+        measurements = [*chosen.bought, *outcome.measurements]
+        details = {**outcome.details, "chosen": name}
+        kept = outcome.published[0]
+        return replace(
+            outcome, measurements=measurements, details=details, stacked=kept
         )
+
+    def _refined(self, private: Handle, records: float) -> Outcome:
+        """Divide where records are dense, by an adaptive grid."""
+        left = private.remaining
+        grid = AdaptiveGrid(
+            self.policy, self.workload, records=round(records), epsilon=left
+        )
+        return grid._run(private)
 
     def _divided(self, private: Handle) -> Outcome:
         """Divide into buckets by the partition, and measure these."""

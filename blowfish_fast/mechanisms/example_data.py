@@ -10,7 +10,6 @@ import numpy as np
 
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.policies import PerPerson, Policy
 
 
 class Example(NamedTuple):
@@ -21,11 +20,11 @@ class Example(NamedTuple):
     >>> import blowfish_fast as bf
     >>> bf.Hierarchy.example_case.options, bf.Hierarchy.example_case.cells
     ({'fan_out': 2}, False)
-    >>> bf.Hierarchy.example_case.counts(bf.Domain(6)).counts
+    >>> bf.Hierarchy.example_case.data(bf.Domain(6)).counts
     array([0, 0, 7, 7, 0, 0])
     """
 
-    counts: Callable[[Domain], Histogram]
+    data: Callable[[Domain], Histogram]
     options: Mapping[str, Any] = MappingProxyType({})
     cells: bool = False
 
@@ -46,25 +45,3 @@ def repeated(domain: Domain, period: int, *, height: int) -> Histogram:
     """Return made-up counts 0, height, 2 height ... that begin again and again."""
     counts = np.arange(domain.size) % period * height
     return Histogram(domain, counts.reshape(domain.shape))
-
-
-def made_up(policy: Policy, data: Any) -> Any:
-    """Return made-up counts as a policy of persons needs them: nobody has too many.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Line(bf.Domain(3)).per_person(2)
-    >>> made_up(policy, [4, 0, 1]).at_most
-    2
-    """
-    if not isinstance(policy, PerPerson):
-        return data
-    counts = data.counts if isinstance(data, Histogram) else np.asarray(data)
-    return Histogram(
-        policy.domain,
-        counts * policy.units,
-        at_most=policy.at_most,
-        count="persons" if policy.count == "persons" else "records",
-        person=policy.person,
-    )

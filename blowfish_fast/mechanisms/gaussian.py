@@ -71,4 +71,4 @@ class Gaussian(Laplace):
     ) -> tuple[Self, Histogram]:
         """Return the mechanism for all cells at rho = epsilon^2 / 2."""
         rho = Budget.stated(epsilon=epsilon).rho
-        return cls(policy, Identity(domain), rho=rho), cls.example_case.counts(domain)
+        return cls(policy, Identity(domain), rho=rho), cls.example_case.data(domain)

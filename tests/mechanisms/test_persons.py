@@ -13,7 +13,7 @@ from blowfish_fast.audit.neighbours.moves_together import most_moves, price_toge
 from blowfish_fast.audit.witness import watch_example
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.mechanisms.example_data import made_up
+from blowfish_fast.mechanisms.base import made_up
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
 CELLS = bf.Domain(4)

@@ -9,30 +9,28 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
+from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
-    Layer,
     as_records,
     count_epsilon,
-    one_measurement,
     parts_per_axis,
     rough_total,
 )
-from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.mechanisms.fits import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
+
+from .grid_levels import GridLevel, cut_level, joined_levels, measure_leaves
 
 RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
@@ -139,20 +137,16 @@ class AdaptiveGrid(Mechanism):
         private.refuse_dry_run(DRY_RUN_REFUSAL)
         parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
-        coarse = _level(whole, whole.leaves, parts)
-        first = _measure_leaves(private, coarse, private.remaining * self.share)
+        coarse = cut_level(whole, whole.leaves, parts)
+        first = measure_leaves(private, coarse, private.remaining * self.share)
         fine = self._fine(private, coarse, first)
-        second = _measure_leaves(private, fine, private.remaining)
-        measurements = [first, second] if bought is None else [bought, first, second]
-        both = _single(measurements)
-        details = {
-            "parts": parts[0],
-            "buckets": fine.placed.buckets.count,
-            "records": records,
-        }
+        second = measure_leaves(private, fine, private.remaining)
+        both = joined_levels(bought, [first, second])
+        boxes = fine.placed.buckets.count
+        details = {"parts": parts[0], "buckets": boxes, "records": records}
         clamp = partial(halved_non_negative, domain=self.domain)
         fit = None if self.fit is None else clamp
-        return Outcome.of(both, details, measurements=measurements, fit=fit)
+        return Outcome.of(both, details, measurements=[*bought, first, second], fit=fit)
 
     def _coarse_parts(self, private: Handle, records: float) -> IntArray:
         return parts_per_axis(
@@ -163,7 +157,9 @@ class AdaptiveGrid(Mechanism):
             least=self.fewest_parts,
         )
 
-    def _fine(self, private: Handle, coarse: _Level, first: Measurement) -> _Level:
+    def _fine(
+        self, private: Handle, coarse: GridLevel, first: Measurement
+    ) -> GridLevel:
         """Refine the boxes by their noisy counts, which are public by now."""
         boxes = coarse.tree.leaves
         counts = first.strategy.infer(first.noisy, first.scales)
@@ -173,45 +169,7 @@ class AdaptiveGrid(Mechanism):
             count_epsilon(self.policy, private.remaining),
             self.fine_constant,
         )
-        return _level(coarse.tree, boxes, parts)
+        return cut_level(coarse.tree, boxes, parts)
 
     def _pieces(self) -> int:
         return 0
-
-
-class _Level(NamedTuple):
-    """A tree of boxes, and the same in the order of its strategy."""
-
-    tree: BoxTree
-    placed: Arranged
-
-
-def _level(tree: BoxTree, boxes: IntArray, parts: IntArray) -> _Level:
-    """Cut the boxes at the bottom of a tree."""
-    below = tree.divided(boxes, parts)
-    return _Level(below, below.arranged(tuple(tree.highs[0].tolist())))
-
-
-def _measure_leaves(private: Handle, level: _Level, budget: Budget) -> Measurement:
-    """Measure the boxes at the bottom and nothing else."""
-    placed = level.placed
-    weights = np.zeros(placed.parents.size)
-    weights[: placed.buckets.count] = 1.0
-    strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
-    return private.coarsened(placed.buckets).measure(strategy, budget=budget)
-
-
-def _single(measurements: list[Measurement]) -> Measurement:
-    """Return both levels, and the number of records if it was bought, as one."""
-    *bought, first, second = measurements
-    assert isinstance(second.strategy, TreeStrategy)
-    tree = second.strategy.tree
-    parents = tree.row_parents
-    # Both levels visit the coarse boxes in one order: the children of the whole, from
-    # left to right.
-    below = np.flatnonzero(parents == tree.nodes - 1)
-    below = below[np.argsort(tree.by_row(tree.starts)[below])]
-    coarse = np.append(below, tree.nodes - 1)
-    layers = [Layer(second, np.arange(tree.nodes)), Layer(first, coarse)]
-    layers += [Layer(one, coarse[-1:]) for one in bought]
-    return one_measurement(parents, second.buckets, layers)

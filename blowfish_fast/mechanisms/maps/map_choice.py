@@ -65,7 +65,7 @@ def chosen_map(
         threshold=threshold,
     )
     scattered = private.select(test, budget=part * budget)
-    return MapChoice(scattered, records, [] if bought is None else [bought])
+    return MapChoice(scattered, records, bought)
 
 
 def _settings(mass: float) -> tuple[Fraction, float]:

@@ -10,26 +10,22 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Unpack
 
-import numpy as np
-
-from blowfish_fast import kernels
 from blowfish_fast._support.validation import as_positive, as_share
 from blowfish_fast.measure.budgets import BudgetTerms
-from blowfish_fast.measure.handle import Handle, Measurement
+from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
-    Layer,
     as_records,
     count_epsilon,
-    one_measurement,
     parts_per_axis,
     rough_total,
 )
-from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
+
+from .grid_levels import cut_level, joined_levels, measure_leaves
 
 RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
@@ -107,28 +103,11 @@ class UniformGrid(Mechanism):
         epsilon = count_epsilon(self.policy, private.remaining)
         whole = BoxTree.whole(self.domain.shape)
         parts = parts_per_axis(whole.highs, [records], epsilon, self.constant)
-        placed = whole.divided(whole.leaves, parts).arranged(self.domain.shape)
-        weights = np.ones(placed.parents.size)
-        weights[-1] = 0.0
-        strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
-        along = private.coarsened(placed.buckets)
-        measurement = along.measure(strategy, budget=private.remaining)
-        measurements = [measurement] if bought is None else [bought, measurement]
-        both = _single(measurements)
+        level = cut_level(whole, whole.leaves, parts)
+        counted = measure_leaves(private, level, private.remaining)
         details = {"parts": parts[0], "records": records}
-        return Outcome.of(both, details, measurements=measurements)
+        both = joined_levels(bought, [counted])
+        return Outcome.of(both, details, measurements=[*bought, counted])
 
     def _pieces(self) -> int:
         return 0
-
-
-def _single(measurements: list[Measurement]) -> Measurement:
-    """Return the counts together with the number of records that was bought."""
-    counted = measurements[-1]
-    if len(measurements) == 1:
-        return counted
-    assert isinstance(counted.strategy, TreeStrategy)
-    parents = counted.strategy.tree.row_parents
-    root = np.array([parents.size - 1])
-    layers = [Layer(counted, np.arange(parents.size)), Layer(measurements[0], root)]
-    return one_measurement(parents, counted.buckets, layers)

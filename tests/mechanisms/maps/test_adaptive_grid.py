@@ -83,7 +83,7 @@ def test_an_exact_number_of_records_is_caught(monkeypatch):
     """Planted, as in public code."""
 
     def exact(private, records, *, budget):
-        return RoughTotal(float(private._counts.sum()), None)
+        return RoughTotal(float(private._counts.sum()), [])
 
     monkeypatch.setattr(adaptive_grid, "rough_total", exact)
     found = audit_invariants(small(bf.policies.AddRemove), COUNTS)

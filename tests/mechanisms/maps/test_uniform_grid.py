@@ -63,7 +63,7 @@ def test_an_exact_number_of_records_is_caught(monkeypatch):
     """Planted, as in public code: the size of the grid follows the exact number."""
 
     def exact(private, records, *, budget):
-        return RoughTotal(float(private._counts.sum()), None)
+        return RoughTotal(float(private._counts.sum()), [])
 
     mechanism = bf.mechanisms.UniformGrid(bf.policies.AddRemove(GRID), BOXES, epsilon=1)
     assert audit_invariants(mechanism, COUNTS) == []

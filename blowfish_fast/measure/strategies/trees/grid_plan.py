@@ -34,11 +34,11 @@ from .tree import TreeStrategy
 class RoughTotal(NamedTuple):
     """How many records there are, as far as a grid needs to know.
 
-    `bought` is the measurement that was paid for it, of the tree of one node.
+    `bought` holds the measurement that was paid for it, if any: a tree of one node.
     """
 
     records: float
-    bought: Measurement | None
+    bought: list[Measurement]
 
 
 def as_records(value: Any) -> int | None:
@@ -61,19 +61,19 @@ def rough_total(
     A dry run has no records, so it refuses unless the number was given.
     """
     if records is not None:
-        return RoughTotal(float(records), None)
+        return RoughTotal(float(records), [])
     if private.dry_run:
         raise DataDependentError(
             "the size of this grid follows the number of records, so its error cannot "
             "be predicted; give a public rough count with records=..."
         )
     if not private.policy.components().private.any():
-        return RoughTotal(float(private.public_totals.sum()), None)
+        return RoughTotal(float(private.public_totals.sum()), [])
     whole = private.coarsened(Buckets(np.array([0, private.policy.domain.size])))
     bought = whole.measure(
         TreeStrategy(kernels.regular_tree(1, 2), np.ones(1)), budget=budget
     )
-    return RoughTotal(max(float(bought.noisy[0]), 0.0), bought)
+    return RoughTotal(max(float(bought.noisy[0]), 0.0), [bought])
 
 
 def count_epsilon(policy: Policy, budget: Budget | Fraction) -> float:

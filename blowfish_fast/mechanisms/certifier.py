@@ -1,0 +1,387 @@
+"""Certificates: one statistic of a release's errors, measured and turned into words.
+
+    release + workload --> kinds with their predicted widths --> the narrowest
+    counts  --> statistic, a whole number --> noise --> a bound that holds nearly always
+
+The statistics are in ``measure.strategies.error_statistics``, what comes out in
+``release.certificates``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar, Self, Unpack
+
+import numpy as np
+
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_choice, as_confidence, as_fraction
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import InputError, IntervalError, SizeError, WorkloadError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.laplace_tails import noise_half_widths
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.strategies.error_statistics import (
+    PARTS,
+    BucketShapes,
+    ErrorCurve,
+    ErrorQuantile,
+    ErrorStatistic,
+    LargestError,
+    largest_query_move,
+    ramp_edges,
+)
+from blowfish_fast.policies import Policy, refuse_units
+from blowfish_fast.policies import from_dict as policy_from_dict
+from blowfish_fast.release.certificates import (
+    KINDS,
+    Certificate,
+    Kind,
+    spread_with,
+    whole_boxes,
+    workload_digest,
+)
+from blowfish_fast.release.guarantee import Guarantee
+from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import AllRanges, Identity, Ranges, Workload
+from blowfish_fast.workloads.base import Fractions, as_pieces
+
+from .base import Mechanism, Outcome, _version
+
+SPARED = 0.015
+"""Part of the queries whose rank the noise of a curve may cost."""
+
+FEWEST_IN_CLASS = 200
+MOST_LISTED = 2**22
+"""Queries that are checked one by one."""
+
+
+class Certifier(Mechanism):
+    """Measures how far the answers of one release are off, and certifies a bound.
+
+    Guarantee: epsilon-Blowfish, beside what the release has cost. Neighbours: those of
+    the policy. Sensitivity: that of the statistic, in sixteenths of a record; see
+    ``docs/proofs/certificates.md``. Error: none; the bound holds but for a probability
+    of 1 - confidence. Complexity: that of answering the workload. Source: this library.
+
+    Parameters
+    ----------
+    release : Release
+        What is certified; its policy is the certifier's.
+    workload : Workload
+        Whose answers; all coefficients are whole numbers.
+    fraction, confidence : number
+        How many of the answers the claim is about, and how sure it is.
+    kind : {"quantile", "curve", "all", "shape"}, optional
+        By default the one of the least predicted width; "all" only where every range
+        is asked, and "shape" only where `same_data` says that the certificate sees the
+        counts that the release was drawn from.
+    classes : int
+        Into how many classes cells are split by their estimate, at most ("curve"):
+        the claim is then made of each class by itself, and dense cells are not among
+        the few that a claim about all leaves out.
+    epsilon, rho, delta : number
+        What the certificate costs.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(64)
+    >>> cells, policy = bf.workloads.Identity(line), bf.policies.AddRemove(line)
+    >>> counts = [0] * 30 + [40] * 4 + [0] * 30
+    >>> release = bf.Dawa(policy, cells, epsilon=1).release(counts, rng=1)
+    >>> certifier = Certifier(release, cells, epsilon=1)
+    >>> certifier.kind, certifier.predicted_width < 5
+    ('quantile', True)
+    >>> certifier.release(counts, rng=2).kind
+    'quantile'
+    """
+
+    name: ClassVar[str] = "certifier"
+
+    def __init__(
+        self,
+        release: Release,
+        workload: Workload,
+        *,
+        fraction: Any = 0.95,
+        confidence: Any = 0.95,
+        kind: Kind | None = None,
+        classes: int = 1,
+        same_data: bool = False,
+        policy: Policy | None = None,
+        **budget: Unpack[BudgetTerms],
+    ) -> None:
+        if not isinstance(release, Release) or not isinstance(
+            getattr(release, "estimate", None), np.ndarray
+        ):
+            raise InputError(
+                "a certificate is about a release of a histogram",
+                received=type(release).__name__,
+            )
+        stated = policy_from_dict(dict(release.guarantee.to_dict()["policy"]))
+        super().__init__(policy or stated, workload, **budget)
+        refuse_units(self.policy, "a certificate")
+        release._check(workload)
+        as_choice(kind, "kind", [None, *KINDS])
+        self.fraction = as_share_of_all(fraction, "fraction")
+        self.confidence = as_share_of_all(confidence, "confidence")
+        as_confidence(float(self.confidence))
+        self.about = release.digest
+        self.classes = classes
+        self._release = release
+        self._same_data = same_data
+        found = self._kinds() if kind is None else {kind: self._of_kind(kind)}
+        self.kind: Kind = min(found, key=lambda one: found[one][1])
+        self._statistic, self.predicted_width = found[self.kind]
+
+    def _kinds(self) -> dict[Any, tuple[ErrorStatistic, float]]:
+        """Return the kinds that apply, with their statistics and predicted widths."""
+        if isinstance(self.workload, AllRanges):
+            return {"all": self._of_kind("all")}
+        found: dict[Any, tuple[ErrorStatistic, float]] = {}
+        reasons: list[IntervalError | SizeError] = []
+        for kind in ("quantile", "curve", "shape"):
+            try:
+                found[kind] = self._of_kind(kind)
+            except (IntervalError, SizeError) as problem:
+                reasons.append(problem)
+        if not found:
+            raise reasons[0]
+        return found
+
+    def _of_kind(self, kind: Any) -> tuple[ErrorStatistic, float]:
+        if kind == "all":
+            return self._all()
+        if kind == "shape":
+            return self._shape()
+        return self._listed(kind)
+
+    def _listed(self, kind: str) -> tuple[ErrorStatistic, float]:
+        """Return the order statistic, or the curve, of the errors of the answers."""
+        asked = self.workload
+        if not 0 < asked.queries <= MOST_LISTED:
+            raise SizeError(
+                f"a certificate checks 1 to {MOST_LISTED:,} answers",
+                received=f"{asked.queries:,}",
+            )
+        refuse_parts(asked)
+        policy = self.policy.unconstrained
+        noise = self._noise()
+        published = asked.answer_again(self._release.estimate, {}).reshape(-1)
+        whole = np.rint(PARTS * published).astype(np.int64)
+        half = np.floor(PARTS * noise).astype(np.int64)
+        statistic: ErrorStatistic
+        if kind == "quantile":
+            move = largest_query_move(policy, asked)
+            margin = self._margin(ErrorQuantile(asked, whole, half, 1)) / PARTS
+            if noise.mean() <= margin:
+                half = np.zeros_like(half)
+            statistic = ErrorQuantile(asked, whole, half, self._rank(asked.queries))
+            return statistic, float(noise.mean()) + (margin if move else 0.0)
+        one = ErrorCurve(asked, whole, half, np.zeros_like(half), [ramp_edges(1)])
+        total = one.move(policy) / PARTS
+        if total >= 0.02 * asked.queries * max(largest_query_move(policy, asked), 1):
+            raise IntervalError("one record moves too many of these answers")
+        labels = self._labels(total)
+        lost = math.log(10.0) * total / (SPARED * self._equal_epsilon)
+        sizes = np.bincount(labels)
+        steps = [math.ceil(PARTS * max(1.0, lost / size)) for size in sizes.tolist()]
+        ramps = [ramp_edges(step) for step in steps]
+        statistic = ErrorCurve(asked, whole, half, labels, ramps)
+        extra = float(sizes @ np.array(steps)) / asked.queries / PARTS
+        return statistic, float(noise.mean()) + 2.0 * extra
+
+    def _noise(self) -> FloatArray:
+        """Return noise half-widths that miss with 1 - fraction; 0 where not known."""
+        release, asked = self._release, self.workload
+        if release.interval_scope != "noise" or len(release.measurements) != 1:
+            return np.zeros(asked.queries)
+        bounds = release.intervals(asked, float(self.fraction), of="noise")
+        return np.asarray(bounds[:, 1] - bounds[:, 0]) / 2
+
+    def _labels(self, total: float) -> IntArray:
+        """Return classes of cells by their public estimate, in powers of four."""
+        cells = self._release.estimate.reshape(-1)
+        labels = np.zeros(self.workload.queries, dtype=np.int64)
+        if self.classes < 2 or not isinstance(self.workload, Identity):
+            return labels
+        size = np.ceil(np.log1p(np.maximum(cells, 0.0)) / math.log(4.0)).astype(int)
+        need = math.log(10.0) * total / (4.0 * SPARED * self._equal_epsilon)
+        least = max(FEWEST_IN_CLASS, math.ceil(need))
+        label, inside = 0, 0
+        for level in range(int(size.max()) + 1):
+            labels[size == level] = label
+            inside += int((size == level).sum())
+            later = int((size > level).sum())
+            if inside >= least and later >= least and label + 1 < self.classes:
+                label, inside = label + 1, 0
+        return labels
+
+    def _all(self) -> tuple[ErrorStatistic, float]:
+        if self.domain.ndim > 2:
+            raise IntervalError(
+                "every range is certified on a line or a grid",
+                received=f"{self.domain.ndim} attributes",
+            )
+        statistic = LargestError(np.array(self._release.estimate))
+        return statistic, self._margin(statistic) / PARTS
+
+    def _shape(self) -> tuple[ErrorStatistic, float]:
+        release = self._release
+        if not self._same_data or self.domain.ndim != 1:
+            raise IntervalError(
+                "shapes of buckets are certified on a line, with the data that the "
+                "release was drawn from"
+            )
+        buckets = release._linear().buckets
+        edges = buckets.edges
+        whole = Ranges(self.domain, edges[:-1], edges[1:])
+        drawn = release.guarantee.budget.power == self.budget.power
+        if buckets.order is not None or not drawn:
+            raise IntervalError(
+                "shapes are those of neighbouring cells, in one currency"
+            )
+        if not release.holds_truth(whole).all() or whole_boxes(self.workload) is None:
+            raise IntervalError(
+                "shapes bound the error of ranges over buckets that are measured "
+                "without bias, by noise that did not choose them"
+            )
+        statistic = BucketShapes(edges)
+        scales = statistic.scales(self.policy.unconstrained, self._drawn_at)
+        spread = release._spread(self.workload)
+        two = spread_with(spread, np.full(spread.variance.size, 2), scales)
+        miss = 1.0 - float(self.confidence)
+        return statistic, float(noise_half_widths(two, miss).mean())
+
+    @property
+    def _drawn_at(self) -> Budget:
+        return self.budget.over(self.policy.group_size)
+
+    @property
+    def _equal_epsilon(self) -> float:
+        """The epsilon of Laplace noise of about the same size."""
+        drawn = self._drawn_at
+        return float(drawn) if drawn.power == 1 else 2.0 * math.sqrt(float(drawn))
+
+    def _margin(self, statistic: ErrorStatistic) -> int:
+        scales = statistic.scales(self.policy.unconstrained, self._drawn_at)
+        return one_sided_margin(scales, 1.0 - float(self.confidence))
+
+    def _rank(self, queries: int) -> int:
+        """Return how many answers the claim is about: exactly, never in floats."""
+        return math.ceil(self.fraction * queries)
+
+    def _run(self, private: Handle) -> Outcome:
+        statistic: Any = self._statistic
+        measurement = private.measure(statistic, budget=private.remaining)
+        return Outcome(np.zeros(0), [measurement])
+
+    def _published(self, outcome: Outcome, guarantee: Guarantee) -> Any:
+        """Turn the noisy statistic into a claim."""
+        (measurement,) = outcome.measurements
+        noisy, scales = measurement.noisy, measurement.scales
+        rows, half = [], np.zeros(0, dtype=np.int64)
+        labels = edges = shapes = half
+        statistic = self._statistic
+        if isinstance(statistic, ErrorCurve):
+            labels, half = statistic.labels, statistic.half
+            rows = self._read_curve(statistic, noisy, scales)
+        elif isinstance(statistic, ErrorQuantile):
+            labels, half = np.zeros_like(statistic.half), statistic.half
+            extra = (int(noisy[0]) + self._margin(statistic)) / PARTS
+            rows = [{"queries": self.workload.queries, "extra": extra}]
+        elif isinstance(statistic, BucketShapes):
+            edges, shapes = statistic.edges, noisy
+        else:
+            extra = (int(noisy[0]) + self._margin(statistic)) / PARTS
+            rows = [{"axes": self.domain.ndim, "extra": extra}]
+        listed = self.kind in ("quantile", "curve")
+        return Certificate(
+            self.kind,
+            self.fraction,
+            self.confidence,
+            tuple(rows),
+            guarantee,
+            self.about,
+            workload_digest(self.workload) if listed else "",
+            self.workload.queries if listed else 0,
+            half,
+            labels,
+            edges,
+            shapes,
+            scales,
+            _version(),
+        )
+
+    def _read_curve(
+        self, statistic: ErrorCurve, noisy: IntArray, scales: Scales
+    ) -> list[dict[str, Any]]:
+        """Walk every class from its highest ramp down, while the claim still stands.
+
+        A fixed sequence of tests: only the highest ramp that should fail can make the
+        claim false, so each class may miss with an equal part of the whole probability.
+        """
+        miss = (1.0 - float(self.confidence)) / len(statistic.ramps)
+        margin = one_sided_margin(scales, miss)
+        found, at = [], 0
+        for label, edges in enumerate(statistic.ramps):
+            queries = int((statistic.labels == label).sum())
+            limit = queries - self._rank(queries)
+            rows = noisy[at : at + edges.size - 1]
+            at += edges.size - 1
+            stands = rows + margin <= limit * np.diff(edges)
+            # How many stand in a row, from above.
+            many = int(np.append(~stands[::-1], True).argmax())
+            extra = edges[edges.size - many] / PARTS if many else math.inf
+            found.append({"queries": queries, "extra": float(extra)})
+        return found
+
+    @classmethod
+    def example(cls, domain: Any, policy: Policy, epsilon: Any) -> tuple[Self, Any]:
+        """Return a certifier of made-up answers, and data on which audits run it."""
+        from .laplace import Laplace
+
+        cells = Identity(domain)
+        mechanism, data = Laplace.example(domain, policy, epsilon)
+        release = mechanism.release(data, rng=0)
+        return cls(release, cells, epsilon=epsilon, policy=policy), data
+
+
+def one_sided_margin(scales: Scales, miss: float) -> int:
+    """Return the least whole t with P(Z < -t) <= miss for one draw; 0 without noise.
+
+    Laplace: q^(t + 1) / (1 + q). Gaussian: exp(-(t + 1)^2 / 2 sigma^2) at most.
+    """
+    width = float(scales.widths.max(initial=0.0))
+    if width == 0.0:
+        return 0
+    if scales.power == 2:
+        reach = width * math.sqrt(2.0 * math.log(1.0 / miss))
+    else:
+        reach = -width * math.log(miss * (1.0 + math.exp(-1.0 / width)))
+    # Rounding is far below this margin, which at worst costs one step.
+    return max(math.ceil(reach * (1.0 + 2.0**-40)) - 1, 0)
+
+
+def as_share_of_all(value: Any, name: str) -> Fraction:
+    """Read a fraction strictly between 0 and 1, as the decimals typed."""
+    share = as_fraction(value, name)
+    if not 0 < share < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1", received=value)
+    return share
+
+
+def refuse_parts(workload: Workload) -> None:
+    """Refuse coefficients that are no whole numbers: answers would be none either."""
+    form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
+    if isinstance(form, Fractions):
+        form = as_pieces(form)
+    if not (form.values == np.rint(form.values)).all():
+        raise WorkloadError(
+            "answers are certified where all coefficients are whole numbers",
+            way_out="Ask along the borders of cells, or multiply the queries until "
+            "their coefficients are whole",
+        )

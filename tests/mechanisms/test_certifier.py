@@ -1,0 +1,273 @@
+"""Certificates: how often they are false, which kind is chosen, what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import (
+    BudgetError,
+    InputError,
+    IntervalError,
+    NoiseOnlyWarning,
+    PolicyError,
+    WorkloadError,
+)
+from blowfish_fast.measure.noise import Scales
+from blowfish_fast.mechanisms.certifier import Certifier, one_sided_margin
+from blowfish_fast.release.certificates import Certificate
+
+LINE = bf.Domain(64)
+POLICY = bf.policies.AddRemove(LINE)
+CELLS = bf.workloads.Identity(LINE)
+RANGES = bf.workloads.Ranges(LINE, np.arange(0, 40), np.arange(3, 43))
+SPIKE = np.zeros(64, dtype=np.int64)
+SPIKE[20] = 400
+"""One dense cell: in any bucket around it the others are nearly empty."""
+
+
+def bucketed(counts=SPIKE, rng=1, policy=POLICY, asked=RANGES, epsilon=1):
+    """A release that takes eight buckets of eight cells as even."""
+    wide = bf.mechanisms.StructureFirst(policy, asked, epsilon=epsilon, buckets=2)
+    return wide.release(counts, rng=rng)
+
+
+def false_share(kind, trials, asked=RANGES, policy=POLICY, fraction=0.9):
+    """Return how often a claim about made-up releases is false."""
+    wrong = 0
+    for seed in range(trials):
+        release = bucketed(rng=seed, policy=policy, asked=asked)
+        certifier = Certifier(
+            release, asked, epsilon=0.5, kind=kind, confidence=0.9, fraction=fraction
+        )
+        found = certifier.release(SPIKE, rng=10_000 + seed)
+        kept = release.certified(found)
+        try:
+            low, high = kept.intervals(asked, 0.9, of="truth").T
+        except IntervalError:
+            continue
+        true = np.asarray(asked.answer(SPIKE))
+        held = (low - 1e-9 <= true) & (true <= high + 1e-9)
+        needed = asked.queries if kind == "all" else np.ceil(fraction * asked.queries)
+        wrong += held.sum() < needed
+    return wrong / trials
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [("quantile", RANGES), ("curve", CELLS), ("all", RANGES), ("quantile", CELLS)],
+)
+def test_claims_are_false_as_rarely_as_they_say(kind, asked):
+    trials = 150
+    allowed = 0.1 + 3 * np.sqrt(0.09 / trials)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseOnlyWarning)
+        assert false_share(kind, trials, asked) <= allowed
+
+
+def test_shapes_hold_every_single_range_as_often_as_they_say():
+    trials, misses = 150, np.zeros(RANGES.queries)
+    true = np.asarray(RANGES.answer(SPIKE))
+    for seed in range(trials):
+        release = bucketed(rng=seed)
+        certifier = Certifier(
+            release, RANGES, epsilon=0.5, kind="shape", same_data=True
+        )
+        kept = release.certified(certifier.release(SPIKE, rng=10_000 + seed))
+        assert kept.interval_kind(RANGES) == "truth"
+        low, high = kept.intervals(RANGES, 0.9, of="truth").T
+        misses += (true < low) | (true > high)
+    assert (misses / trials).max() <= 0.1 + 4 * np.sqrt(0.09 / trials)
+
+
+def test_a_spike_breaks_intervals_of_the_noise_and_not_those_of_a_certificate():
+    release = bucketed()
+    true = np.asarray(CELLS.answer(SPIKE))
+    low, high = release.intervals(CELLS, of="noise").T
+    assert ((true >= low) & (true <= high)).mean() < 0.9
+    found = Certifier(release, CELLS, epsilon=2).release(SPIKE, rng=5)
+    low, high = release.certified(found).intervals(CELLS, of="truth").T
+    assert ((true >= low) & (true <= high)).mean() >= 0.95
+
+
+def test_the_kind_of_least_predicted_width_is_taken():
+    wide = bf.Domain(4096)
+    counts = np.zeros(4096, dtype=int)
+    policy, cells = bf.policies.AddRemove(wide), bf.workloads.Identity(wide)
+    release = bf.Dawa(policy, cells, epsilon=1).release(counts, rng=1)
+    certifier = Certifier(release, cells, epsilon="0.1")
+    assert certifier.kind == "curve"
+    others = Certifier(release, cells, epsilon="0.1", kind="quantile")
+    assert certifier.predicted_width < others.predicted_width
+    asked = bf.workloads.AllRanges(LINE)
+    assert Certifier(bucketed(), asked, epsilon=1).kind == "all"
+
+
+def test_classes_are_claimed_one_by_one():
+    domain = bf.Domain(2000)
+    counts = np.where(np.arange(2000) < 600, 500, 0)
+    policy, cells = bf.policies.AddRemove(domain), bf.workloads.Identity(domain)
+    release = bf.Dawa(policy, cells, epsilon=1).release(counts, rng=1)
+    certifier = Certifier(release, cells, epsilon=2, kind="curve", classes=4)
+    found = certifier.release(counts, rng=1)
+    assert len(found.rows) == 2
+    assert sum(one["queries"] for one in found.rows) == 2000
+    assert "each of 2 classes" in str(found)
+    assert found.extra == max(one["extra"] for one in found.rows)
+
+
+def test_certificates_stay_with_the_release_in_its_file(tmp_path):
+    release = bucketed()
+    for kind in ("quantile", "curve", "all", "shape"):
+        asked = CELLS if kind == "curve" else RANGES
+        certifier = Certifier(
+            release, asked, epsilon=5, kind=kind, same_data=True, fraction=0.6
+        )
+        found = certifier.release(SPIKE, rng=3)
+        release = release.certified(found)
+        again = Certificate.from_bytes(found.to_bytes())
+        assert (str(again), again.extra) == (str(found), found.extra)
+    with pytest.warns(bf.errors.SeededWarning):
+        release.save(tmp_path / "r.release")
+    loaded = bf.Release.load(tmp_path / "r.release")
+    assert [one.kind for one in loaded.certificates] == [
+        *("quantile", "curve", "all", "shape")
+    ]
+    for asked in (CELLS, RANGES, bf.workloads.Prefixes(LINE)):
+        np.testing.assert_array_equal(
+            loaded.intervals(asked, of="truth"), release.intervals(asked, of="truth")
+        )
+
+
+def test_a_certificate_serves_its_queries_and_its_confidence_alone():
+    release = bucketed()
+    found = Certifier(release, RANGES, epsilon=5).release(SPIKE, rng=3)
+    kept = release.certified(found)
+    assert kept.interval_kind(RANGES) == "certified"
+    assert kept.interval_sentence("certified", workload=RANGES) == str(found)
+    kept.intervals(RANGES, of="truth")
+    other = bf.workloads.Ranges(LINE, np.arange(1, 41), np.arange(3, 43))
+    for asked, options in (
+        (other, {}),
+        (RANGES, {"confidence": 0.99}),
+        (RANGES, {"together": True}),
+    ):
+        with pytest.raises(IntervalError, match="hold the noise"):
+            kept.intervals(asked, of="truth", **options)
+    with pytest.raises(InputError, match="another release"):
+        bucketed(rng=2).certified(found)
+    with pytest.raises(InputError, match=r"ledger\.certify"):
+        release.certified("certificate")
+
+
+def test_tables_name_what_a_fraction_of_intervals_holds():
+    release = bucketed()
+    found = Certifier(release, CELLS, epsilon=5).release(SPIKE, rng=3)
+    assert {"certified_low", "certified_high"} <= set(
+        release.certified(found).to_table()
+    )
+
+
+def test_a_mechanism_without_intervals_can_be_certified():
+    release = bf.mechanisms.Mwem(POLICY, RANGES, epsilon=1).release(SPIKE, rng=1)
+    found = Certifier(release, RANGES, epsilon=1).release(SPIKE, rng=2)
+    assert not found.half.any()
+    assert release.certified(found).intervals(RANGES, of="truth").shape == (40, 2)
+
+
+def test_nothing_is_claimed_where_the_highest_ramp_fails():
+    release = bucketed()
+    certifier = Certifier(release, CELLS, epsilon="0.001", kind="curve", fraction=0.99)
+    found = certifier.release(SPIKE, rng=4)
+    assert found.extra == np.inf
+    assert "Nothing can be claimed" in str(found)
+    with pytest.raises(IntervalError, match="hold the noise"):
+        release.certified(found).intervals(CELLS, of="truth")
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("width", [0.4, 3.0, 200.0])
+def test_margins_are_least_for_laplace_and_hold_for_gaussian_noise(power, width):
+    unit = round(width * 2**20 if power == 1 else 2 * width**2 * 2**20)
+    scales = Scales(np.array([2**20]), unit, np.zeros(1, bool), power)
+    margin = one_sided_margin(scales, 0.05)
+    steps = np.arange(-int(40 * width) - 40, int(40 * width) + 41)
+    law = np.exp(-np.abs(steps / width) if power == 1 else -((steps / width) ** 2) / 2)
+    law /= law.sum()
+
+    def tail(t):
+        return law[steps < -t].sum()
+
+    assert tail(margin) <= 0.05
+    if power == 1 and margin:
+        assert tail(margin - 1) > 0.05
+
+
+def test_ranks_are_exact_where_floats_are_not():
+    certifier = Certifier(bucketed(), RANGES, epsilon=1, fraction="0.7")
+    assert certifier.fraction == Fraction(7, 10)
+    assert certifier._rank(10) == 7
+
+
+def test_what_cannot_be_certified_is_refused():
+    release = bucketed()
+    halves = bf.workloads.Linear(LINE, np.full((1, 64), 0.5))
+    with pytest.raises(WorkloadError, match="whole numbers"):
+        Certifier(release, halves, epsilon=1)
+    with pytest.raises(InputError, match="fraction must lie strictly"):
+        Certifier(release, RANGES, epsilon=1, fraction=1)
+    with pytest.raises(InputError, match="kind"):
+        Certifier(release, RANGES, epsilon=1, kind="mean")
+    with pytest.raises(IntervalError, match="drawn from"):
+        Certifier(release, RANGES, epsilon=1, kind="shape")
+    with pytest.raises(IntervalError, match="too many"):
+        Certifier(release, RANGES, epsilon=1, kind="curve")
+    with pytest.raises(InputError, match="about a release"):
+        Certifier("release", RANGES, epsilon=1)
+
+
+def test_a_ledger_charges_keeps_and_replays_a_certificate(tmp_path):
+    mechanism = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
+    with bf.Ledger(tmp_path / "ledger", epsilon=2, policy=POLICY) as ledger:
+        release = ledger.release(mechanism, SPIKE, request="march")
+        asked = {"epsilon": "0.25", "request": "march, certified"}
+        found = ledger.certify(release, SPIKE, RANGES, **asked)
+        assert ledger.spent == Fraction(5, 4)
+        again = ledger.certify(release, SPIKE, RANGES, **asked)
+        assert (again.extra, ledger.spent) == (found.extra, Fraction(5, 4))
+        assert release.certified(again).intervals(RANGES, of="truth").shape == (40, 2)
+        with pytest.raises(BudgetError, match=r"0\.75"):
+            ledger.certify(release, SPIKE, RANGES, epsilon=1)
+
+
+def test_a_ledger_refuses_data_that_the_release_was_not_drawn_from():
+    ledger = bf.Ledger(None, epsilon=9, policy=POLICY)
+    mechanism = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
+    release = ledger.release(mechanism, SPIKE, rng=1)
+    with pytest.raises(InputError, match="other data"):
+        ledger.certify(release, SPIKE + 1, RANGES, epsilon=1, rng=1)
+    assert ledger.spent == 1
+    assert ledger.certify(
+        release, SPIKE, RANGES, epsilon=1, rng=1, kind="shape"
+    ).per_query
+    elsewhere = bf.Release.from_bytes(release.to_bytes())
+    with pytest.raises(IntervalError, match="drawn from"):
+        ledger.certify(elsewhere, SPIKE, RANGES, epsilon=1, rng=1, kind="shape")
+    other = bf.Ledger(None, epsilon=9, policy=bf.policies.Full(LINE))
+    with pytest.raises(PolicyError):
+        other.certify(release, SPIKE, RANGES, epsilon=1, rng=1)
+
+
+@pytest.mark.parametrize("policy", [bf.policies.Full(LINE), bf.policies.Line(LINE)])
+def test_moves_and_rho_are_certified_alike(policy):
+    release = bf.Dawa(policy, RANGES, rho="0.5").release(SPIKE, rng=1)
+    for kind in ("quantile", "all", "shape"):
+        certifier = Certifier(release, RANGES, rho="0.5", kind=kind, same_data=True)
+        kept = release.certified(certifier.release(SPIKE, rng=2))
+        low, high = kept.intervals(RANGES, of="truth").T
+        true = np.asarray(RANGES.answer(SPIKE))
+        assert ((true >= low) & (true <= high)).mean() >= 0.95
