@@ -1,25 +1,23 @@
-r"""Gradient of the workload's error in the squared weight of every tree node.
+r"""Gradient of the workload's error in the precision of every tree node.
 
-Serves the sweeps that improve DAWA's greedy weights. For every inner node of a tree
-with given weights, and for ranges of leaves as queries, it finds the *pull*, the
-gradient over the squared variance, and what is known of the node's total elsewhere:
+Serves the tuning of weights: the sweeps of `weight_sweeps` and the convex design of
+`square_root_weights`. An answer follows the noise of node v with the coefficient
+(precision x variance) x *pull* (``kernels.tree.spread``), so the squared pulls of all
+ranges, summed per node, give the error and its gradient at once:
 
-         precision                    known of its total from outside the subtree
-             |
-             v                        pull: what one unit of its variance costs
-    c   c  [node]  c   c                    the queries, wherever they end
-            / \                      inside: variances, from the subtree alone
+    error     = sum over nodes of  precision variance^2 energy
+    gradient  =                  - variance^2 energy          variance: of its subtree
 
-The pull is gathered by walking each range once up to the node where its ends meet, and
-down again. Among siblings a range is constant left and right of the node that holds
-its end, so a walk leaves three notes at each level, and one pass adds them up:
+Among siblings a range is constant left and right of the node that holds its end, so a
+walk up to where its ends meet, and down again, leaves three notes at each level, and
+one pass adds them up:
 
     siblings    0    0    x    1    1         coverage, x at the node with the end
     notes      before before here after after
 
-A range that lies inside one child of a node pulls only through that child's total; a
-single number per node, the demand *inside* it, stands for all of these. O(queries log
-leaves + leaves) time; the error of the queries comes with it.
+Above the place where its ends meet a range of coverage y pulls y times what the total
+of that node would: one number per node, the squared coverages *inside* it, stands for
+all of these. O(queries log leaves + leaves) time.
 """
 
 from __future__ import annotations
@@ -35,17 +33,24 @@ from .budget_shares import RegularLevels
 from .range_queries import SortedRanges
 
 
-class NodeVariances(NamedTuple):
-    """What each node knows from its subtree, and its place in its family."""
+class Energies(NamedTuple):
+    """What every node knows, and how the queries pull at it; arrays by node.
+
+    Attributes
+    ----------
+    variance : float64
+        Of the node's total, known from its own subtree.
+    energy : float64
+        Squared pulls of all queries, summed.
+    inner, outer : float64
+        Parts, adding up to 1, of the precision of the node's total that come from its
+        subtree and from outside.
+    """
 
     variance: FloatArray
-    """Of the node's total."""
-    part: FloatArray
-    """The node's part of the sum of variances over its family."""
-    before: FloatArray
-    """The parts of the earlier siblings."""
-    after: FloatArray
-    """The parts of the later siblings."""
+    energy: FloatArray
+    inner: FloatArray
+    outer: FloatArray
 
 
 class Gradients(NamedTuple):
@@ -71,15 +76,31 @@ class Gradients(NamedTuple):
     precisions: FloatArray
 
 
+class _Families(NamedTuple):
+    """By node: how its fit mixes, and its place among its siblings."""
+
+    keep: FloatArray
+    """Weight of the children in the node's fit."""
+    part: FloatArray
+    """The node's part of the sum of variances over its family."""
+    before: FloatArray
+    """The parts of the earlier siblings."""
+    after: FloatArray
+    """The parts of the later siblings."""
+
+
 @kernel
-def _node_variances(weights: FloatArray, tree: RegularLevels) -> NodeVariances:
+def _families(
+    precisions: FloatArray, variance: FloatArray, tree: RegularLevels, root_exact: bool
+) -> _Families:
+    """Fill in the variances from the leaves up."""
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
-    variance = np.empty(weights.size)
-    part = np.ones(weights.size)
-    before = np.zeros(weights.size)
-    after = np.zeros(weights.size)
+    keep = np.zeros(precisions.size)
+    part = np.ones(precisions.size)
+    before = np.zeros(precisions.size)
+    after = np.zeros(precisions.size)
     for leaf in range(sizes[0]):
-        variance[leaf] = 1.0 / (weights[leaf] * weights[leaf])
+        variance[leaf] = 1.0 / precisions[leaf]
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
             start = offsets[level - 1] + index * fan_out
@@ -97,90 +118,44 @@ def _node_variances(weights: FloatArray, tree: RegularLevels) -> NodeVariances:
                 after[child] = running
                 running += part[child]
             node = offsets[level] + index
-            variance[node] = total / (weights[node] * weights[node] * total + 1.0)
-    return NodeVariances(variance, part, before, after)
-
-
-@kernel
-def _outside_variances(
-    weights: FloatArray, nodes: NodeVariances, tree: RegularLevels, root_exact: bool
-) -> FloatArray:
-    """Return what each node's total is known to from outside; infinity: nothing."""
-    variance, part = nodes.variance, nodes.part
-    before, after = nodes.before, nodes.after
-    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
-    outside = np.empty(weights.size)
-    outside[-1] = 0.0 if root_exact else np.inf
-    for level in range(sizes.size - 1, 0, -1):
-        for index in range(sizes[level]):
-            node = offsets[level] + index
-            above = 0.0
-            if outside[node] > 0.0:
-                precision = weights[node] * weights[node] + 1.0 / outside[node]
-                above = 1.0 / precision if precision > 0.0 else np.inf
-            start = offsets[level - 1] + index * fan_out
-            for child in range(start, min(start + fan_out, offsets[level])):
-                siblings = (before[child] + after[child]) * variance[child]
-                outside[child] = above + siblings / part[child]
-    return outside
-
-
-@kernel
-def _joint(inner: float, outer: float) -> float:
-    """Return the variance that two independent sources give together."""
-    return inner * (outer / (inner + outer)) if outer < np.inf else inner
-
-
-@kernel
-def _note(
-    notes: FloatArray, node: int, side: int, value: float, pull: float, weight: float
-) -> None:
-    """Note a deviation from the family's coverage: times the pull, and squared."""
-    notes[node, side] += weight * pull * value
-    notes[node, side + 3] += weight * value * value
+            keep[node] = 1.0 / (1.0 + precisions[node] * total)
+            variance[node] = total * keep[node]
+    if root_exact:
+        keep[-1] = variance[-1] = 0.0
+    return _Families(keep, part, before, after)
 
 
 @kernel
 def _walk_ranges(
     ranges: SortedRanges,
-    nodes: NodeVariances,
-    outside: FloatArray,
+    families: _Families,
+    inner: FloatArray,
     tree: RegularLevels,
     inside: FloatArray,
     notes: FloatArray,
-) -> float:
-    """Return the error of the ranges; leave their demand and their notes.
+) -> None:
+    """Leave the squared pulls of the ranges from where their ends meet on.
 
-    Row `i` of the notes belongs to inner node `i`; its columns are the node itself,
-    its earlier siblings, its later siblings: the deviation of the range's coverage
-    from that of the family, first times the covariance of the range with the family's
-    total, then squared.
+    Columns of the notes: the node itself, all earlier siblings, all later siblings, and
+    the node with its whole subtree.
     """
     first, head, last, tail = ranges.first, ranges.head, ranges.last, ranges.tail
-    squared, offsets = ranges.squared, tree.offsets
-    fan_out, shift = tree.fan_out, tree.shift
-    variance, part = nodes.variance, nodes.part
-    before, after = nodes.before, nodes.after
-    leaves = offsets[1]
-    # No literals, for each of which `_note` would be compiled once more.
-    own_side, earlier, later = int(0), int(1), int(2)  # noqa: RUF046, UP018
-    lefts = np.empty(offsets.size, dtype=np.int64)
-    rights = np.empty(offsets.size, dtype=np.int64)
-    heads = np.empty(offsets.size)
-    tails = np.empty(offsets.size)
-    error = 0.0
+    offsets, fan_out, shift = tree.offsets, tree.fan_out, tree.shift
+    keep, part = families.keep, families.part
+    before, after = families.before, families.after
+    nodes = np.empty((offsets.size, 2), dtype=np.int64)
+    covered = np.empty((offsets.size, 2))
     for query in range(first.size):
-        left, right, weight = first[query], last[query], squared[query]
+        left, right, weight = first[query], last[query], ranges.squared[query]
         x, z = head[query], tail[query]
         if left == right:
-            error += weight * x * x * _joint(variance[left], outside[left])
             inside[left] += weight * x * x
             continue
         level = 0
         while True:
             here = offsets[level]
-            lefts[level], rights[level] = here + left, here + right
-            heads[level], tails[level] = x, z
+            nodes[level, 0], nodes[level, 1] = here + left, here + right
+            covered[level, 0], covered[level, 1] = x, z
             left_up = left >> shift if shift > 0 else left // fan_out
             right_up = right >> shift if shift > 0 else right // fan_out
             if left_up == right_up:
@@ -189,109 +164,91 @@ def _walk_ranges(
             z = z * part[here + right] + before[here + right]
             left, right = left_up, right_up
             level += 1
-
-        # The family where the ends meet.
-        left, right = lefts[level], rights[level]
-        between = 0.0
+        left, right = nodes[level, 0], nodes[level, 1]
+        y = x * part[left] + z * part[right]
         for node in range(left + 1, right):
-            between += part[node]
-        y = x * part[left] + between + z * part[right]
+            y += part[node]
         meeting = offsets[level + 1] + left_up
         inside[meeting] += weight * y * y
-        spread = between * (1.0 - y) ** 2 + (before[left] + after[right]) * y * y
-        own = variance[left] * ((x - y) ** 2 + spread / part[left])
-        own += variance[right] * (z - y) ** 2
-        joint = _joint(variance[meeting], outside[meeting])
-        error += weight * (own + y * y * joint)
-        pull = y * joint
-        if level > 0:
-            _note(notes, left - leaves, own_side, x - y, pull, weight)
-            _note(notes, left - leaves, earlier, -y, pull, weight)
-            _note(notes, right - leaves, own_side, z - y, pull, weight)
-            _note(notes, right - leaves, later, -y, pull, weight)
-            for node in range(left + 1 - leaves, right - leaves):
-                _note(notes, node, own_side, 1.0 - y, pull, weight)
-        left_pull = part[left] * pull + variance[left] * (x - y)
-        right_pull = part[right] * pull + variance[right] * (z - y)
-
-        # The families of the two ends, each with one end in it.
-        left_mean, right_mean = x, z
-        for depth in range(level - 1, -1, -1):
-            node, x, y = lefts[depth], heads[depth], left_mean
-            spread = after[node] * (1.0 - y) ** 2 + before[node] * y * y
-            error += weight * variance[node] * ((x - y) ** 2 + spread / part[node])
-            if depth > 0:
-                _note(notes, node - leaves, own_side, x - y, left_pull, weight)
-                _note(notes, node - leaves, earlier, -y, left_pull, weight)
-                _note(notes, node - leaves, later, 1.0 - y, left_pull, weight)
-            left_pull = part[node] * left_pull + variance[node] * (x - y)
-            left_mean = x
-
-            node, z, y = rights[depth], tails[depth], right_mean
-            spread = before[node] * (1.0 - y) ** 2 + after[node] * y * y
-            error += weight * variance[node] * ((z - y) ** 2 + spread / part[node])
-            if depth > 0:
-                _note(notes, node - leaves, own_side, z - y, right_pull, weight)
-                _note(notes, node - leaves, earlier, 1.0 - y, right_pull, weight)
-                _note(notes, node - leaves, later, -y, right_pull, weight)
-            right_pull = part[node] * right_pull + variance[node] * (z - y)
-            right_mean = z
-    return error
+        passed = keep[meeting] * inner[meeting] * y - y
+        notes[left, 1] += weight * passed * passed
+        notes[right, 2] += weight * passed * passed
+        for node in range(left + 1, right):
+            notes[node, 3] += weight * (passed + 1.0) ** 2
+        for side in range(2):
+            # Siblings on the outer side are not covered, those on the inner side are.
+            node, away = nodes[level, side], passed
+            pull = away + covered[level, side]
+            notes[node, 0] += weight * pull * pull
+            for depth in range(level - 1, -1, -1):
+                away = keep[node] * pull - covered[depth + 1, side]
+                node = nodes[depth, side]
+                pull = away + covered[depth, side]
+                notes[node, 0] += weight * pull * pull
+                notes[node, 1 + side] += weight * away * away
+                notes[node, 2 - side] += weight * (away + 1.0) ** 2
 
 
 @kernel
-def _gather_pulls(
-    notes: FloatArray,
-    inside: FloatArray,
-    nodes: NodeVariances,
-    outside: FloatArray,
+def node_energies(
+    ranges: SortedRanges,
+    floor: float,
+    precisions: FloatArray,
     tree: RegularLevels,
-) -> FloatArray:
-    """Return, per inner node, the summed squared covariance of queries and total.
+    root_exact: bool,
+) -> Energies:
+    """Return the summed squared pulls of the ranges, and of a query for each leaf.
 
-    The notes and the demand of the queries inside one child are used up.
+    `floor` is the squared weight of the latter; `precisions` are those of the nodes'
+    measurements, positive on the leaves, 0 where a node is not measured.
     """
-    variance, part = nodes.variance, nodes.part
-    before, after = nodes.before, nodes.after
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
-    leaves = sizes[0]
+    count = precisions.size
+    variance = np.empty(count)
+    families = _families(precisions, variance, tree, root_exact)
+    keep, part = families.keep, families.part
+    inner, outer = np.ones(count), np.zeros(count)
+    # What a node's own total pulls at it, and what it takes off its children.
+    taken = np.empty(count)
+    for level in range(sizes.size - 1, -1, -1):
+        for index in range(sizes[level]):
+            node = offsets[level] + index
+            taken[node] = 1.0 - keep[node] + keep[node] * outer[node]
+            start = offsets[level - 1] + index * fan_out if level > 0 else 0
+            end = min(start + fan_out, offsets[level]) if level > 0 else 0
+            for child in range(start, end):
+                outer[child] = part[child] * taken[node]
+                inner[child] = families.before[child] + families.after[child]
+                inner[child] += part[child] * keep[node] * inner[node]
+    inside = np.zeros(count)
+    inside[: sizes[0]] = floor
+    notes = np.zeros((count, 4))
+    _walk_ranges(ranges, families, inner, tree, inside, notes)
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
             start = offsets[level - 1] + index * fan_out
             for child in range(start, min(start + fan_out, offsets[level])):
                 lifted = inside[child] * part[child] * part[child]
                 inside[offsets[level] + index] += lifted
-    top = variance.size - 1
-    pulls = np.zeros(variance.size - leaves)
-    if pulls.size > 0:
-        pulls[-1] = inside[top] * _joint(variance[top], outside[top]) ** 2
-    for level in range(sizes.size - 1, 1, -1):
+    energy = np.zeros(count)
+    energy[-1] = notes[-1, 0] + inside[-1] * inner[-1] ** 2
+    for level in range(sizes.size - 1, 0, -1):
         for index in range(sizes[level]):
             node = offsets[level] + index
-            joint = _joint(variance[node], outside[node])
             start = offsets[level - 1] + index * fan_out
             end = min(start + fan_out, offsets[level])
-            crossed = squares = 0.0
+            off = taken[node] * taken[node]
+            running = keep[node] * keep[node] * notes[node, 3]
             for child in range(start, end):
-                row = notes[child - leaves]
-                other = inside[child] * part[child] * part[child]
-                row[0] += crossed
-                row[3] += squares
-                crossed += row[2] - joint * other
-                squares += row[5] + other
-            crossed = squares = 0.0
+                notes[child, 3] += running
+                running += notes[child, 2] + off * inside[child] * part[child] ** 2
+            running = 0.0
             for child in range(end - 1, start - 1, -1):
-                row = notes[child - leaves]
-                own, share = inside[child], part[child]
-                rest = before[child] + after[child]
-                cross = row[0] + crossed + joint * own * share * rest
-                square = row[3] + squares + own * rest * rest
-                crossed += row[1] - joint * own * share * share
-                squares += row[4] + own * share * share
-                known = variance[child]
-                pull = share * (share * pulls[node - leaves] + 2.0 * known * cross)
-                pulls[child - leaves] = max(pull + known * known * square, 0.0)
-    return pulls
+                notes[child, 3] += running
+                running += notes[child, 1] + off * inside[child] * part[child] ** 2
+                energy[child] = notes[child, 0] + notes[child, 3]
+                energy[child] += inside[child] * inner[child] ** 2
+    return Energies(variance, energy, inner, outer)
 
 
 @kernel
@@ -305,33 +262,28 @@ def error_gradients(
     """Return the error of the queries, and its gradients in the inner nodes.
 
     `floor` is the squared weight of one more query for each leaf; `weights` are
-    positive on the leaves.
+    positive on the leaves, and their squares the precisions of the nodes.
     """
     sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
     leaves = sizes[0]
-    nodes = _node_variances(weights, tree)
-    outside = _outside_variances(weights, nodes, tree, root_exact)
-    variance = nodes.variance
-    inside = np.zeros(weights.size)
-    inner = weights.size - leaves
-    notes = np.zeros((inner, 6))
-    error = _walk_ranges(ranges, nodes, outside, tree, inside, notes)
+    found = node_energies(ranges, floor, weights * weights, tree, root_exact)
+    variance, inner = found.variance, found.inner
+    error = 0.0
     floor_error = 0.0
     for leaf in range(leaves):
-        floor_error += floor * _joint(variance[leaf], outside[leaf])
-        inside[leaf] += floor
-    pulls = _gather_pulls(notes, inside, nodes, outside, tree)
-    precisions = np.zeros(inner)
-    spendable = inside  # used up, and as long
+        floor_error += floor * variance[leaf] * inner[leaf]
     for node in range(weights.size):
-        spendable[node] = weights[node]
+        error += found.energy[node] * (weights[node] * variance[node]) ** 2
+    pulls = np.zeros(weights.size - leaves)
+    precisions = np.zeros(weights.size - leaves)
+    spendable = weights.copy()
     for level in range(1, sizes.size):
         for index in range(sizes[level]):
             node = offsets[level] + index
             spendable[node] += spendable[offsets[level - 1] + index * fan_out]
-            joint = _joint(variance[node], outside[node])
-            if joint > 0.0:
-                pulls[node - leaves] /= joint * joint
+            if variance[node] > 0.0:
                 local = spendable[node] * spendable[node]
-                precisions[node - leaves] = 1.0 / (outside[node] * local)
-    return Gradients(error, floor_error, pulls, precisions)
+                pulls[node - leaves] = found.energy[node] / inner[node] ** 2
+                outside = found.outer[node] / inner[node]
+                precisions[node - leaves] = outside / (variance[node] * local)
+    return Gradients(error - floor_error, floor_error, pulls, precisions)
