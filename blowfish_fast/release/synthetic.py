@@ -10,6 +10,7 @@ Post-processing of public values: it costs no privacy, and any randomness will d
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,20 @@ def non_negative_shares(estimate: FloatArray, total: float) -> FloatArray:
     kept = int(np.flatnonzero(ordered >= excess)[-1])
     shares: FloatArray = np.maximum(values - excess[kept], 0.0)
     return shares
+
+
+def publishable_counts(estimate: FloatArray) -> IntArray:
+    """Return whole counts, none negative, with the estimate's own total, rounded.
+
+    The coins of the rounding come from a digest of the estimate: a release is always
+    rounded alike, so that tables and answers made at different times agree. It reads
+    nothing but the release, and costs nothing.
+    """
+    total = max(round(float(estimate.sum())), 0)
+    digest = hashlib.sha256(np.ascontiguousarray(estimate).tobytes()).digest()
+    generator = np.random.default_rng(int.from_bytes(digest[:16], "little"))
+    shares = non_negative_shares(estimate.reshape(-1), total)
+    return round_counts(shares, total, generator).reshape(estimate.shape)
 
 
 def round_counts(

@@ -129,6 +129,21 @@ def test_ranges_of_cells_keep_their_totals_but_for_a_few_records():
     assert np.abs(np.cumsum(counts - shares)).max() < 6
 
 
+def test_a_published_release_is_whole_and_keeps_its_total():
+    domain = bf.Domain((6, 40))
+    cells = bf.workloads.Identity(domain)
+    mech = bf.Laplace(bf.policies.Full(domain), cells, epsilon=1)
+    release = mech.release(np.random.default_rng(3).poisson(2, domain.shape), rng=4)
+    whole = release.rounded()
+    assert (whole.estimate >= 0).all()
+    assert (whole.estimate == np.round(whole.estimate)).all()
+    assert whole.estimate.sum() == round(release.estimate.sum())
+    assert (whole.estimate == release.rounded().estimate).all()
+    assert (release.intervals(cells) == whole.intervals(cells)).all()
+    nothing = mech.release(np.zeros(domain.shape), rng=4)
+    assert (nothing.rounded().estimate == 0).all()
+
+
 def test_a_seed_that_is_none_is_refused():
     with pytest.raises(InputError, match="rng must be"):
         sample_records(bf.Domain(3), np.ones(3), 3, rng="x")

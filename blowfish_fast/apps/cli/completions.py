@@ -44,10 +44,10 @@ def workloads(incomplete: str) -> Offers:
 
 
 def mechanisms(incomplete: str) -> Offers:
-    """Return the mechanisms that begin so: modules that the registry imports."""
+    """Return the mechanisms that begin so: modules that their room imports."""
     spec = find_spec("blowfish_fast")
     folder = Path(next(iter(spec.submodule_search_locations or []))) if spec else Path()
-    text = (folder / "mechanisms" / "registry.py").read_text(encoding="utf-8")
+    text = (folder / "mechanisms" / "__init__.py").read_text(encoding="utf-8")
     found = re.findall(r"^from \S*\.(\w+) import", text, re.MULTILINE)
     names = sorted(one for one in found if one != "base")
     return _offers_that_begin([(one, "") for one in names], incomplete)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import policies
 from blowfish_fast.advice.posterior_belief import most_steps, risk
 from blowfish_fast.apps.cli.parsing.spelling import nearest
 from blowfish_fast.errors import BlowfishError, InputError
@@ -26,6 +27,8 @@ from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.accuracy import TableErrors
+from blowfish_fast.release.tables.tables_release import TablesRelease
 from blowfish_fast.workloads import Identity
 
 from .release_questions import measures_answers
@@ -39,6 +42,8 @@ LABELS = {
     "Source": "Where it comes from",
 }
 """Labels in the docstring of a mechanism, and what each tells."""
+SECURE = "Its noise came from the system's secure generator."
+SEEDED = "Its noise was seeded: it is an experiment, and protects nobody."
 PRIORS = ("0.01", "0.1", "0.5")
 MEANING = (
     "Epsilon-Blowfish means: whatever is published is at most e^epsilon times as "
@@ -220,6 +225,74 @@ def exactness_section(release: Release) -> Section:
             kind = release.interval_kind(Identity(release.domain))
             sentences.append(release.interval_sentence(kind))
     return Section(heading, sentences)
+
+
+def explain_attack(
+    policy: Policy, budget: Budget
+) -> tuple[Section, list[dict[str, Any]]]:
+    """Return what an attacker can learn, in sentences and as data."""
+    sure = certainties(policy, budget) if budget.amount else []
+    return attack_section(policy, budget, sure), [one._asdict() for one in sure]
+
+
+def explain_release(
+    release: Release, name: str
+) -> tuple[dict[str, Any], list[Section]]:
+    """Return what a release is, promises and holds, as data and in sentences."""
+    promise = release.guarantee
+    policy = policies.from_dict(promise.policy)
+    many = isinstance(release, TablesRelease)
+    what = (
+        f"{len(release.asked):,} tables of {release.domain.ndim} columns"
+        if isinstance(release, TablesRelease)
+        else f"An estimate of the counts of {release.domain.size:,} cells"
+    )
+    strategy = release.details.get("strategy") if not many else None
+    by = release.mechanism
+    if isinstance(strategy, str):
+        by = f"{by} with the strategy {strategy}"
+    made = [
+        f"{what}, made by {by} at {promise.spent} (blowfish_fast {release.version})."
+        + (" They were made together, and agree with each other." if many else ""),
+        SECURE if release.private else SEEDED,
+        *promise.notes,
+    ]
+    about: dict[str, Any] = {
+        "kind": "tables" if many else "release",
+        "mechanism": release.mechanism,
+        "version": release.version,
+        "private": release.private,
+        "promise": str(promise),
+        **promise.budget.to_dict(),
+    }
+    sections = [Section(f"The release {name}", made), secret_section(policy)]
+    if isinstance(release, TablesRelease):
+        errors = release.errors()
+        about["tables"] = len(release.asked)
+        about["errors"] = errors.to_table().to_dict()
+        return about, [*sections, _tables_section(errors)]
+    attack, sure = explain_attack(policy, promise.budget)
+    covered = release.interval_scope == "noise"
+    about["cells"] = release.domain.size
+    about["half_width"] = half_width(release) if covered else None
+    about["certainty"] = sure
+    exact = exactness_section(release)
+    return about, [*sections, attack, exact, limits_section(policy)]
+
+
+def _tables_section(errors: TableErrors) -> Section:
+    table = errors.by_ways()
+    names = ("columns", "tables", "cells", "error", "mean count", "by cell")
+    rows = [
+        tuple(f"{value:,.4g}" for value in row)
+        for row in zip(*(table[name] for name in table), strict=True)
+    ]
+    accurate = (
+        "Error of a cell (root mean square) beside its mean count, every table alike, "
+        "and every cell alike. Tables whose error exceeds their counts are of use in "
+        "larger groups only."
+    )
+    return Section("How accurate the tables are", [accurate], (names, *rows))
 
 
 def half_width(release: Release) -> float | None:

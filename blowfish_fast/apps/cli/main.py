@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from .commands.answer import run_answer
 from .commands.audit import run_audit
+from .commands.backup import run_backup, run_restore
 from .commands.compare import run_compare
 from .commands.demo import run_demo
 from .commands.draw import run_draw
@@ -27,6 +28,7 @@ from .commands.ledger import ledger
 from .commands.policy import policy
 from .commands.recommend import run_recommend
 from .commands.release import run_release
+from .commands.report import run_report
 from .commands.serve import run_serve
 from .commands.version import run_version
 from .commands.warmup import run_warmup
@@ -45,12 +47,15 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "explain": run_explain,
         "answer": run_answer,
         "draw": run_draw,
+        "report": run_report,
     },
     "Choosing": {"recommend": run_recommend, "compare": run_compare, "policy": policy},
     "Budget": {"ledger": ledger},
     "Trust": {"audit": run_audit, "experiment": run_experiment},
     "Explorer and tools": {
         "serve": run_serve,
+        "backup": run_backup,
+        "restore": run_restore,
         "warmup": run_warmup,
         "version": run_version,
     },

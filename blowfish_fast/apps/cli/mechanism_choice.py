@@ -12,10 +12,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from blowfish_fast.advice.accuracy import translate
 from blowfish_fast.advice.comparison import compare
+from blowfish_fast.advice.posterior_belief import largest_epsilon
 from blowfish_fast.advice.recommendation import recommend
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget
@@ -32,10 +34,11 @@ from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Tables, Workload
 
+from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
 from .parsing.spelling import nearest
 from .printing import bar_counter, spinner, steps_bar
-from .release_plan import Facts
+from .release_plan import BUDGET_FORMS, Facts
 
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
@@ -103,6 +106,11 @@ def choose_mechanism(
     _check_accuracy(job)
     name = job.mechanism or BEST
     budget = job.budget
+    if job.risk is not None:
+        budget, why = _epsilon_at_risk(job.risk, facts.policy)
+        stated = replace(job, epsilon=str(budget.amount), risk=None)
+        choice = choose_mechanism(facts, stated, step)
+        return choice._replace(because=(why, *choice.because))
     if isinstance(facts.workload, Tables):
         return _tables_together(facts.policy, facts.workload, name, job)
     if budget is None:
@@ -112,6 +120,22 @@ def choose_mechanism(
     if job.records is not None:
         return _least_typical_error(facts, budget, job.records, step)
     return _least_predicted_error(facts, budget)
+
+
+def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:
+    """Return the largest epsilon that keeps a belief below a bound, and say so."""
+    before, apart, after = (one.strip() for one in words.partition(":"))
+    if not apart or not (is_number(before) and is_number(after)):
+        raise InputError(
+            "a risk is BEFORE:AFTER, two probabilities: how sure somebody is of a "
+            f"person's value, and may become, as in 0.1:0.3; received {words!r}"
+        )
+    epsilon = largest_epsilon(before, after, policy=policy)
+    return Budget.stated(epsilon=epsilon), (
+        f"eps = {float(epsilon):.6g} is the largest that keeps whoever believes in a "
+        f"person's value with probability {before} from believing it with more than "
+        f"{after}, whatever they know of others."
+    )
 
 
 def _tables_together(
@@ -143,17 +167,13 @@ def choose_with_progress(facts: Facts, job: Job) -> MechanismChoice:
 
 
 def _check_accuracy(job: Job) -> None:
-    accuracy = [job.alpha is not None, job.beta is not None]
-    stated = job.epsilon is not None or job.rho is not None
-    if stated == all(accuracy) or any(accuracy) != all(accuracy):
-        names = ("epsilon", "rho", "delta", "alpha", "beta")
-        given = {name: getattr(job, name) for name in names}
-        said = ", ".join(f"{name} {one}" for name, one in given.items() if one)
-        raise InputError(
-            "state either --epsilon or --rho, what may be spent, or --alpha and "
-            "--beta, the largest error and the probability of exceeding it; received "
-            f"{said or 'neither'}"
-        )
+    names = ("epsilon", "rho", "delta", "risk", "alpha", "beta")
+    given = {name: getattr(job, name) for name in names if getattr(job, name)}
+    ways = [{"epsilon", "rho", "delta"}, {"risk"}, {"alpha", "beta"}]
+    stated = [way & set(given) for way in ways if way & set(given)]
+    if len(stated) != 1 or stated[0] in ({"alpha"}, {"beta"}, {"delta"}):
+        said = ", ".join(f"{name} {one}" for name, one in given.items())
+        raise InputError(f"state {BUDGET_FORMS}; received {said or 'neither'}")
 
 
 def _named_choice(facts: Facts, name: str, budget: Budget) -> MechanismChoice:

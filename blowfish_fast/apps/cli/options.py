@@ -161,9 +161,12 @@ class Question:
     )
     quantiles: list[float] = option(
         "PART",
-        "Where this part of all records is reached; 0.5 is the median.",
+        "Where this part of the records is reached; 0.5 is the median.",
         "--quantile",
         default=[],
+    )
+    quantile_of: str | None = option(
+        "COLUMN", "Of which column, where there are several.", "--of"
     )
     workload: str | None = option(
         "WORKLOAD",
@@ -174,13 +177,12 @@ class Question:
     @property
     def anything(self) -> bool:
         """Whether there is a question at all."""
-        listed = self.ranges or self.file or self.quantiles or self.workload
-        return bool(listed) or self.selects
+        return bool(self.ranges or self.file or self.workload) or self.selects
 
     @property
     def selects(self) -> bool:
         """Whether records are selected and measured."""
-        measured = self.sum_of is not None or self.mean_of is not None
+        measured = self.sum_of or self.mean_of or self.quantiles or self.quantile_of
         return bool(self.where or self.by or self.count or measured)
 
 

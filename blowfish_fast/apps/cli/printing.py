@@ -217,5 +217,19 @@ def four_digits(value: float) -> str:
     return f"{value:,.{decimals}f}" if value >= 1 or value == 0 else f"{value:.3g}"
 
 
+def column_texts(column: list[Any]) -> list[str]:
+    """Return a column with one number of decimals."""
+    numbers = [one for one in column if isinstance(one, float)]
+    largest = max((abs(one) for one in numbers), default=0.0)
+    whole = all(one == int(one) for one in numbers)
+    decimals = 0 if whole else 1 if largest >= 100 else 2 if largest >= 1 else 4
+    return [
+        f"{one:,.{decimals}f}"
+        if isinstance(one, float)
+        else ("" if one is None else str(one))
+        for one in column
+    ]
+
+
 def _reads_as_number(text: str) -> bool:
     return not text or re.fullmatch(NUMBER, text) is not None

@@ -30,7 +30,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.release import Release
 
 from .files.data_source import open_source
-from .files.record_files import People, Source, TableAxes
+from .files.record_files import DataSource, People, TableAxes
 from .parsing.job import Job
 from .printing import bar_counter, spinner, steps_bar
 from .release_plan import Facts, check_complete
@@ -39,7 +39,7 @@ PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
 
 
-def open_data(job: Job, facts: Facts) -> Source:
+def open_data(job: Job, facts: Facts) -> DataSource:
     """Open the data that a job names; check its columns, and read no value."""
     check_complete(job)
     source = open_source(
@@ -164,7 +164,7 @@ def _check_request(entry: Entry | None, weighed: Preview) -> None:
 
 
 def charge_and_release(
-    job: Job, facts: Facts, source: Source, mechanism: Mechanism, seed: int | None
+    job: Job, facts: Facts, source: DataSource, mechanism: Mechanism, seed: int | None
 ) -> tuple[Release, str | None]:
     """Count, charge, draw; return the release and the name under which it was paid."""
     data = _count_records(source, facts, getattr(mechanism, "measured_tables", None))
@@ -189,7 +189,7 @@ def charge_and_release(
     return release, request
 
 
-def _count_records(source: Source, facts: Facts, tables: TableAxes | None) -> Any:
+def _count_records(source: DataSource, facts: Facts, tables: TableAxes | None) -> Any:
     """Count every cell, or some tables of all columns."""
     with steps_bar() as bar:
         count = bar_counter(bar, "reading")

@@ -35,6 +35,11 @@ from .parsing.workload import (
     parse_workload,
 )
 
+BUDGET_FORMS = (
+    "either --epsilon or --rho, what may be spent, or --risk 0.1:0.3, how sure "
+    "somebody may become, or --alpha and --beta, the largest error and the probability "
+    "of exceeding it"
+)
 ORDERED = ("line", "threshold")
 """Policies that speak of neighbours and distances."""
 
@@ -84,7 +89,7 @@ def listed_orders(words: str, domain: Domain) -> list[str]:
 def check_complete(job: Job, *, with_data: bool = True) -> None:
     """Refuse a job with parts missing, and name all of them."""
     known_ledger = job.ledger is not None and Path(job.ledger).exists()
-    spends = [job.epsilon, job.rho, job.alpha, job.beta]
+    spends = [job.epsilon, job.rho, job.risk, job.alpha, job.beta]
     lacking = {
         "state the data: --data people.csv (or .parquet, .npy, .duckdb, an address), "
         "or --data demo for made-up people": with_data and job.data is None,
@@ -96,8 +101,7 @@ def check_complete(job: Job, *, with_data: bool = True) -> None:
         f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}": (
             job.workload is None
         ),
-        "state either --epsilon or --rho, what may be spent, or --alpha and --beta, "
-        "the largest error and the probability of exceeding it": not any(spends),
+        f"state {BUDGET_FORMS}": not any(spends),
     }
     told = [sentence for sentence, lacks in lacking.items() if lacks]
     if len(told) == 1:

@@ -2,7 +2,7 @@
 
     --range, --ranges FILE      counts in boxes of values
     --where ... --sum, --mean   one selection, or broken down with --by
-    --quantile                  places along one attribute
+    --quantile                  places along one attribute, likewise
     --workload                  queries in words
 
 A table holds what was asked and the estimates; `add_intervals` adds intervals, and says
@@ -11,7 +11,7 @@ what they cover or why there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ from blowfish_fast.data.predicates import Cover, attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.release.grants import BOUND_NAMES, Scope
-from blowfish_fast.release.olap import Selection
+from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 
@@ -67,9 +67,8 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
     """Answer what is asked; without any words, count all records."""
     kinds = {
         "--range or --ranges": bool(asked.ranges or asked.file),
-        "--quantile": bool(asked.quantiles),
         "--workload": asked.workload is not None,
-        "--where, --by, --count, --sum or --mean": asked.selects,
+        "--where, --by, --count, --sum, --mean or --quantile": asked.selects,
     }
     chosen = [name for name, given in kinds.items() if given]
     if len(chosen) > 1:
@@ -78,8 +77,8 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
         )
     if asked.ranges or asked.file:
         return _answer_ranges(release, asked)
-    if asked.quantiles:
-        return _answer_quantiles(release, asked.quantiles)
+    if asked.quantiles or asked.quantile_of:
+        return _answer_quantiles(release, asked)
     if asked.workload is not None:
         return _answer_workload(release, parse_workload(asked.workload, release.domain))
     return _answer_selection(release, asked)
@@ -145,20 +144,83 @@ def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
     }
 
 
-def _answer_quantiles(release: Release, parts: list[float]) -> AnswerTable:
-    places = release.quantiles(parts)
-    attribute = release.domain.attributes[0]
-    edged = attribute.cuts is not None
-    name = column_name(release.domain, 0) if edged else "cell"
-    name = "value" if name in (*ANSWERED, "quantile") else name
+def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
+    """Return places along one column: of all records, of a selection, or by group."""
+    domain, parts = release.domain, asked.quantiles
+    if asked.count or asked.sum_of or asked.mean_of or not parts:
+        raise InputError(
+            "ask for quantiles alone, --quantile 0.5, with --of, --where and --by"
+        )
+    if domain.ndim > 1 and asked.quantile_of is None:
+        raise InputError(
+            "say of which column: --quantile 0.5 --of COLUMN; this release has "
+            f"{', '.join(column_name(domain, axis) for axis in range(domain.ndim))}"
+        )
+    axis = find_attribute(asked.quantile_of or "0", domain)
+    attribute = domain.attributes[axis]
+    name = column_name(domain, axis) if attribute.cuts is not None else "cell"
+    name = "value" if name in (*ANSWERED, "quantile", *_group_names(asked)) else name
+    if domain.ndim == 1 and not (asked.where or asked.by or attribute.extras):
+        return AnswerTable(
+            {
+                "quantile": np.array(parts),
+                name: _in_values(release.quantiles(parts), attribute),
+            },
+            lambda confidence, of: _in_values(
+                release.quantile_intervals(parts, confidence, of=of), attribute
+            ),
+            lambda: release.interval_kind(Prefixes(domain)),
+            together=True,
+        )
+    selection, grouped, cut = _select(release, asked)
+    if attribute.extras:
+        # Whoever has no value has no place among those who have one.
+        selection = selection.where({axis: slice(None)})
+    if grouped is None:
+        one_by_one = [selection.quantile(axis, part) for part in parts]
+        everyone = f"all with a value of {name}" if attribute.extras else "all records"
+        beside = {"where": _words(" and ".join(asked.where) or everyone, parts)}
+        return AnswerTable(
+            {
+                **beside,
+                "quantile": np.array(parts),
+                name: np.array([float(one) for one in one_by_one]),
+            },
+            lambda confidence, of: np.array(
+                [one.interval(confidence, of=of) for one in one_by_one]
+            ),
+            lambda: "truth" if all(one.holds_truth for one in one_by_one) else "noise",
+            cuts_cells=cut,
+        )
+    groups = grouped(selection)
+    answers = [groups.quantile(axis, part) for part in parts]
+    tables = [one.to_table(None).columns for one in answers]
+    columns = {
+        one: np.concatenate([_join_pairs(table[one]) for table in tables])
+        for one in tables[0]
+    }
+    values = columns.pop("quantile")
+    many = len(values) // len(parts)
     return AnswerTable(
-        {"quantile": np.array(parts), name: _in_values(places, attribute)},
-        lambda confidence, of: _in_values(
-            release.quantile_intervals(parts, confidence, of=of), attribute
+        {**columns, "quantile": np.repeat(parts, many), name: values},
+        lambda confidence, of: np.concatenate(
+            [one.intervals(confidence, of=of) for one in answers]
         ),
-        lambda: release.interval_kind(Prefixes(release.domain)),
-        together=True,
+        lambda: (
+            "truth"
+            if all(one.interval_kind() == "truth" for one in answers)
+            else "noise"
+        ),
+        cuts_cells=cut,
     )
+
+
+def _group_names(asked: Question) -> list[str]:
+    return [words.partition("=")[0].strip() for words in asked.by]
+
+
+def _words(text: str, beside: Sequence[Any]) -> AnyArray:
+    return np.array([text] * len(beside), dtype=object)
 
 
 def _in_values(places: AnyArray, attribute: Axis) -> AnyArray:
@@ -201,33 +263,36 @@ def _query_columns(workload: Workload) -> dict[str, AnyArray]:
     return {"query": np.arange(workload.queries)}
 
 
-def _answer_selection(release: Release, asked: Question) -> AnswerTable:
+def _select(
+    release: Release, asked: Question
+) -> tuple[Selection, Callable[[Selection], Groups] | None, bool]:
+    """Return the selected records, how to group them, and whether cells are cut."""
     domain = release.domain
-    measures = _measures(asked, domain)
     selection = release.where()
     conditions = [parse_condition(words, domain) for words in asked.where]
     for axis, condition in conditions:
         selection = selection.where({axis: condition})
     names, bins = _groups(asked.by, domain)
+    ends = [(axis, slice(None, one)) for axis, edges in bins.items() for one in edges]
     cut = any(
         _cuts_cells(attribute_cover(domain.attributes[axis], condition))
-        for axis, condition in [
-            *conditions,
-            *(
-                (axis, slice(None, one))
-                for axis, edges in bins.items()
-                for one in edges
-            ),
-        ]
+        for axis, condition in [*conditions, *ends]
     )
     if not asked.by:
+        return selection, None, cut
+    named = {str(domain.names[axis]): edges for axis, edges in bins.items()}
+    return selection, lambda chosen: chosen.group_by(*names, **named), cut
+
+
+def _answer_selection(release: Release, asked: Question) -> AnswerTable:
+    measures = _measures(asked, release.domain)
+    selection, grouped, cut = _select(release, asked)
+    if grouped is None:
         words = " and ".join(asked.where) or "all records"
         return _measure_selection(selection, words, measures, cuts_cells=cut)
     if len(measures) > 1:
         raise InputError("with --by, ask for one of --count, --sum and --mean")
-    groups = selection.group_by(
-        *names, **{str(domain.names[axis]): edges for axis, edges in bins.items()}
-    )
+    groups = grouped(selection)
     (name, column) = measures[0]
     answers = groups.count() if column is None else getattr(groups, name)(column)
     columns = {
@@ -267,7 +332,7 @@ def _measure_selection(
     ]
     return AnswerTable(
         {
-            "where": np.array([words] * len(answers), dtype=object),
+            "where": _words(words, answers),
             "measure": np.array([name for name, _ in measures], dtype=object),
             "estimate": np.array([float(one) for one in answers]),
         },

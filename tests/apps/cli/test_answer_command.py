@@ -151,6 +151,41 @@ def test_quantiles_are_values_or_dates(ask):
     )
 
 
+def test_quantiles_of_groups_and_selections(ask):
+    words = ("people", "--quantile", "0.5", "--quantile", "0.9", "--of", "age")
+    answers = asked_as_json(ask, *words, "--by", "sex")["answers"]
+    assert [(one["sex"], one["quantile"]) for one in answers] == [
+        *(("f", 0.5), ("m", 0.5), ("f", 0.9), ("m", 0.9)),
+    ]
+    assert all(one["low"] <= one["age"] <= one["high"] for one in answers)
+    (only,) = asked_as_json(ask, *words[:3], "--of", "age", "--where", "sex=f")[
+        "answers"
+    ]
+    assert only["age"] == answers[0]["age"]
+
+
+def test_quantiles_leave_out_who_has_no_value(ask, folder):
+    ages = bf.Domain.from_edges(range(0, 101, 5), name="age")
+    cells = ages.with_extra_cells(missing=True)
+    mech = bf.Laplace(bf.policies.Full(cells), bf.workloads.Identity(cells), epsilon=1)
+    mech.release([5] * 20 + [500], rng=1).save(folder / "missing")
+    found = asked_as_json(ask, "missing", "--quantile", "0.5")["answers"][0]
+    assert found["where"] == "all with a value of age"
+    assert found["low"] <= 50 <= found["high"]
+
+
+def test_rounded_answers_agree_with_each_other(ask, folder):
+    by_sex = asked_as_json(ask, "people", "--by", "sex", "--round")["answers"]
+    whole = asked_as_json(ask, "people", "--round")["answers"][0]["estimate"]
+    assert sum(one["count"] for one in by_sex) == whole
+    assert all(one["count"] == int(one["count"]) >= 0 for one in by_sex)
+    done = ask("people", "--by", "sex", "--round", "--out", "groups.xlsx")
+    assert done.exit_code == 0
+    book = pytest.importorskip("openpyxl").load_workbook(folder / "groups.xlsx")
+    assert book.sheetnames == ["promise", "table"]
+    assert [row[0].value for row in book["table"].rows] == ["sex", "f", "m"]
+
+
 @pytest.mark.parametrize(
     ("words", "columns"),
     [
@@ -224,11 +259,14 @@ def test_tables_are_written_as_parquet_too(ask, tmp_path):
         (["people", "--where", "age=0:5,10:15", "--sum", "sex"], "levels"),
         (["people", "--by", "sex", "--sum", "age", "--mean", "age"], "ask for one of"),
         (["plain", "--by", "0=1,5"], "by cell"),
-        (["people", "--quantile", "0.5"], "one ordered attribute"),
+        (["people", "--quantile", "0.5"], "say of which column"),
+        (["people", "--quantile", "0.5", "--of", "sex"], "in no order"),
+        (["people", "--of", "age"], "ask for quantiles alone"),
+        (["ages", "--quantile", "0.5", "--mean", "age"], "ask for quantiles alone"),
         (["ages", "--quantile", "2"], "from 0 to 1"),
         (["ages", "--workload", "range"], "did you mean 'ranges'"),
         (["ages", "--confidence", "1"], "confidence"),
-        (["ages", "--out", "t.txt"], ".csv or .parquet"),
+        (["ages", "--out", "t.txt"], ".csv, .xlsx"),
     ],
 )
 def test_bad_questions_are_refused(ask, words, message):

@@ -93,7 +93,7 @@ def completed(words):
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["blowfish", "re"], ["release", "recommend"]),
+        (["blowfish", "re"], ["release", "report", "recommend"]),
         (["blowfish", "ledger", "h"], ["history"]),
         (["blowfish", "audit", "--mechanism", "ord"], ["ordered"]),
         (["blowfish", "compare", "--policy", "thr"], ["threshold:"]),

@@ -9,7 +9,11 @@ import pytest
 
 from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
 from blowfish_fast.apps.cli.parsing.job import KNOWN, Job
-from blowfish_fast.apps.cli.release_plan import parse_treatments, read_facts
+from blowfish_fast.apps.cli.release_plan import (
+    check_complete,
+    parse_treatments,
+    read_facts,
+)
 from blowfish_fast.errors import BlowfishError
 
 
@@ -105,6 +109,19 @@ def test_flags_override_the_file():
     assert (back.epsilon, back.alpha, back.beta) == ("1", None, None)
     assert back.domain == ["age=0:10:1"]
     assert "alpha" not in back.to_dict()
+
+
+def test_missing_parts_are_told_all_at_once():
+    with pytest.raises(BlowfishError) as caught:
+        check_complete(Job(mechanism="best", domain=["age=0:9:1"]))
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "4 parts are missing:"
+    assert [one.split()[:3] for one in lines[1:]] == [
+        ["state", "the", "data:"],
+        ["state", "the", "policy,"],
+        ["state", "the", "workload,"],
+        ["state", "either", "--epsilon"],
+    ]
 
 
 def test_passwords_are_not_shown():

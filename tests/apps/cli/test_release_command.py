@@ -365,7 +365,7 @@ def test_the_question_that_is_suggested_can_be_asked(domain, question):
         (["--out", "no/where.blowfish"], "there is no folder no"),
         (["--out", "taken"], "taken exists already"),
         (["--out", "folder", "--overwrite"], "folder exists already"),
-        (["--table", "t.xlsx"], "a table is written as"),
+        (["--table", "t.ods"], "a table is written as"),
         (["--picture", "p.bmp"], "a picture is written as"),
         (["--table", "x.csv", "--out", "x.csv"], "files of their own"),
         (["--data", "few.csv", "--out", "few.csv", "--overwrite"], "which is read"),

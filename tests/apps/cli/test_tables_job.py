@@ -86,6 +86,22 @@ def test_flags_state_the_ways_and_a_workbook(folder):
     assert "How accurate the tables are" in text
 
 
+def test_whole_tables_agree_to_the_last_record(folder):
+    told("release", "job.toml", "--round", "--table", "whole", "--report", "page.html")
+
+    def read(name):
+        with open(folder / "whole" / name, newline="") as file:
+            return list(csv.DictReader(file))
+
+    by_sex = {one["sex"]: float(one["whole"]) for one in read("002_sex.csv")}
+    both = read("004_age_sex.csv")
+    for sex, many in by_sex.items():
+        cells = [float(one["whole"]) for one in both if one["sex"] == sex]
+        assert sum(cells) == many
+        assert min(cells) >= 0
+    assert "How accurate the tables are" in (folder / "page.html").read_text()
+
+
 def test_a_database_counts_like_the_file(folder):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("ibis")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.data import frames
 from blowfish_fast.errors import SizeError
 from blowfish_fast.release.tables import table_files
 
@@ -28,6 +29,6 @@ def test_names_of_files_hold_nothing_strange(out, tmp_path):
 
 def test_a_sheet_that_is_too_long_is_refused(out, tmp_path, monkeypatch):
     pytest.importorskip("openpyxl")
-    monkeypatch.setattr(table_files, "MOST_ROWS", 5)
+    monkeypatch.setattr(frames, "MOST_ROWS", 5)
     with pytest.raises(SizeError, match="a sheet holds at most 5 cells"):
         table_files.write_tables(out, tmp_path / "all.xlsx", fitted=False)

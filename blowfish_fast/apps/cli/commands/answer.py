@@ -19,8 +19,14 @@ from blowfish_fast.apps.cli.options import (
     ReleaseFile,
     with_options,
 )
-from blowfish_fast.apps.cli.printing import plain, remark, show, show_table, spinner
-from blowfish_fast.errors import InputError
+from blowfish_fast.apps.cli.printing import (
+    column_texts,
+    plain,
+    remark,
+    show,
+    show_table,
+    spinner,
+)
 
 if TYPE_CHECKING:
     from blowfish_fast.data.frames import Table
@@ -34,9 +40,13 @@ def run_answer(
     path: ReleaseFile,
     asked: Question,
     confidence: Confidence = 0.95,
+    rounded: Annotated[
+        bool,
+        typer.Option("--round", help="From whole counts, none negative, that agree."),
+    ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the table: .csv or .parquet."),
+        typer.Option(metavar="FILE", help="Write the table: .csv, .xlsx, .parquet."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -45,25 +55,24 @@ def run_answer(
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.release_outputs import write_csv
+    from blowfish_fast.apps.cli.files.release_outputs import check_table, write_table
     from blowfish_fast.apps.cli.release_questions import add_intervals, answer_question
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
 
     checked = as_confidence(confidence)
-    if out is not None and out.suffix.lower() not in (".csv", ".parquet"):
-        raise InputError(f"a table is written as .csv or .parquet; received {out}")
+    if out is not None:
+        check_table(out)
     with spinner(f"reading {path.name}") as step:
         release = bf.Release.load(path)
+        if rounded:
+            release = release.rounded()
         step("answering")
         found = answer_question(release, asked)
         columns, about = add_intervals(release, found, checked)
     table = Table(columns, experiment=not release.private)
     if out is not None:
-        if out.suffix.lower() == ".parquet":
-            table.to_parquet(out)
-        else:
-            write_csv(table, out)
+        write_table(table, out, str(release.guarantee))
     if as_json:
         answers = _as_plain(release, table, checked, about)
         written = None if out is None else str(out)
@@ -100,7 +109,7 @@ def _as_plain(
 
 def _show(release: bf.Release, table: Table, about: str) -> None:
     shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
-    texts = [_texts(plain(column)) for column in shown.values()]
+    texts = [column_texts(plain(column)) for column in shown.values()]
     names = [name.replace("_", " ") for name in shown]
     show_table(names, [list(row) for row in zip(*texts, strict=True)])
     if len(table) > MOST_LINES:
@@ -112,17 +121,3 @@ def _show(release: bf.Release, table: Table, about: str) -> None:
         "release already."
         + ("" if release.private else " Its noise was seeded: it is an experiment.")
     )
-
-
-def _texts(column: list[Any]) -> list[str]:
-    """Return a column with one number of decimals."""
-    numbers = [one for one in column if isinstance(one, float)]
-    largest = max((abs(one) for one in numbers), default=0.0)
-    whole = all(one == int(one) for one in numbers)
-    decimals = 0 if whole else 1 if largest >= 100 else 2 if largest >= 1 else 4
-    return [
-        f"{one:,.{decimals}f}"
-        if isinstance(one, float)
-        else ("" if one is None else str(one))
-        for one in column
-    ]

@@ -25,13 +25,13 @@ def run_draw(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Draw a saved release of one or two columns. Free.
+    """Draw a saved release of one or two columns, or errors of many tables. Free.
 
     Example: blowfish draw ages.blowfish --out ages.svg
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.picture_files import check_picture
-    from blowfish_fast.apps.cli.files.release_outputs import draw_release
+    from blowfish_fast.apps.cli.files.picture_files import check_picture, draw_release
+    from blowfish_fast.apps.cli.files.release_outputs import read_release
 
     checked = as_confidence(confidence)
     check_picture(out)
@@ -40,9 +40,9 @@ def run_draw(
             f"{out} exists already; allow --overwrite, or choose another name"
         )
     with spinner(f"reading {path.name}") as step:
-        release = bf.Release.load(path)
+        release = read_release(path)
         domain = release.domain
-        if domain.ndim > 2:
+        if domain.ndim > 2 and not isinstance(release, bf.TablesRelease):
             raise InputError(
                 f"a picture shows one or two columns; this release has {domain.ndim}. "
                 f"`blowfish answer {path} --by {domain.names[0]}` gives a table of some"

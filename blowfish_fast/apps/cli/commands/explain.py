@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from blowfish_fast.apps.cli.explanations import Section
     from blowfish_fast.apps.cli.parsing.job import Job
     from blowfish_fast.mechanisms.base import Mechanism
-    from blowfish_fast.policies import Policy
-
-SECURE = "Its noise came from the system's secure generator."
-SEEDED = "Its noise was seeded: it is an experiment, and protects nobody."
 
 
 def run_explain(
@@ -76,7 +72,8 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     facts = read_facts(job)
     choice = choose_with_progress(facts, job)
     budget = choice.mechanism.budget
-    attack, sure = _attack(facts.policy, budget)
+    with spinner("computing what can be learnt"):
+        attack, sure = say.explain_attack(facts.policy, budget)
     columns = " x ".join(job.domain or ())
     released = [
         f"Counts over {facts.domain.size:,} cells ({columns}), from "
@@ -112,16 +109,6 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     return about, sections
 
 
-def _attack(policy: Policy, budget: Any) -> tuple[Section, list[dict[str, Any]]]:
-    """Return what an attacker can learn, in sentences and as data."""
-    from blowfish_fast.apps.cli import explanations as say
-
-    with spinner("computing what can be learnt"):
-        sure = say.certainties(policy, budget) if budget.amount else []
-        section = say.attack_section(policy, budget, sure)
-    return section, [one._asdict() for one in sure]
-
-
 def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
     spent = mechanism.budget.words().replace("epsilon", "eps")
     sentences = [f"One release spends {spent}; asking it again is free."]
@@ -150,82 +137,11 @@ def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
 
 def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
     from blowfish_fast.apps.cli import explanations as say
+    from blowfish_fast.apps.cli.files.release_outputs import read_release
 
-    kind: Any = bf.Release
-    if path.is_file() and bf.TablesRelease.is_file(path.read_bytes()):
-        kind = bf.TablesRelease
-    release = kind.load(path)
-    promise = release.guarantee
-    policy = bf.policies.from_dict(promise.policy)
-    origin = [SECURE if release.private else SEEDED, *promise.notes]
-    about = {
-        "mechanism": release.mechanism,
-        "version": release.version,
-        "private": release.private,
-        "promise": str(promise),
-    }
-    if isinstance(release, bf.TablesRelease):
-        return _tables(path, release, origin, about)
-    attack, sure = _attack(policy, promise.budget)
-    with spinner("measuring intervals"):
-        exact = say.exactness_section(release)
-    made = (
-        f"An estimate of the counts of {release.domain.size:,} cells, made by "
-        f"{_recipe(release)} at {promise.spent} (blowfish_fast {release.version})."
-    )
-    sections = [
-        say.Section(f"The release {path}", [made, *origin]),
-        say.secret_section(policy),
-        attack,
-        exact,
-        say.limits_section(policy),
-    ]
-    covered = release.interval_scope == "noise"
-    about = {"kind": "release", **about, **promise.budget.to_dict()} | {
-        "cells": release.domain.size,
-        "half_width": say.half_width(release) if covered else None,
-        "certainty": sure,
-    }
-    return about, sections
-
-
-def _tables(
-    path: Path, release: bf.TablesRelease, origin: list[str], about: dict[str, Any]
-) -> tuple[dict[str, Any], list[Section]]:
-    from blowfish_fast.apps.cli import explanations as say
-
-    promise = release.guarantee
-    errors = release.errors()
-    made = (
-        f"{len(release.asked):,} tables of {release.domain.ndim} columns, made "
-        f"together ({promise.spent}; blowfish_fast {release.version}). They agree with "
-        "each other."
-    )
-    table = errors.by_ways()
-    names = ("columns", "tables", "cells", "error", "mean count", "by cell")
-    rows = [
-        tuple(f"{value:,.4g}" for value in row)
-        for row in zip(*(table[name] for name in table), strict=True)
-    ]
-    accurate = (
-        "Error of a cell (root mean square) beside its mean count, every table alike, "
-        "and every cell alike. Tables whose error exceeds their counts are of use in "
-        "larger groups only."
-    )
-    sections = [
-        say.Section(f"The release {path}", [made, *origin]),
-        say.secret_section(bf.policies.from_dict(promise.policy)),
-        say.Section("How accurate the tables are", [accurate], (names, *rows)),
-    ]
-    counted = {"tables": len(release.asked), "errors": errors.to_table().to_dict()}
-    return {"kind": "tables", **about, **counted}, sections
-
-
-def _recipe(release: bf.Release) -> str:
-    strategy = release.details.get("strategy")
-    if not isinstance(strategy, str):
-        return release.mechanism
-    return f"{release.mechanism} with the strategy {strategy}"
+    release = read_release(path)
+    with spinner("computing what can be learnt"):
+        return say.explain_release(release, str(path))
 
 
 def _show(section: Section) -> None:

@@ -30,9 +30,9 @@ from .record_files import (
     PARQUET,
     PLAIN,
     Chunks,
+    DataSource,
     Part,
     RecordsFile,
-    Source,
     domain_as_stored,
     refuse_absent,
 )
@@ -51,7 +51,7 @@ def open_source(
     count_column: str | None = None,
     named: bool = True,
     form: TextForm = PLAIN,
-) -> Source:
+) -> DataSource:
     """Return the source that words stand for; nothing is counted yet.
 
     Parameters
@@ -118,7 +118,7 @@ def _shown(words: str) -> str:
     return "a database" if "://" in words else repr(words)
 
 
-class CountsFile(Source):
+class CountsFile(DataSource):
     """Counts of every cell: an array as numpy saves it, or numbers in a CSV file."""
 
     def __init__(self, path: Path) -> None:
@@ -169,7 +169,7 @@ class CountsFile(Source):
             )
 
 
-class MadeUp(Source):
+class MadeUp(DataSource):
     """People who do not exist, for trying things out."""
 
     description = "made-up people (demo)"

@@ -28,7 +28,7 @@ from blowfish_fast.data.sql_persons import query_cells
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError
 
-from .record_files import Part, Source, TableAxes, domain_as_stored, refuse_weighted
+from .record_files import DataSource, Part, TableAxes, domain_as_stored, refuse_weighted
 
 DATABASES = (".duckdb", ".ddb", ".db")
 SQLITE = (".sqlite", ".sqlite3")
@@ -41,7 +41,7 @@ def names_a_database(words: str) -> bool:
     return "://" in words or Path(words).suffix.lower() in DATABASES + SQLITE
 
 
-class DatabaseTable(Source):
+class DatabaseTable(DataSource):
     """A table of a database, by an address that ibis understands.
 
     Parameters

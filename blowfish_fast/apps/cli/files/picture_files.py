@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, IntervalError
+from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.tables_release import TablesRelease
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +31,36 @@ def check_picture(out: Path) -> None:
     require("matplotlib", extra="plot", purpose="A picture").use("Agg")
 
 
-def write_picture(draw: Callable[[], Axes], out: Path) -> str:
-    """Draw, write, and return the name of the file."""
-    check_picture(out)
+def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
+    """Draw, write, and return the name of the file; into a stream as SVG."""
+    if isinstance(out, Path):
+        check_picture(out)
     from matplotlib import pyplot
 
-    figure: Any = draw().figure
-    figure.savefig(out, dpi=DOTS)
+    with warnings.catch_warnings():
+        # About ticks and fonts: nothing that a curator could act on.
+        warnings.simplefilter("ignore")
+        figure: Any = draw().figure
+        kind = None if isinstance(out, Path) else "svg"
+        figure.savefig(out, dpi=DOTS, format=kind)
     pyplot.close(figure)
     return str(out)
+
+
+def draw_release(release: Release, path: Path, confidence: float) -> None:
+    """Draw a release to a file; see `release_axes`."""
+    write_picture(lambda: release_axes(release, confidence), path)
+
+
+def release_axes(release: Release, confidence: float) -> Axes:
+    """Draw one or two columns, or the errors of many tables; intervals where known."""
+    from blowfish_fast import plotting
+
+    if isinstance(release, TablesRelease):
+        return plotting.table_errors(release.errors())
+    if release.domain.ndim == 2:
+        return plotting.grid_map(release)
+    try:
+        return plotting.histogram(release, confidence=confidence)
+    except IntervalError:
+        return plotting.histogram(replace(release, interval_scope="nothing"))

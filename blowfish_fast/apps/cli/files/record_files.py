@@ -65,7 +65,7 @@ class People(NamedTuple):
     bound: Bound
 
 
-class Source:
+class DataSource:
     """Something that can be counted over a domain: records, where nothing else is said.
 
     It is checked by its schema alone and read once.
@@ -109,7 +109,7 @@ class Source:
         return TableCounts.from_cells(domain, tables, blocks)
 
 
-class RecordsFile(Source):
+class RecordsFile(DataSource):
     """A CSV or Parquet file with a line, or row, for each record.
 
     Parameters

@@ -1,9 +1,10 @@
 """Files that a release is written to: checked before anything is charged.
 
     release    .blowfish (any name)    first, and so that a crash leaves old or new
-    table      .csv .parquet .json     one line per cell, with noise intervals
+    table      .csv .xlsx .parquet .json    one line per cell, with intervals
                a folder, or .xlsx      of a release of many tables
     picture    .png .svg .pdf          one or two columns; of many tables their errors
+    report     .html                   one page: promise, table, picture, accuracy
 
 A table or picture that fails afterwards loses nothing: both can be made again, for
 free, from the release.
@@ -15,10 +16,8 @@ import json
 import os
 import shutil
 import tempfile
-import warnings
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_confidence
@@ -32,16 +31,20 @@ from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
-from .picture_files import check_picture, write_picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .picture_files import check_picture, draw_release
+from .report_page import check_report, write_report
 
 RELEASE = "release.blowfish"
 FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
-TABLES = (".csv", ".parquet", ".pq", ".json")
+TABLES = (".csv", ".xlsx", ".parquet", ".pq", ".json")
 CONFIDENCE = 0.95
+
+
+def read_release(path: Path) -> Release:
+    """Return a saved release, of cells or of many tables."""
+    many = path.is_file() and TablesRelease.is_file(path.read_bytes()[:64])
+    return (TablesRelease if many else Release).load(path)
 
 
 class Written(NamedTuple):
@@ -65,7 +68,8 @@ class Outputs:
     def __init__(self, job: Job, *, overwrite: bool) -> None:
         self.many = asks_tables(job.workload)
         table = job.table or (FOLDER if self.many else None)
-        asked = {"table": table, "picture": job.picture}
+        asked = {"table": table, "picture": job.picture, "report": job.report}
+        self.whole = bool(job.round)
         self.release = Path(job.release or RELEASE)
         self.named = {"release": self.release} | {
             kind: Path(name) for kind, name in asked.items() if name is not None
@@ -90,7 +94,9 @@ class Outputs:
         for kind, path in self.named.items():
             self._check_place(kind, path)
         if "table" in self.named:
-            _check_table(self.named["table"], many=self.many)
+            check_table(self.named["table"], many=self.many)
+        if "report" in self.named:
+            check_report(self.named["report"])
         if "picture" in self.named:
             check_picture(self.named["picture"])
             if domain.ndim > 2 and not self.many:
@@ -103,14 +109,16 @@ class Outputs:
     def write(self, release: Release) -> Written:
         """Write the release, then what is made from it."""
         files = {"release": self._save(release)}
-        makers = {"table": _write_table, "picture": draw_release}
         problems = []
-        for kind, make in makers.items():
-            if kind not in self.named:
-                continue
-            path = self.named[kind]
+        for kind, path in list(self.named.items())[1:]:
             try:
-                make(release, path, self.confidence)
+                if kind == "table":
+                    self._write_table(release, path)
+                elif kind == "picture":
+                    draw_release(release, path, self.confidence)
+                else:
+                    shown: Any = {"name": files["release"], "whole": self.whole}
+                    report_release(release, path, self.confidence, **shown)
                 files[kind] = str(path)
             except Exception as problem:
                 # Paid for and safe by now: whatever went wrong is told, not raised.
@@ -119,6 +127,15 @@ class Outputs:
                     f"is safe in {files['release']}"
                 )
         return Written(files, problems)
+
+    def _write_table(self, release: Release, path: Path) -> None:
+        if isinstance(release, TablesRelease):
+            if path.is_dir():
+                shutil.rmtree(path)
+            release.save_tables(path, fitted=True, whole=self.whole)
+            return
+        table = cell_table(release, self.confidence, whole=self.whole)
+        write_table(table, path, str(release.guarantee))
 
     def _save(self, release: Release) -> str:
         """Save the release; where its place has gone, save it in another."""
@@ -166,7 +183,8 @@ def _same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def _check_table(path: Path, *, many: bool) -> None:
+def check_table(path: Path, *, many: bool = False) -> None:
+    """Refuse a table that could not be written."""
     suffix = path.suffix.lower()
     if many and suffix not in ("", ".xlsx"):
         raise InputError(
@@ -178,22 +196,40 @@ def _check_table(path: Path, *, many: bool) -> None:
         )
     if suffix in (".parquet", ".pq"):
         require("pyarrow.parquet", extra="frames", purpose="A Parquet table")
+    if suffix == ".xlsx":
+        require("openpyxl", extra="excel", purpose="A workbook")
 
 
-def _write_table(release: Release, path: Path, confidence: float) -> None:
-    if isinstance(release, TablesRelease):
-        if path.is_dir():
-            shutil.rmtree(path)
-        release.save_tables(path, fitted=True)
-        return
+def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
+    """Return a line per cell; `whole` adds the counts to publish."""
     try:
         table = release.to_table(confidence)
     except IntervalError:
         # Noise on stated queries: single cells have estimates, and no intervals.
         table = release.to_table(None)
+    if whole:
+        counts = release.rounded().estimate.reshape(-1).astype("int64")
+        table = Table({**table.columns, "count": counts}, experiment=table.experiment)
+    return table
+
+
+def report_release(
+    release: Release, path: Path, confidence: float, *, name: str, whole: bool
+) -> None:
+    """Write the page of a release, with its cells where they are one table."""
+    table = None
+    if not isinstance(release, TablesRelease):
+        table = cell_table(release, confidence, whole=whole)
+    write_report(release, path, confidence, name=name, table=table)
+
+
+def write_table(table: Table, path: Path, promise: str) -> None:
+    """Write a table by the ending of its name; a workbook holds the promise, too."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
         write_csv(table, path)
+    elif suffix == ".xlsx":
+        table.to_xlsx(path, about=promise)
     elif suffix == ".json":
         path.write_text(json.dumps(plain(table.to_dict())) + "\n", encoding="utf-8")
     else:
@@ -214,23 +250,3 @@ def write_csv(table: Table, path: Path) -> None:
     ]
     plainly = all(one.isascii() for one in [*table.columns, *texts])
     table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
-
-
-def draw_release(release: Release, path: Path, confidence: float) -> None:
-    """Draw one or two columns, or the errors of many tables; intervals where known."""
-    from blowfish_fast import plotting
-
-    def drawn() -> Axes:
-        if isinstance(release, TablesRelease):
-            return plotting.table_errors(release.errors())
-        if release.domain.ndim == 2:
-            return plotting.grid_map(release)
-        try:
-            return plotting.histogram(release, confidence=confidence)
-        except IntervalError:
-            return plotting.histogram(replace(release, interval_scope="nothing"))
-
-    with warnings.catch_warnings():
-        # About ticks and fonts: nothing that a curator could act on.
-        warnings.simplefilter("ignore")
-        write_picture(drawn, path)

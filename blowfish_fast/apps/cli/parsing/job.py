@@ -7,9 +7,9 @@
     [policy]     kind, with theta, unit, metric, size, file or factors; known
     [workload]   kind, with number, file or columns
     [mechanism]  name ("best" if left out), records
-    [budget]     epsilon, rho, epsilon and delta, or alpha and beta; ledger, total,
-                 request
-    [output]     release, table, picture, confidence
+    [budget]     epsilon, rho, epsilon and delta, risk, or alpha and beta; ledger,
+                 total, request
+    [output]     release, table, round, picture, report, confidence
 
 Each field of `Job` is an option of ``blowfish release`` and has its place in the file;
 options override the file. Files are looked for beside the job file. Unknown names are
@@ -47,14 +47,16 @@ DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
 PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
 
-TEXT, NUMBER, WHOLE, TEXTS, RULES = (
+TEXT, NUMBER, WHOLE, TEXTS, RULES, TRUTH = (
     "a text",
     "a number",
     "a whole number",
     "a list of texts",
     "a text, or a table from columns to texts",
+    "true or false",
 )
 BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
+BY_TYPE |= {bool: TRUTH}
 BY_METAVAR = {"NUMBER": NUMBER, "PART": NUMBER}
 
 
@@ -67,7 +69,9 @@ class Place(NamedTuple):
     names_file: bool
 
 
-def _in(table: str, metavar: str, help_text: str, *names: str, **more: Any) -> Any:
+def _in(
+    table: str, metavar: str | None, help_text: str, *names: str, **more: Any
+) -> Any:
     """Return an option that the job file states in `table`, `called` so if otherwise.
 
     What it takes there follows from its type, and from `metavar` for numbers that stay
@@ -172,6 +176,12 @@ class Job:
         "budget", "NUMBER", "Instead: the largest error; the least epsilon is found."
     )
     beta: str | None = _in("budget", "PART", "Probability of exceeding it.")
+    risk: str | None = _in(
+        "budget",
+        "BEFORE:AFTER",
+        "Instead: how sure somebody may become, as in 0.1:0.3; the largest epsilon is "
+        "found.",
+    )
     mechanism: str | None = _in(
         "mechanism",
         "NAME",
@@ -205,9 +215,18 @@ class Job:
         "output", "FILE", "File of the release (release.blowfish).", "--out"
     )
     table: str | None = _in(
-        "output", "FILE", "A line per cell with intervals: .csv, .parquet or .json."
+        "output",
+        "FILE",
+        "A line per cell with intervals: .csv, .xlsx, .parquet or .json.",
+    )
+    round: bool | None = _in(
+        "output",
+        None,
+        "Publish whole counts, none negative, that add up to the same total.",
+        "--round",
     )
     picture: str | None = _in("output", "FILE", "A picture: .png, .svg or .pdf.")
+    report: str | None = _in("output", "FILE", "One page that tells all: .html.")
     confidence: float | None = _in("output", "PART", "Of the intervals (0.95).")
 
     @classmethod
@@ -275,12 +294,11 @@ class Job:
             if getattr(typed, one.name) not in (None, [])
         }
         changed: dict[str, Any] = {}
-        # Epsilon and accuracy are two ways to say one thing: the option's way holds.
-        if "epsilon" in given or "rho" in given:
+        # Epsilon, risk and accuracy are ways to say one thing: the option's way holds.
+        if {"epsilon", "rho", "risk"} & set(given):
             changed.update(alpha=None, beta=None)
-            changed.update(epsilon=None, rho=None, delta=None)
-        if "alpha" in given or "beta" in given:
-            changed.update(epsilon=None, rho=None, delta=None)
+        if {"epsilon", "rho", "risk", "alpha", "beta"} & set(given):
+            changed.update(epsilon=None, rho=None, delta=None, risk=None)
         if "data" in given:
             changed.update(data_table=None)
         return replace(self, **changed | given)
@@ -376,6 +394,7 @@ def _check_value(table: str, name: str, value: Any) -> None:
         TEXT: isinstance(value, str),
         NUMBER: number,
         WHOLE: number and isinstance(value, int),
+        TRUTH: isinstance(value, bool),
         TEXTS: are_texts(value),
         RULES: isinstance(value, str)
         or (isinstance(value, Mapping) and are_texts(list(value.values()))),

@@ -1,0 +1,96 @@
+"""One page about a release: what it tells, and that it loads nothing."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli.main import application
+from blowfish_fast.errors import InputError
+
+RUN = CliRunner()
+
+
+class Page(html.parser.HTMLParser):
+    """The headings, texts and addresses of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.headings, self.addresses = [], [], []
+        self.alone = {"meta", "br", "img", "link", "use", "path", "rect", "stop"}
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in self.alone:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.alone:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("h1", "h2"):
+            self.headings.append(data)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ages = bf.Domain.from_edges(range(0, 81, 10), name="age <b>")
+    mech = bf.Laplace(bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1)
+    mech.release(np.arange(8) * 9).save("ages")
+    people = bf.Domain.product(ages, bf.Domain.from_levels(["f", "m"], name="sex"))
+    tables = bf.workloads.Tables(people, ways=2)
+    together = bf.Contingency(bf.policies.Full(people), tables, epsilon=1)
+    together.release(bf.Histogram(people, np.full((8, 2), 20)), rng=1).save("tables")
+    return tmp_path
+
+
+def told(*words):
+    done = RUN.invoke(application, ["report", *words, "--json"])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return json.loads(done.stdout)
+
+
+def test_a_page_tells_promise_numbers_accuracy_and_source(folder):
+    assert told("ages", "--out", "ages.html", "--round") == {"report": "ages.html"}
+    text = (folder / "ages.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert page.headings[0] == "Counts by age <b>"
+    assert "<b>" not in text.replace("&lt;b&gt;", "")
+    assert {
+        "What stays secret",
+        "What an attacker can learn",
+        "How exact it is",
+        "What is not promised",
+        "The numbers",
+        "How to cite it",
+    } <= set(page.headings)
+    assert '<svg role="img" aria-label="Counts by age &lt;b&gt;, drawn"' in text
+    assert ">count</th>" in text
+    assert "<script" not in text
+    assert all(one.startswith("#") for one in page.addresses)
+
+
+def test_a_seeded_release_of_many_tables_is_marked(folder):
+    told("tables", "--out", "tables.html")
+    text = (folder / "tables.html").read_text()
+    assert "protects nobody" in text
+    assert "How accurate the tables are" in Page(text).headings
+
+
+@pytest.mark.parametrize(
+    ("out", "reason"), [("page.pdf", "written as .html"), ("ages.html", "exists")]
+)
+def test_what_cannot_be_written_is_refused(folder, out, reason):
+    (folder / "ages.html").write_text("")
+    done = RUN.invoke(application, ["report", "ages", "--out", out])
+    assert isinstance(done.exception, InputError)
+    assert reason in str(done.exception)
