@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -163,7 +163,10 @@ def risk(
     """
     _check_policy(policy)
     if rho is not None or delta is not None:
-        return _risk_in_rho(prior, _odds(epsilon, rho, delta), queries, policy, steps)
+        odds = _rho_and_delta(epsilon, rho, delta)
+        return _risk_in_rho(
+            prior, *odds, _as_queries(queries), most_steps(policy, steps)
+        )
     total = as_epsilon(epsilon) * _as_queries(queries)
     if np.ndim(prior) == 0:
         return Belief(_as_belief(prior, "prior"), total * most_steps(policy, steps))
@@ -175,14 +178,8 @@ def risk(
     return _by_cell(np.asarray(prior, dtype=np.float64), total, policy)
 
 
-class _Odds(NamedTuple):
-    """The rho of each answer, and the probability that is left out."""
-
-    rho: Fraction
-    delta: Fraction
-
-
-def _odds(epsilon: Any, rho: Any, delta: Any) -> _Odds:
+def _rho_and_delta(epsilon: Any, rho: Any, delta: Any) -> tuple[Fraction, Fraction]:
+    """Return the rho of each answer, and the probability that is left out."""
     if delta is None:
         raise EpsilonError(
             "answers paid in rho bound a belief but for a small probability, which has "
@@ -191,25 +188,24 @@ def _odds(epsilon: Any, rho: Any, delta: Any) -> _Odds:
     chance = as_delta(delta)
     if rho is not None and epsilon is not None:
         raise EpsilonError("state epsilon or rho beside delta; received both")
-    return _Odds(as_rho(rho) if rho is not None else rho_of(epsilon, chance), chance)
+    return as_rho(rho) if rho is not None else rho_of(epsilon, chance), chance
 
 
 def _risk_in_rho(
-    prior: Any, odds: _Odds, queries: Any, policy: Policy | None, steps: int | None
+    prior: Any, rho: Fraction, delta: Fraction, queries: int, apart: float
 ) -> Belief | FloatArray:
     """Bound beliefs by both tails of the loss at the largest distance.
 
     D_a is quasi-convex, so a belief over many values pays no more than the farthest.
     """
-    apart = most_steps(policy, steps)
     exponent: Fraction | float = math.inf
     if apart != math.inf:
-        total = Budget(odds.rho * _as_queries(queries), 2).at_distance(int(apart))
+        total = Budget(rho * queries, 2).at_distance(int(apart))
         exponent = Fraction(0)
         if total.amount > 0:
-            exponent = Fraction(odds_exponent(total.amount, odds.delta, 6))
+            exponent = Fraction(odds_exponent(total.amount, delta, 6))
     if np.ndim(prior) == 0:
-        return Belief(_as_belief(prior, "prior"), exponent, odds.delta)
+        return Belief(_as_belief(prior, "prior"), exponent, delta)
     weights = np.asarray(prior, dtype=np.float64).reshape(-1)
     return np.array([_bound(Fraction(float(one)), exponent) for one in weights])
 

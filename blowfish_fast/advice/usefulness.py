@@ -21,10 +21,16 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from blowfish_fast._support.validation import as_epsilon, as_positive, as_whole
+from blowfish_fast._support.validation import (
+    as_choice,
+    as_epsilon,
+    as_positive,
+    as_whole,
+)
 from blowfish_fast.errors import InputError
 
 Bound = Literal["exact", "printed"]
+BOUNDS = ("exact", "printed")
 
 __all__ = [
     "cells_delta",
@@ -77,16 +83,20 @@ def cells_error(
     2339.94
     """
     number, width = _cells_and_width(cells, epsilon, sensitivity)
-    chance = _chance(delta)
-    if bound == "printed":
+    chance = float(delta)
+    if not 0 < chance < 1:
+        raise InputError(
+            "delta, the probability of a larger error, lies between 0 and 1",
+            received=repr(delta),
+        )
+    if as_choice(bound, "bound", BOUNDS) == "printed":
         error = number * width * math.log(number / chance)
     else:
         from scipy.special import gammainccinv
 
-        _check_bound(bound)
         error = float(gammainccinv(number, chance)) * width
     error += _rounding(number, width, discrete)
-    return error if records is None else error / _records(records)
+    return error if records is None else error / as_whole(records, "records", 1)
 
 
 def cells_delta(
@@ -109,15 +119,13 @@ def cells_delta(
     0.05
     """
     number, width = _cells_and_width(cells, epsilon, sensitivity)
-    distance = as_positive(error, "error") * (
-        1 if records is None else _records(records)
-    )
+    times = 1 if records is None else as_whole(records, "records", 1)
+    distance = as_positive(error, "error") * times
     distance = max(distance - _rounding(number, width, discrete), 0.0)
-    if bound == "printed":
+    if as_choice(bound, "bound", BOUNDS) == "printed":
         return min(1.0, number * math.exp(-distance / (number * width)))
     from scipy.special import gammaincc
 
-    _check_bound(bound)
     return float(gammaincc(number, distance / width))
 
 
@@ -188,34 +196,8 @@ def parity_agreement(noise_rate: float, combined: int) -> float:
 
 def _cells_and_width(cells: Any, epsilon: Any, sensitivity: float) -> tuple[int, float]:
     """Return the number of cells and the scale of their noise."""
-    number = as_whole(cells, "cells")
-    if number < 1:
-        raise InputError(f"there must be at least one cell; received {cells!r}")
     reach = as_positive(sensitivity, "sensitivity")
-    return number, reach / float(as_epsilon(epsilon))
-
-
-def _chance(delta: float) -> float:
-    if not 0 < delta < 1:
-        raise InputError(
-            f"delta must lie strictly between 0 and 1; received {delta!r}. It is the "
-            "probability of a larger error"
-        )
-    return float(delta)
-
-
-def _records(records: Any) -> int:
-    number = as_whole(records, "records")
-    if number < 1:
-        raise InputError(
-            f"relative counts need at least one record; received {records!r}"
-        )
-    return number
-
-
-def _check_bound(bound: str) -> None:
-    if bound != "exact":
-        raise InputError(f'bound must be "exact" or "printed"; received {bound!r}')
+    return as_whole(cells, "cells", 1), reach / float(as_epsilon(epsilon))
 
 
 def _rounding(cells: int, width: float, discrete: bool) -> float:

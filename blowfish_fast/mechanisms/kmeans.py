@@ -20,7 +20,6 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
-    BlowfishError,
     CountsError,
     DomainError,
     InputError,
@@ -138,7 +137,7 @@ class KMeansRelease(Release):
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Read a release from `to_bytes`."""
-        try:
+        with malformed_as(ReleaseFileError, "no k-means release; get a fresh copy"):
             data = json.loads(content)
             domain = Domain.from_dict(data["domain"])
             centers = np.asarray(data["centers"], dtype=np.float64)
@@ -150,18 +149,6 @@ class KMeansRelease(Release):
                 raise ReleaseFileError("its centres do not fit its domain")
             guarantee = Guarantee.from_dict(data["guarantee"])
             return cls(domain, centers, guarantee, details, str(data["version"]))
-        except (
-            ArithmeticError,
-            AttributeError,
-            BlowfishError,
-            LookupError,
-            OSError,
-            TypeError,
-            ValueError,
-        ) as problem:
-            raise ReleaseFileError(
-                f"this is not a k-means release: {problem}. Ask for a fresh copy"
-            ) from None
 
     def __repr__(self) -> str:
         kind = "" if self.private else ", seeded: an experiment"
@@ -290,17 +277,16 @@ class KMeans(Mechanism):
 
     def _run(self, private: Handle) -> Outcome:
         centers, history, measurements = self.start, [self.start], []
-        for done in range(self.rounds):
-            last = done == self.rounds - 1
-            budget = private.remaining if last else self.budget / self.rounds
+        for left in range(self.rounds, 0, -1):
+            budget = private.remaining if left == 1 else self.budget / self.rounds
             strategy = ClusterSums(self.grid, centers, self.parts, share=self.share)
-            measurement = private.measure(strategy, budget=budget)
-            centers = strategy.moved_centers(measurement.noisy, measurement.scales)
+            measurements.append(private.measure(strategy, budget=budget))
+            _, scales, noisy, _ = measurements[-1]
+            centers = strategy.moved_centers(noisy, scales)
             history.append(centers)
-            measurements.append(measurement)
         details = {
             "history": np.array(history),
-            "sizes": measurements[-1].noisy[: self.clusters].copy(),
+            "sizes": noisy[: self.clusters].copy(),
             "step": self.grid.step,
             "assigned": "points" if self.parts is None else "parts",
         }
@@ -370,30 +356,6 @@ class KMeans(Mechanism):
             f"KMeans({self.policy!r}, clusters={self.clusters}, "
             f"{self.budget.currency}={float(self.budget):g}, rounds={self.rounds})"
         )
-
-
-def unsafe_paper_formula(policy: Policy) -> float:
-    """Return the sensitivity of sums that Lemma 6.1 prints: twice the longest edge.
-
-    2 max |A| under `Attribute`, 2 theta under an L1 `Threshold`, 2 max d(P) under
-    `Blocks`. Not private: an edge of any length may cross the border of two clusters
-    and change both sums by the distance of its ends from the origin. For comparison
-    with the paper only; nothing in the package draws noise by it.
-
-    Examples
-    --------
-    >>> from blowfish_fast import Domain
-    >>> from blowfish_fast.policies import Threshold
-    >>> unsafe_paper_formula(Threshold(Domain(100), theta=1))
-    2.0
-    """
-    if not policy.has_moves:
-        raise PolicyError(
-            f"Lemma 6.1 speaks of records that change their value; {policy!r} has no "
-            "edge between two values"
-        )
-    grid = CellGrid(policy.domain)
-    return 2.0 * grid.step * grid.longest_move(policy)
 
 
 def evenly_spread(count: int, axes: int) -> FloatArray:

@@ -92,7 +92,7 @@ def test_refuses_bad_input(function, given_):
 
 
 def test_refuses_no_cells_and_impossible_rates():
-    with pytest.raises(InputError, match="at least one cell"):
+    with pytest.raises(InputError, match="cells must be at least 1"):
         cells_error(0, epsilon=1, delta=0.1)
     with pytest.raises(InputError, match="noise_rate"):
         parity_agreement(1.5, 2)

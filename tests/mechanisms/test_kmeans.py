@@ -23,7 +23,7 @@ from blowfish_fast.measure.handle import Account
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies.cluster_sums import ClusterSums
 from blowfish_fast.mechanisms import KMeansRelease, kmeans
-from blowfish_fast.mechanisms.kmeans import evenly_spread, unsafe_paper_formula
+from blowfish_fast.mechanisms.kmeans import evenly_spread
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import (
     AddRemove,
@@ -36,6 +36,7 @@ from blowfish_fast.policies import (
     Threshold,
 )
 from tests.reference import lloyd as reference
+from tests.reference.paper_kmeans import unsafe_paper_formula
 
 BOX = bf.Domain((100, 80))
 HEAPS = np.array([[20.0, 20.0], [80.0, 15.0], [25.0, 65.0], [70.0, 60.0]])

@@ -11,7 +11,6 @@ import blowfish_fast as bf
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.strategies import cluster_sums
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
-from blowfish_fast.mechanisms.kmeans import unsafe_paper_formula
 from blowfish_fast.policies import (
     AddRemove,
     Attribute,
@@ -22,6 +21,7 @@ from blowfish_fast.policies import (
     Product,
     Threshold,
 )
+from tests.reference.paper_kmeans import unsafe_paper_formula
 
 LINE = bf.Domain(9)
 GRID = bf.Domain((4, 5))
