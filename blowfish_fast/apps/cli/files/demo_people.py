@@ -31,37 +31,41 @@ EXAMPLE_JOB = f"""\
 # A private release, stated once.
 #   see what it would cost and promise:   blowfish release FILE --dry-run
 #   release:                              blowfish release FILE
+# Lines marked (two columns) take the place of those for one.
 
 [data]
 source = "{DEMO_NAME}.csv"    # .csv .parquet .npy .duckdb, or postgres://...
 missing = "refuse"               # or "cell": a cell of their own; or "clamp"
-outside = "clamp"                # into the end cells; or "cell", or "refuse"
+outside = {{ income = "clamp" }}   # into the end cells; or "cell", or "refuse"
 # encoding = "cp1252"            # of a CSV file that is not written in UTF-8
 # decimal = ","                  # numbers like 1.234,5
 # dates = "DD.MM.YYYY"           # unless they read like 2024-05-31
 # blanks = ["-", "n.a."]         # missing, beside empty and NA
 
 [domain]                         # public: stated here, never read off the data
-income = "0:120000:1000"         # from : to : width of a cell
-# district = {list(DISTRICTS)!r}
-# joined = "2020-01-01:2024-01-01:month"
+income = "0:120000:1000"         # from : to : width of a cell; dates by month
+# district = {list(DISTRICTS)!r}     # (two columns)
 
 [policy]                         # what must stay indistinguishable: no default
 kind = "threshold"               # add_remove full line attribute blocks graph product
 theta = 5000                     # two incomes at most 5000 apart ...
 unit = "value"                   # ... measured by the domain; or "cells"
-# known = ["district"]           # columns whose exact totals are public already
+# kind = "product"               # (two columns) one policy for each
+# factors = ["threshold:5000:value", "full"]    # (two columns)
+# known = ["district"]           # (two columns) its exact totals are public already
 
 [workload]                       # what will be asked: noise is spent where it counts
 kind = "ranges"                  # identity prefixes all_ranges rectangles marginals
 number = 500
+# kind = "identity"              # (two columns) every cell
 
 [mechanism]
-name = "best"                    # by predicted error; or ordered, dawa, laplace, ...
+name = "best"                    # chosen from public facts; or dawa, laplace, ...
 # records = 10000                # a rough number; then "best" tries adaptive ones too
 
 [budget]
-epsilon = 0.5                    # or accuracy: alpha = 100 and beta = 0.05
+epsilon = 0.5                    # or by accuracy: alpha = 100 and beta = 0.05;
+                                 # or by risk: risk = "0.1:0.9"
 ledger = "{DEMO_NAME}.ledger"
 total = 2.0                      # of a ledger that does not exist yet
 request = "incomes"              # asked again under this name, it costs nothing
@@ -70,6 +74,8 @@ request = "incomes"              # asked again under this name, it costs nothing
 release = "{DEMO_NAME}.blowfish"
 table = "{DEMO_NAME}-released.csv"
 picture = "{DEMO_NAME}.png"
+# round = true                   # publish whole counts that add up
+# report = "{DEMO_NAME}.html"    # one page: promise, picture, numbers, accuracy
 """
 """A job file for these people, with comments."""
 
