@@ -202,7 +202,7 @@ class Points:
 def test_points_are_read_where_a_table_has_no_such_columns():
     pandas = pytest.importorskip("pandas")
 
-    class WithPoints(pandas.DataFrame):
+    class WithPoints(pandas.DataFrame):  # type: ignore[name-defined]
         geometry = Points()
 
     table = WithPoints({"town": [1, 2, 3, 4]})

@@ -18,12 +18,11 @@ import random
 import secrets
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 from .equivalents import accepted
 from .rules import ROOT, Mutant, mutants
-from .runner import Outcome, try_file
+from .runner import files_with_tests, try_mutants
 
 PACKAGE = ROOT / "blowfish_fast"
 ROOMS = (PACKAGE / "measure", PACKAGE / "accounting")
@@ -66,30 +65,49 @@ def main() -> int:
 
 
 def _try_all(found: list[Mutant], drawn: int) -> int:
-    by_file = defaultdict(list)
-    for one in found:
-        by_file[one.path].append(one)
+    """Try mutants with the tests of their files, and survivors with their rooms'."""
+    kernels = [one for one in found if one.path.startswith("blowfish_fast/kernels/")]
     code = 0
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        code = _without_compiler(
-            [
-                one
-                for path in list(by_file)
-                if path.startswith("blowfish_fast/kernels/")
-                for one in by_file.pop(path)
-            ]
-        )
-    tried = survived = 0
-    for path, wanted in sorted(by_file.items()):
-        outcome = try_file(path, wanted)
-        tried += outcome.tried
-        survived += len(outcome.survivors)
-        _say(outcome)
+    if kernels and os.environ.get("NUMBA_DISABLE_JIT") != "1":
+        code = _without_compiler(kernels)
+        found = [one for one in found if one not in kernels]
+    survivors: list[Mutant] = []
+    for room in sorted({_room(one) for one in found}):
+        picked = [one for one in found if _room(one) == room]
+        files = sorted({one.path for one in picked})
+        tests = {test for path in files for test in files_with_tests(ROOT / path)}
+        outcome = try_mutants(picked, sorted(tests))
+        left = outcome.survivors
+        rest = sorted({*_tests_of_room(room)} - tests)
+        if left and rest:
+            sys.stdout.write(f"{len(left)} of {room} go on to the tests of the room\n")
+            left = try_mutants(left, rest).survivors
+        survivors += left
+        sys.stdout.write(f"{len(picked) - len(left):4} of {len(picked):4}  {room}\n")
+        for one in outcome.failed:
+            sys.stdout.write(f"     fails without a mutant: {one}\n")
+    for survivor in survivors:
+        sys.stdout.write(f"survived: {survivor}\n")
+    tried = len(found)
     sys.stdout.write(
-        f"{tried:,} tried, {tried - survived:,} noticed, {survived:,} survived; "
-        f"{drawn - len(found):,} are equivalent and explained\n"
+        f"{tried:,} tried, {tried - len(survivors):,} noticed, {len(survivors):,} "
+        f"survived; {drawn - tried - len(kernels):,} are equivalent and explained\n"
     )
-    return code or int(survived > 0)
+    return code or int(bool(survivors))
+
+
+def _room(mutant: Mutant) -> str:
+    inside = Path(mutant.path).relative_to("blowfish_fast")
+    return inside.parts[0] if len(inside.parts) > 1 else ""
+
+
+def _tests_of_room(room: str) -> list[str]:
+    """Return all test files of a room; mechanisms try the private border too."""
+    rooms = [room, "mechanisms"] if room == "measure" else [room]
+    places = [
+        path for one in rooms for path in (ROOT / "tests" / one).rglob("test_*.py")
+    ]
+    return [str(path.relative_to(ROOT)) for path in places]
 
 
 def _without_compiler(found: list[Mutant]) -> int:
@@ -104,16 +122,6 @@ def _without_compiler(found: list[Mutant]) -> int:
         cwd=ROOT,
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
     ).returncode
-
-
-def _say(outcome: Outcome) -> None:
-    noticed = outcome.tried - len(outcome.survivors)
-    sys.stdout.write(f"{noticed:4} of {outcome.tried:4}  {outcome.path}\n")
-    for one in outcome.failed:
-        sys.stdout.write(f"     fails without a mutant: {one}\n")
-    for survivor in outcome.survivors:
-        sys.stdout.write(f"     survived: {survivor}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -212,5 +212,6 @@ def _of_arithmetic(node: ast.BinOp) -> Iterator[Change]:
 
 
 def _is(node: ast.AST, value: int) -> bool:
-    number = isinstance(node, ast.Constant) and type(node.value) is int
-    return number and node.value == value
+    if not isinstance(node, ast.Constant):
+        return False
+    return type(node.value) is int and node.value == value

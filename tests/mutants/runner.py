@@ -41,7 +41,9 @@ SITE = Path(__file__).parent / "startup"
 CHOSEN = "BLOWFISH_MUTANT"
 PATIENCE, LEAST_SECONDS = 20, 60
 NOTICED, TOO_SLOW = 1, -1
-MOST_STRICT = 6
+MOST_STRICT = 20
+MOST_TESTS = 150
+"""Of those that run a line, the quickest."""
 QUIET = [
     *("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
@@ -50,17 +52,17 @@ QUIET = [
 
 
 class Reached(NamedTuple):
-    """Which tests run which lines of a file, and how long each test takes."""
+    """Which tests run which lines, and how long each test takes."""
 
-    tests: dict[int, list[str]]
+    tests: dict[str, list[str]]
+    """By ``file:line``."""
     seconds: dict[str, float]
     failed: list[str]
 
 
 class Outcome(NamedTuple):
-    """What became of a file's mutants."""
+    """What became of some mutants."""
 
-    path: str
     tried: int
     survivors: list[Mutant]
     failed: list[str]
@@ -129,18 +131,16 @@ def _imports(path: Path) -> str:
     return "\n".join(ast.unparse(one) for one in found)
 
 
-def try_file(name: str, picked: list[Mutant]) -> Outcome:
-    """Try these mutants of a file."""
-    tests = files_with_tests(ROOT / name)
-    trial = Trial(ROOT / name, picked)
+def try_mutants(picked: list[Mutant], tests: list[str]) -> Outcome:
+    """Try these mutants with these test files, in one session of pytest."""
+    trial = Trial(picked)
     folder = Path(f"{_quick_place()}/mutants-{os.getpid()}")
     with contextlib.redirect_stdout(io.StringIO()) as said:
         ended = pytest.main([*QUIET, f"--basetemp={folder}", *tests], plugins=[trial])
     shutil.rmtree(folder, ignore_errors=True)
-    if tests and trial.reached is None:
-        raise SystemExit(f"{name}: its tests ended with {ended}\n{said.getvalue()}")
-    failed = [] if trial.reached is None else trial.reached.failed
-    return Outcome(name, len(picked), picked if not tests else trial.survivors, failed)
+    if trial.reached is None:
+        raise SystemExit(f"the tests ended with {ended}\n{said.getvalue()}")
+    return Outcome(len(picked), trial.survivors, trial.reached.failed)
 
 
 def _quick_place() -> str:
@@ -151,8 +151,7 @@ def _quick_place() -> str:
 class Trial:
     """A session of pytest that tries mutants in place of running its tests."""
 
-    def __init__(self, path: Path, picked: list[Mutant]) -> None:
-        self.path = path
+    def __init__(self, picked: list[Mutant]) -> None:
         self.picked = picked
         self.reached: Reached | None = None
         self.survivors: list[Mutant] = []
@@ -174,13 +173,12 @@ class Trial:
         items = {one.nodeid: one for one in session.items}
         with tempfile.TemporaryDirectory() as folder:
             self._note = Path(folder) / "note.json"
-            _in_child(lambda: self._watch(list(items.values())), seconds=3600)
-            lines, seconds, failed = json.loads(self._note.read_text())
-            tests = {int(line): who for line, who in lines.items()}
-            self.reached = Reached(tests, seconds, failed)
+            _in_child(lambda: self._watch(list(items.values())), seconds=7200)
+            self.reached = Reached(*json.loads(self._note.read_text()))
             for mutant in self.picked:
                 if self._survives(mutant, items, self.reached):
                     self.survivors.append(mutant)
+                    sys.stderr.write(f"     survived: {mutant}\n")
         return True
 
     def _run(self, items: list[Any]) -> Iterator[str]:
@@ -192,14 +190,18 @@ class Trial:
     def _watch(self, items: list[Any]) -> int:
         import coverage
 
-        watch = coverage.Coverage(
-            data_file=None, include=[str(self.path)], config_file=False
-        )
+        files = sorted({str(ROOT / one.path) for one in self.picked})
+        watch = coverage.Coverage(data_file=None, include=files, config_file=False)
         watch.start()
         for name in self._run(items):
             watch.switch_context(name)
         watch.stop()
-        lines = watch.get_data().contexts_by_lineno(str(self.path))
+        data = watch.get_data()
+        lines = {
+            f"{Path(path).relative_to(ROOT)}:{line}": who
+            for path in files
+            for line, who in data.contexts_by_lineno(path).items()
+        }
         self._note.write_text(json.dumps([lines, self._seconds, self._failed]))
         return 0
 
@@ -207,14 +209,16 @@ class Trial:
         self, mutant: Mutant, items: dict[str, Any], reached: Reached
     ) -> bool:
         """Whether no test that runs the mutant's line fails."""
-        code = _changed_code(self.path, mutant.number)
-        functions = _functions(self.path)
-        inside = _replacements(code, functions, mutant.line)
-        tests = reached.tests.get(mutant.line, []) if inside else list(reached.seconds)
-        tests = [one for one in tests if one not in reached.failed]
+        path = ROOT / mutant.path
+        code = _changed_code(path, mutant.number)
+        inside = _replacements(code, _functions(path), mutant.line)
+        here = f"{mutant.path}:{mutant.line}"
+        tests = reached.tests.get(here, []) if inside else list(reached.seconds)
+        tests = [one for one in tests if one and one not in reached.failed]
         tests.sort(key=lambda one: (reached.seconds[one], one))
         # What noticed a mutant before notices the next one too, as a rule.
-        tests = list(dict.fromkeys([*(set(self._strict) & set(tests)), *tests]))
+        strict = [one for one in self._strict if one in tests]
+        tests = list(dict.fromkeys([*strict, *tests[:MOST_TESTS]]))
         if not tests:
             return True
         expected = sum(reached.seconds[one] for one in tests)

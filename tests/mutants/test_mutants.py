@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from .equivalents import accepted
 from .rules import ROOT, mutants, mutated_tree
-from .runner import files_with_tests, try_file
+from .runner import files_with_tests, try_mutants
 
 CHECKED = '''"""A file."""
 
@@ -19,7 +21,9 @@ def share(part, whole, check):
 '''
 
 
-def test_every_rule_finds_its_places_and_leaves_messages_alone(tmp_path, monkeypatch):
+def test_every_rule_finds_its_places_and_leaves_messages_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tests.mutants.rules.ROOT", tmp_path)
     path = tmp_path / "share.py"
     path.write_text(CHECKED)
@@ -37,7 +41,7 @@ def test_every_rule_finds_its_places_and_leaves_messages_alone(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("room", ["measure", "accounting"])
-def test_every_mutant_of_the_border_compiles(room):
+def test_every_mutant_of_the_border_compiles(room: str) -> None:
     # The first and the last of each file: all come from the same rules.
     for path in sorted((ROOT / "blowfish_fast" / room).rglob("*.py")):
         found = mutants(path)
@@ -45,7 +49,7 @@ def test_every_mutant_of_the_border_compiles(room):
             compile(mutated_tree(path, one), str(path), "exec")
 
 
-def test_equivalents_are_mutants_that_exist_and_are_explained():
+def test_equivalents_are_mutants_that_exist_and_are_explained() -> None:
     known = accepted()
     found = {
         one.key for path in {key[0] for key in known} for one in mutants(ROOT / path)
@@ -54,10 +58,10 @@ def test_equivalents_are_mutants_that_exist_and_are_explained():
     assert [key for key, why in known.items() if len(why.split()) < 4] == []
 
 
-def test_a_dropped_check_of_the_ledger_is_noticed():
+def test_a_dropped_check_of_the_ledger_is_noticed() -> None:
     name = "blowfish_fast/accounting/terms.py"
     assert "tests/accounting/test_journal_file.py" in files_with_tests(ROOT / name)
     check = "blowfish_fast/accounting/journal_check.py"
     dropped = [one for one in mutants(ROOT / check) if one.rule == "dropped check"]
-    outcome = try_file(check, dropped[:2])
+    outcome = try_mutants(dropped[:2], files_with_tests(ROOT / check))
     assert (outcome.tried, outcome.survivors, outcome.failed) == (2, [], [])
