@@ -13,9 +13,10 @@ from typing import Literal, Unpack
 import numpy as np
 
 from blowfish_fast._support.validation import as_choice, as_whole
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -30,7 +31,8 @@ class OrderedHierarchical(Mechanism):
     ----------
     policy, workload, epsilon
         See `Mechanism`; over one ordered attribute. The structure is chosen for random
-        ranges, whatever the workload.
+        ranges under `policy`, or under `Full` or `AddRemove` where that promises less
+        error for the workload.
     fan_out : int, optional
         Most children of a node of the trees; None for the number from 2 to 64 of least
         predicted error.
@@ -98,8 +100,10 @@ class OrderedHierarchical(Mechanism):
         )
 
     def _run(self, private: Handle) -> Outcome:
-        strategy = planned_hierarchy(private.policy, self.fan_out)
-        measured = private.measure(strategy, budget=private.remaining)
+        form = self.workload.form(Buckets.single_cells(self.domain.size))
+        budget = private.remaining
+        strategy = best_hierarchy(private.policy, form, budget, self.fan_out)
+        measured = private.measure(strategy, budget=budget)
         details = {
             "blocks": strategy.blocks,
             "block_edges": strategy.edges,

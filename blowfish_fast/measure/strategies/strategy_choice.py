@@ -17,7 +17,7 @@ predicted error is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -31,11 +31,10 @@ from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
 from blowfish_fast.measure.strategies.edges.h_theta import HTheta
 from blowfish_fast.measure.strategies.edges.spanning_tree import SpanningTree
-from blowfish_fast.measure.strategies.ordered.hierarchy_plan import planned_hierarchy
-from blowfish_fast.measure.strategies.ordered.line_reach import LineReach
+from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
 from blowfish_fast.measure.strategies.ordered.prefix_sums import PrefixSums
 from blowfish_fast.measure.strategies.trees.tree_weights import tuned_tree
-from blowfish_fast.policies import Full, Policy
+from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 from .base import LinearStrategy
@@ -72,9 +71,6 @@ MOST_WEIGHED = 2**22
 
 FEW_EDGES = 2**16
 """Up to here a spanning tree is followed along every edge at once."""
-
-FAR = 4
-"""Up to this many longest edges make up a line on which plans for `Full` are tried."""
 
 SMALL = Fraction(1, 100)
 """An epsilon at which the law of the noise is nearly the continuous one."""
@@ -113,32 +109,10 @@ def build_strategy(name: Name, policy: Policy, form: Form) -> LinearStrategy:
     if name == "tuned_tree":
         return tuned_tree(form, policy, budget=SMALL)
     if name == "h_theta":
-        return _plan_for(HTheta.under, policy, form)
+        return HTheta.under(policy)
     if name == "ordered_hierarchical":
-        return _plan_for(planned_hierarchy, policy, form)
+        return best_hierarchy(policy, form, SMALL)
     return PrefixSums(policy.domain.size)
-
-
-def _plan_for(
-    plan: Callable[[Policy], LinearStrategy], policy: Policy, form: Form
-) -> LinearStrategy:
-    """Return the plan for a policy, or the one for `Full` where it promises less.
-
-    Whatever edges a plan was made for, its noise is scaled to the policy. Blocks as
-    long as an edge that spans most of the line leave a short one over, and pay for it.
-    """
-    own = plan(policy)
-    longest = int(LineReach(policy).lengths.max())
-    if policy.has_bottom or FAR * longest < policy.domain.size:
-        return own
-    wide = plan(Full(policy.domain))
-    try:
-        promised, wider = (
-            _round(predicted_variance(one, policy, form, SMALL)) for one in (own, wide)
-        )
-    except SizeError:
-        return own
-    return wide if wider < promised else own
 
 
 def predicted_variance(

@@ -233,6 +233,10 @@ def mechanisms(policy, workload, epsilon=1):
     yield "dawa", bf.Dawa(policy, workload, epsilon=epsilon, partition=None)
     if policy.domain.ndim == 1:
         yield "ordered", bf.Ordered(policy, workload, epsilon=epsilon)
+        yield (
+            "blocks",
+            bf.mechanisms.OrderedHierarchical(policy, workload, epsilon=epsilon),
+        )
 
 
 def workloads(domain):

@@ -18,15 +18,17 @@ ones, the exact error of a few blocks decides, where that takes no time.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import Scales
-from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Implicit
+from blowfish_fast.policies import AddRemove, Full, Policy
+from blowfish_fast.workloads import Form, Implicit
 
 from .line_reach import LineReach
 from .ordered_hierarchy import OrderedHierarchy
@@ -39,6 +41,8 @@ TRIED_LENGTH = 2**11
 WIDER = (1.0, 1.2, 1.5)
 # With more kinds of stretches than this the bound alone decides.
 TRIED_KINDS = 16
+# Up to this many cells the plans for all moves are always tried too.
+MOST_TRIED = 2**16
 
 
 class HierarchyPlan(NamedTuple):
@@ -131,6 +135,37 @@ def _border_share(borders: float, nodes: float) -> float:
         return 1.0
     roots = np.cbrt([borders, nodes])
     return float(roots[0] / roots.sum())
+
+
+def best_hierarchy(
+    policy: Policy,
+    form: Form,
+    budget: Budget | Fraction,
+    fan_out: int | None = None,
+) -> OrderedHierarchy:
+    """Return the policy's own plan, or one for all moves if that promises less error.
+
+    Whatever edges a plan was made for, its noise is scaled to `policy`. The plans for
+    `Full` and `AddRemove` are offered to every policy, so none is served worse than
+    these (``docs/proofs/ordered_hierarchical.md``). On more than 2^16 cells they are
+    tried where they may win: if single cells are asked, or an edge spans a quarter of
+    the line.
+    """
+    domain = policy.domain
+    own = planned_hierarchy(policy, fan_out)
+    far = int(LineReach(policy).lengths.max())
+    single = isinstance(form, Implicit) and form.kind == "identity"
+    tried = domain.size <= MOST_TRIED or single or 4 * far >= domain.size
+    if isinstance(policy, Full | AddRemove) or not tried:
+        return own
+    others = [planned_hierarchy(one(domain), fan_out) for one in (Full, AddRemove)]
+
+    def error(plan: OrderedHierarchy) -> float:
+        found = plan.total_variance(form, plan.scales(policy, budget))
+        # Sums of one value in different orders differ in their last digits.
+        return float(f"{found:.9e}")
+
+    return min((own, *others), key=error)
 
 
 def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHierarchy:
