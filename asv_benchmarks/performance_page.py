@@ -4,13 +4,15 @@
     python asv_benchmarks/performance_page.py            the page alone, anew
     python asv_benchmarks/performance_page.py --check    status 1 if it is out of date
 
-    asv run -----------> results/MACHINE/*.json --+
-                                                  +--> performance.json --+
-    ratio_check.py --record --> ratios.json ------------------------------+--> page
-    docs/benchmarks.md, docs/baselines.md: tables beside other code ------+
+    asv run ---> results/MACHINE/*.json ---> recorded/ARCHITECTURE/performance.json --+
+    ratio_check.py --record ---------------> recorded/ARCHITECTURE/ratios.json -------+
+    docs/benchmarks.md, docs/baselines.md: tables beside other code ------------------+
+                                                                                      |
+                                                          docs/performance.md <-------+
 
 The results of asv are large and belong to one checkout, so the figures that the page
-shows are kept in ``performance.json``; with it, the page can be made anew anywhere.
+shows are kept here, a folder for each architecture (``uname -m``); from them the page
+can be made anew anywhere. Every recorded architecture has its own tables.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,8 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
 PAGE = DOCS / "performance.md"
-FIGURES = HERE / "performance.json"
-RATIOS = HERE / "ratios.json"
+RECORDED = HERE / "recorded"
 SIZE_NAMES = ("cells", "draws", "leaves", "rows", "buckets")
 SHOWN = (2**12, 2**16, 2**20)
 REFERENCES = {
@@ -45,7 +47,7 @@ measurements, and not edited by hand. What each benchmark does is told in
 """
 
 AGAINST_NUMPY = """\
-## Against numpy
+### Against numpy
 
 Least CPU time of a call over many rounds in which the kernel and fixed numpy work of
 the same size take turns in one process. The ratio is what CI watches:
@@ -57,12 +59,12 @@ its recorded time, they are printed and not judged.
 """
 
 BY_SIZE = """\
-## By size
+### By size
 
 Median CPU time of a call as asv measured it. The last column is the time for a cell,
 draw or leaf at the largest size; data that is *dense*, *sparse*, *distinct* or
-*fractions* is described in [benchmarks.md](benchmarks.md). Absolute times belong to a
-machine that others shared; the ratios above and below carry over.
+*fractions* is described in [benchmarks.md](benchmarks.md). Times belong to a machine
+that others shared, and ratios to its architecture: they do not carry over to another.
 """
 
 BESIDE_OTHERS = """\
@@ -125,16 +127,24 @@ def _rounded(seconds: float | None) -> float | None:
     return None if missing else float(f"{seconds:.3g}")
 
 
-def page(figures: dict[str, Any], ratios: dict[str, Any]) -> str:
+def page() -> str:
     """Return the text of the page."""
+    measured = []
+    for folder in sorted(RECORDED.iterdir()):
+        ratios = json.loads((folder / "ratios.json").read_text())
+        measured += [
+            _recorded_on(folder.name, ratios["recorded on"]),
+            AGAINST_NUMPY,
+            _ratio_table(ratios["kernels"]),
+        ]
+        figures = folder / "performance.json"
+        if figures.exists():
+            kernels = json.loads(figures.read_text())["kernels"]
+            measured += [BY_SIZE, _size_table(kernels)]
     return "\n".join(
         [
             OPENING,
-            _recorded_on(ratios["recorded on"]),
-            AGAINST_NUMPY,
-            _ratio_table(ratios["kernels"]),
-            BY_SIZE,
-            _size_table(figures["kernels"]),
+            *measured,
             BESIDE_OTHERS,
             "The core beside its prototypes:\n",
             _table_below("benchmarks.md", "## Beside the prototypes"),
@@ -145,8 +155,9 @@ def page(figures: dict[str, Any], ratios: dict[str, Any]) -> str:
     )
 
 
-def _recorded_on(machine: dict[str, str]) -> str:
+def _recorded_on(architecture: str, machine: dict[str, str]) -> str:
     return (
+        f"## On {architecture}\n\n"
         f"Measured on one virtual core ({machine['processor']}) with Python "
         f"{machine['python']}, numpy {machine['numpy']} and numba {machine['numba']}.\n"
     )
@@ -245,8 +256,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(words)
     if options.results:
-        FIGURES.write_text(json.dumps(figures_of(options.results), indent=1) + "\n")
-    text = page(json.loads(FIGURES.read_text()), json.loads(RATIOS.read_text()))
+        kept = RECORDED / platform.machine() / "performance.json"
+        kept.write_text(json.dumps(figures_of(options.results), indent=1) + "\n")
+    text = page()
     if options.check:
         same = PAGE.exists() and PAGE.read_text() == text
         sys.stdout.write("" if same else f"{PAGE.name} is out of date\n")

@@ -1,7 +1,7 @@
 """Has a kernel become slower, measured against numpy in the same process?
 
-    python asv_benchmarks/ratio_check.py                  compare with ratios.json
-    python asv_benchmarks/ratio_check.py --record         measure ratios.json anew
+    python asv_benchmarks/ratio_check.py                  compare with what is recorded
+    python asv_benchmarks/ratio_check.py --record         measure that anew
     python asv_benchmarks/ratio_check.py --only laplace   some of them
     python asv_benchmarks/ratio_check.py --record --file mine.json
 
@@ -20,8 +20,9 @@ is then still above is a regression, and the exit status is 1. Wall time is neve
 A ratio says something only where numpy is as fast as it was. A neighbour on the same
 core slows arithmetic more than memory, so a busy machine moves ratios by a third
 without any change of ours; there the kernel is named, not judged. Compilers and
-processors differ too, so ``ratios.json`` says where it was recorded; with another
-processor, Python, numpy or numba the ratios are reported and the status is 0.
+processors differ too, so each architecture has its own ``recorded/NAME/ratios.json``,
+which says where it was recorded; with another processor, Python, numpy or numba, or
+where nothing is recorded, the ratios are reported and the status is 0.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from blowfish_fast import policies
 from blowfish_fast.mechanisms import OrderedHierarchical
 
 Call = Callable[[], Any]
-RECORDED = Path(__file__).resolve().parent / "ratios.json"
+FOLDER = Path(__file__).resolve().parent / "recorded"
+RECORDED = FOLDER / platform.machine() / "ratios.json"
 ALLOWED = 1.2
 # How far numpy may be from its recorded time for a ratio to count as evidence. On one
 # idle machine it stays within 8 %; beside a busy neighbour log takes 50 % more.
@@ -371,8 +373,14 @@ def main(words: list[str]) -> int:
     if options.record:
         if options.only:
             parser.error("--record measures all kernels; leave --only out")
+        options.file.parent.mkdir(parents=True, exist_ok=True)
         options.file.write_text(json.dumps(record(tasks), indent=2) + "\n")
         _say(f"recorded in {options.file}")
+        return 0
+    if not options.file.exists():
+        for name, now in measure(tasks).items():
+            _say(f"{name}: {now.ratio:.3g} of numpy")
+        _say(f"nothing is recorded on {platform.machine()}: reported only")
         return 0
     return check(tasks, json.loads(options.file.read_text()))
 
