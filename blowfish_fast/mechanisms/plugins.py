@@ -138,5 +138,7 @@ def check_vouched(mechanisms: Iterable[Mechanism], *, vouched: bool) -> None:
             raise InputError(
                 f"{', '.join(strange)} was defined outside blowfish_fast, which has "
                 "not proved its privacy; a ledger takes it from a curator who vouches "
-                "for it, release(..., vouched=True). Nothing was charged"
+                "for it",
+                way_out="Write release(..., vouched=True). Nothing was charged",
+                code="not_vouched",
             )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -22,6 +26,7 @@ from blowfish_fast.mechanisms.baselines.ahp import Ahp
 from examples.outside_mechanism.equal_widths import EqualWidths
 
 FOLDER = Path(__file__).parents[2] / "examples" / "outside_mechanism"
+README = (FOLDER / "README.md").read_text()
 PATH = "examples.outside_mechanism.equal_widths:EqualWidths"
 LINE = bf.Domain(16)
 POLICY = bf.policies.AddRemove(LINE)
@@ -189,3 +194,57 @@ def test_its_buckets_are_equal_and_its_noise_is_priced():
     assert float(release.guarantee.epsilon) == 1
     assert release.measurements[0].buckets.edges.tolist() == [0, 4, 8, 12, 16]
     assert isinstance(release.measurements[0].buckets, Buckets)
+
+
+@pytest.fixture(name="site")
+def folder_with_the_package(tmp_path):
+    """Install the example as pip would: its module, and what its metadata offer."""
+    stated = tomllib.loads((FOLDER / "pyproject.toml").read_text())
+    project, modules = stated["project"], stated["tool"]["setuptools"]["py-modules"]
+    site = tmp_path / "site"
+    about = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    about.mkdir(parents=True)
+    for module in modules:
+        shutil.copy(FOLDER / f"{module}.py", site)
+    named = f"Name: {project['name']}\nVersion: {project['version']}\n"
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\n{named}")
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {at}" for name, at in entries.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    return site
+
+
+def test_an_installed_package_is_found_by_its_entry_point(site, tmp_path):
+    (shown,) = re.findall(r"^blowfish recommend (.*)$", README, re.MULTILINE)
+    release = (
+        "release --data demo --cells age=16:91:5 --policy add_remove --workload "
+        "identity --epsilon 1 --mechanism equal_widths --ledger book --budget 2"
+    )
+    code = (
+        "import shlex, sys\n"
+        "from blowfish_fast.apps.cli.main import run_command\n"
+        "for words in sys.argv[1:]:\n"
+        "    print('code', run_command(shlex.split(words)), flush=True)\n"
+    )
+    asked = [
+        f"recommend {shown}",
+        release,
+        f"{release} --vouched",
+        "ledger status book",
+    ]
+    root = str(FOLDER.parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code, *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), root])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.findall("code [0-9]", done.stdout) == [
+        f"code {at}" for at in (0, 2, 0, 0)
+    ]
+    assert "State --vouched" in " ".join(done.stderr.split())
+    assert "equal_widths" in done.stdout
+    assert "1, in 1 charge" in done.stdout

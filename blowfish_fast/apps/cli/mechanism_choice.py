@@ -4,6 +4,7 @@ named                   the mechanism of that name
 best                    of least predicted error                (`compare`)
 best, --records         also of typical error                   (`recommend`)
 --alpha and --beta      of least epsilon                        (`translate`)
+--risk                  at the largest epsilon                  (`largest_epsilon`)
 tables                  all tables of a survey together         (`Contingency`)
 """
 
@@ -27,6 +28,7 @@ from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
 from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.plugins import find_mechanism, offered_mechanisms
 from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
@@ -34,6 +36,7 @@ from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Tables, Workload
 
+from .options import look_here_for
 from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
 from .parsing.spelling import nearest
@@ -183,6 +186,9 @@ def _named_choice(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
 
 def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
     kind: Any = {**MECHANISMS, **RHO_MECHANISMS}.get(name)
+    if kind is None and (":" in name or name in offered_mechanisms()):
+        look_here_for([name])
+        kind = find_mechanism(name)
     if kind is not None and "workload" not in inspect.signature(kind).parameters:
         raise InputError(
             f"{name} does not release counts for a workload; use it from Python. "

@@ -27,6 +27,7 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.budgets import stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.plugins import check_vouched
 from blowfish_fast.release.release import Release
 
 from .files.data_source import open_source
@@ -100,6 +101,7 @@ def preview_charge(
     """Return what the ledger would say; refuse what it would refuse."""
     if job.ledger is None:
         return None
+    check_vouched([mechanism], vouched=bool(job.vouched))
     known = Path(job.ledger).exists()
     if known:
         ledger = Ledger(job.ledger)
@@ -176,7 +178,13 @@ def charge_and_release(
         before = ledger.entry(request)
         try:
             with spinner("releasing") as report:
-                release = ledger.release(mechanism, data, request, progress=report)
+                release = ledger.release(
+                    mechanism,
+                    data,
+                    request,
+                    progress=report,
+                    vouched=bool(job.vouched),
+                )
         except BaseException as problem:
             # A name that was known and is refused belongs to another question.
             refused = before is not None and isinstance(problem, LedgerError)

@@ -105,16 +105,6 @@ WORDINGS = {
         received="{attributes} columns",
         way_out="State --workload rectangles:NUMBER, marginals:COLUMN or identity",
     ),
-    "release_needs_one_attribute": Wording(
-        rule="quantiles run along one column",
-        received="a release of {attributes} columns",
-        way_out="Release that column alone, or count it by ranges, --by COLUMN=A,B,C",
-    ),
-    "cells_without_place": Wording(
-        rule="quantiles run along one column, and {extras} have no place on it",
-        way_out="Count by --by COLUMN, or release with --missing clamp and --outside "
-        "clamp",
-    ),
     "cells_without_value": Wording(
         rule="the selection holds the cells {extras} of {column}, which have no value",
         way_out="Select its values first: --where {column}=LOW:HIGH",
@@ -122,6 +112,10 @@ WORDINGS = {
     "levels_have_no_sum": Wording(
         rule="{column} has categories, which have no sum",
         way_out="Count them, or break down by them, --by {column}",
+    ),
+    "not_vouched": Wording(
+        way_out="State --vouched, or vouched = true under [mechanism], if its privacy "
+        "is proved. Nothing was charged"
     ),
     "nothing_selected": Wording(
         rule="{condition} selects no part of any cell; {extent}"

@@ -51,7 +51,7 @@ def test_refusals_of_a_release(words, message, capsys):
         (["--where", "age=200:300"], "200:300 selects no part"),
         (["--where", "age=20"], "age=LOW:HIGH"),
         (["--mean", "district"], "no sum"),
-        (["--quantile", "0.5"], "Release that column alone"),
+        (["--quantile", "0.5"], "--quantile 0.5 --of COLUMN"),
     ],
 )
 def test_refusals_of_a_question(words, message, capsys):
@@ -109,7 +109,7 @@ def test_the_same_refusal_speaks_python_in_python():
         (["--policy", "product:add_remove,full"], "--policy add_remove for all"),
         (["--policy", "full", "--workload", "ranges:5"], "rectangles:NUMBER"),
         (["--policy", "graph:edges.csv"], "the last column fastest"),
-        (["--policy", "blocks:labels.csv"], "Number the blocks from 0"),
+        (["--policy", "blocks:labels.csv"], "labels must be whole numbers"),
     ],
 )
 def test_refusals_of_policies_and_workloads(words, message, capsys):

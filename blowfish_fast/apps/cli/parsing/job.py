@@ -6,7 +6,7 @@
     [ledger_domain]  all columns of a new ledger, as in [domain]
     [policy]     kind, with theta, unit, metric, size, file or factors; known
     [workload]   kind, with number, file or columns
-    [mechanism]  name ("best" if left out), records
+    [mechanism]  name ("best" if left out), records, vouched
     [budget]     epsilon, rho, epsilon and delta, risk, or alpha and beta; ledger,
                  total, request
     [output]     release, table, round, picture, report, confidence
@@ -194,6 +194,12 @@ class Job:
         "NUMBER",
         'Roughly how many, a public guess: "best" then also tries mechanisms that '
         "adapt to the data.",
+    )
+    vouched: bool | None = _in(
+        "mechanism",
+        None,
+        "A mechanism of your own, package:Class: its privacy is proved.",
+        "--vouched",
     )
     ledger: str | None = _in("budget", "FILE", "Ledger that is charged.")
     total: str | None = _in(
