@@ -80,7 +80,7 @@ def currency_of(power: int) -> Currency:
 
 
 def sequential(costs: Iterable[Fraction]) -> Fraction:
-    """Return what releases from the same data cost together: the sum.
+    """Return what releases from the same data cost together: the sum (Lemma CO2).
 
     Each may be chosen after seeing the ones before it.
     """
@@ -91,6 +91,8 @@ def parallel_by_ids(
     costs: Sequence[Fraction], policy: Policy, *, scoped: bool = False
 ) -> Fraction:
     """Return what releases about disjoint sets of people cost together: the largest.
+
+    Lemma CO3.
 
     Count constraints that some edge changes tie people of different parts to each other
     and are refused, unless `scoped` states that each counts people of one part only.
@@ -130,6 +132,8 @@ def parallel_by_regions(
     bottom: Iterable[int] = (),
 ) -> Cost:
     """Return the exact price of releases about disjoint regions of the domain.
+
+    Lemma CO4.
 
     `inside` has the cost of each region when a record moves along an edge inside it,
     `presence` when one enters or leaves it (infinite where the number of its records is

@@ -286,7 +286,7 @@ def rho_of(epsilon: Any, delta: Any) -> Fraction:
 
 
 def epsilon_of(rho: Any, delta: Any) -> Fraction:
-    """Return the least epsilon that rho certainly implies at `delta`.
+    """Return the least epsilon that rho certainly implies at `delta`: Lemma ZC9.
 
     In units of 10^-9, rounded up; the same bound as `rho_of`.
 

@@ -305,7 +305,7 @@ class Handle:
 
 
 def choice_epsilon(selector: Any, budget: Budget, cells: int) -> Fraction:
-    """Return the epsilon at which a selector chooses for `budget`.
+    """Return the epsilon at which a selector chooses for `budget`: Lemma ZC7.
 
     The budget itself where it is epsilon. In rho a selector may state two facts,
     proved in ``docs/proofs/zcdp.md``: it makes successive draws, draw j with the part

@@ -56,7 +56,7 @@ def choose_by_cost(
     rate: Fraction,
     prior: FloatArray | None = None,
 ) -> IntArray:
-    """Draw one candidate per row, with weights that fall with their costs.
+    """Draw one candidate per row, with weights that fall with their costs: Lemma EC1.
 
     Parameters
     ----------

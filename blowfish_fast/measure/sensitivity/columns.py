@@ -135,7 +135,10 @@ def longest_column(columns: Columns, cells: IntArray) -> Change:
 
 
 def column_moves(policy: Policy, columns: Columns) -> Change:
-    """Return the largest difference of two columns along an edge between cells."""
+    """Return the largest difference of two columns along an edge between cells.
+
+    Lemma SE10.
+    """
     quotient, merged = _on_classes(policy, columns)
     try:
         part = _furthest(quotient, merged)
@@ -299,7 +302,7 @@ def rectangles_over(workload: Rectangles, cells: BoolArray) -> Change:
 
 
 def rectangle_moves(policy: Policy, workload: Rectangles) -> Change:
-    """Return the largest change when a record moves from cell to cell."""
+    """Return the largest change when a record moves from cell to cell: Lemma SE9."""
     if workload.whole_cells:
         by_steps = _by_steps(policy, workload)
         if by_steps is not None:

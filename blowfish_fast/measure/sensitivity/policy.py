@@ -94,7 +94,7 @@ class Sensitivity(float):
 
 
 def sensitivity(policy: Policy, workload: Workload) -> Sensitivity:
-    """Return the largest change of the answers along one edge of the policy.
+    """Return the largest change of the answers along one edge of the policy: Lemma SE1.
 
     Parameters
     ----------
@@ -253,6 +253,8 @@ def _moves(policy: Policy, workload: Workload) -> Change:
 def all_range_moves(policy: Policy, cells: int) -> Change:
     """Return the most ranges, of all, that hold exactly one of two joined cells.
 
+    Lemma SE2.
+
     Cells d apart are separated by d (cells + 1 - d) ranges: more and more up to half
     the line, then fewer again.
     """
@@ -296,7 +298,10 @@ def _near_half(policy: Blocks, half: int) -> IntArray:
 
 
 def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
-    """Return the most listed ranges that hold exactly one of two joined cells."""
+    """Return the most listed ranges that hold exactly one of two joined cells.
+
+    Lemma SE5.
+    """
     cells = policy.domain.size
     if isinstance(policy, Line):
         bounds = np.bincount(starts, minlength=cells + 1)

@@ -23,7 +23,7 @@ from .policy import Sensitivity, check_policy, largest_of, round_up, sensitivity
 def record_sum_sensitivity(
     policy: Policy, weights: Any, *, values: Any = None
 ) -> Sensitivity:
-    """Return the sensitivity of a sum of records, each with a public weight.
+    """Return the sensitivity of a sum of records, each with a public weight: Lemma SE2.
 
     For the sum of ``weights[i] * t[i]`` over records with values t[i]: the largest
     absolute weight times the longest edge in value units.

@@ -29,6 +29,8 @@ EXACT = 2.0**52
 def worst_squares(matrix: Any, weights: IntArray, policy: Policy) -> int:
     """Return the largest sum of weights times squared changes, or a bound above it.
 
+    Lemma ZC4.
+
     Parameters
     ----------
     matrix : sparse array of shape (rows, cells)

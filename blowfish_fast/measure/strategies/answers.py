@@ -137,7 +137,10 @@ class Answers(LinearStrategy):
         return np.full(self.matrix.shape[0], self._reach(policy) == 0)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest answer times the sensitivity of all answers."""
+        """Return the heaviest answer times the sensitivity of all answers.
+
+        Lemma LA11.
+        """
         if power == 2:
             return int(weights.max(initial=0)) * self._squared_reach(policy)
         return int(weights.max(initial=0)) * self._reach(policy)

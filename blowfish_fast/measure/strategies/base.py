@@ -191,7 +191,7 @@ class LinearStrategy(ABC):
         return last[1]
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return scales whose worst policy edge costs at most `budget`.
+        """Return scales whose worst policy edge costs at most `budget`: Lemma LA5.
 
         A plain number is an epsilon.
         """
@@ -208,12 +208,17 @@ class LinearStrategy(ABC):
         return self.worst_edge(weights, policy, power=power)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the exact cost of the worst policy edge, or a bound above it."""
+        """Return the exact cost of the worst policy edge, or a bound above it.
+
+        Lemma HA1.
+        """
         worst = self._worst_edge(scales.rates, policy, scales.power)
         return Fraction(worst, scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the rho of Laplace rows under `policy`, or a bound above it.
+
+        Lemma ZC8.
 
         A row of rate r that an edge moves by m has a privacy loss within r m either
         way, so it costs (r m)^2 / 2; rows are independent, so their costs add up.

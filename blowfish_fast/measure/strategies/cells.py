@@ -122,6 +122,8 @@ class Cells(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest cell with its total, or the two heaviest cells.
 
+        Lemma LA4.
+
         A record that moves changes two cells of one part and keeps its total. Over
         all pairs the bound is exact; a sparser policy may reach less only if weights
         differ.

@@ -275,7 +275,7 @@ class ClusterSums(LinearStrategy):
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest weighted change along an edge.
+        """Return the largest weighted change along an edge: Lemma KM4.
 
         Exact for policies with few edges; else a bound that any two cells meet, or,
         where records stay in their cluster, the longest edge.

@@ -147,7 +147,7 @@ class Explicit(LinearStrategy):
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest weighted change of the rows along one edge.
+        """Return the largest weighted change of the rows along one edge: Lemma ST5.
 
         Weights are divided by what they share, which keeps sums of whole numbers
         exact in floating point.

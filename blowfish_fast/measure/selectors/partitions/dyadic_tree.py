@@ -118,7 +118,10 @@ class DyadicTree(Partition):
         ]
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
-        """Return the rate that `epsilon` allows once the sampler's slack is paid."""
+        """Return the rate that `epsilon` allows once the sampler's slack is paid.
+
+        Lemma DT7.
+        """
         slack = kernels.sampling_slack(cells)
         if epsilon <= 2 * slack:
             raise EpsilonError(

@@ -43,7 +43,7 @@ class ByCost(ABC):
         """Return how far one edge moves a cost, at most; 0 without edges."""
 
     def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs."""
+        """Return how fast weights fall with costs: Lemma EC2."""
         return epsilon / (2 * self.sensitivity(policy))
 
     def select(

@@ -75,7 +75,10 @@ class KeptFrequencies(ByCost):
         self.noise_norms = noise
 
     def sensitivity(self, policy: Policy) -> int:
-        """Return how far one edge moves a cost, in units of 2^-6; 0 without edges."""
+        """Return how far one edge moves a cost, in units of 2^-6; 0 without edges.
+
+        Lemma EF3.
+        """
         if not (policy.has_moves or policy.has_bottom):
             return 0
         norm = ROOT_OF_TWO if policy.has_moves else Fraction(1)

@@ -90,7 +90,7 @@ class Medians:
         return (Fraction(1, levels),) * levels
 
     def rate(self, policy: Policy, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with costs, at each level."""
+        """Return how fast weights fall with costs, at each level: Lemma HY4."""
         return epsilon / (2 * (2 if policy.has_moves else 1) * max(self.levels, 1))
 
     def select(

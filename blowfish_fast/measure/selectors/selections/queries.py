@@ -107,7 +107,7 @@ class WorstQuery(ByCost):
         return other
 
     def sensitivity(self, policy: Policy) -> int:
-        """Return how far one edge of the policy moves an answer, at most."""
+        """Return how far one edge of the policy moves an answer, at most: Lemma MW4."""
         moved = self.span if policy.has_moves else 0
         return max(moved, self.size) if policy.has_bottom else moved
 

@@ -149,7 +149,7 @@ class EdgeLines(LinearStrategy):
         return np.zeros(self.weights().size, dtype=np.bool_)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of weights over the draws of one edge.
+        """Return the largest sum of weights over the draws of one edge: Lemma ST3.
 
         Exact where the policy joins all neighbouring cells; a bound above where it
         joins some of them.

@@ -90,6 +90,8 @@ class EdgeNoise(LinearStrategy):
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest edge: each policy edge is paid by its own draw.
 
+        Lemma LA10.
+
         Refuses a policy with an edge that has no draw here.
         """
         self._check_edges(policy)

@@ -112,12 +112,14 @@ class OrderedHierarchy(LinearStrategy):
         return np.concatenate([integer_weights(self.border_weights), nodes])
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the borders and nodes that no edge enters or leaves."""
+        """Mark the borders and nodes that no edge enters or leaves: Lemma OH5."""
         marks = kernels.uncrossed_nodes(self.trees.tree, *policy.components())
         return marks[self.trees.nodes]
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the rows that one edge moves.
+
+        Lemma OH6.
 
         Exact for policies that join each cell to all cells up to a furthest one
         (`Line`, `Threshold`, `Full`, contiguous `Blocks`); for others the price of the

@@ -58,11 +58,11 @@ class PrefixSums(LinearStrategy):
         return np.full(self.cells, 2**WEIGHT_BITS, dtype=np.int64)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the rows that no edge changes."""
+        """Mark the rows that no edge changes: Lemma OR5."""
         return LineReach(policy).settled
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of weights between the two ends of an edge.
+        """Return the largest sum of weights between the two ends of an edge: Lemma OR6.
 
         With equal weights it is their number: the length of the longest edge, or for
         "absent" the cells from its first neighbour to the end of the line.

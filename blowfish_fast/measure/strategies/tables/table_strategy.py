@@ -78,7 +78,10 @@ class TableStrategy(LinearStrategy):
         return np.repeat(integer_weights(self.shares), self.cells)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the tables that no edge moves: public attributes, and nobody absent."""
+        """Mark the tables that no edge moves: public attributes, and nobody absent.
+
+        Lemma CT4.
+        """
         check_shape(policy, self.sizes)
         kinds = edge_kinds(policy)
         exact = np.array([is_exact(one, kinds) for one in self.tables])
@@ -86,6 +89,8 @@ class TableStrategy(LinearStrategy):
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the heaviest edge: two cells of every table it moves, one if absent.
+
+        Lemma CT3.
 
         Exact where all cells of a table weigh the same; a bound above otherwise.
         """

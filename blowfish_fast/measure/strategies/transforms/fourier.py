@@ -98,7 +98,7 @@ class Fourier(LinearStrategy):
         return self._total_exact(self.row_count, policy)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest cell, or a bound on the heaviest move.
+        """Return the heaviest cell, or a bound on the heaviest move: Lemma EF4.
 
         Exact when a record is added or removed and all waves weigh the same. A move is
         two cells, or by the distance it covers a change of angle, whichever is less.

@@ -79,7 +79,7 @@ class Haar(LinearStrategy):
         return self._total_exact(self.cells, policy)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest cell, or the heaviest move between two cells.
+        """Return the heaviest cell, or the heaviest move between two cells: Lemma PR3.
 
         Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
         `worst_grid_move`. For sparser policies it is a bound above. With squares see

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def worst_edge(rates: IntArray, tree: Tree, policy: Policy) -> int:
-    """Return the largest sum of rates over the nodes that one edge changes.
+    """Return the largest sum of rates over the nodes that one edge changes: Lemma HI5.
 
     Parameters
     ----------

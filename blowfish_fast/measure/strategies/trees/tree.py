@@ -89,7 +89,7 @@ class TreeStrategy(LinearStrategy):
         return integer_weights(self.node_weights)
 
     def exact_rows(self, policy: Policy) -> BoolArray:
-        """Mark the nodes that no edge enters or leaves.
+        """Mark the nodes that no edge enters or leaves: Lemma HI6.
 
         Each connected part of the policy lies inside or outside of such a node, and
         none inside holds "absent": the root where the total is public, blocks of the
@@ -99,6 +99,8 @@ class TreeStrategy(LinearStrategy):
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
         """Return the largest sum of weights over the nodes that one edge changes.
+
+        Lemma HI4.
 
         Adding a record changes the nodes of one root-to-leaf path; a move those that
         hold exactly one of its two cells. Exact for every policy.

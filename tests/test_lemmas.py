@@ -1,0 +1,84 @@
+"""From any noise scale in the code to its lemma and back in one step.
+
+code: "Return the heaviest pair of nodes: Lemma HI4."   <->   page: "**Lemma HI4. ..."
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "blowfish_fast"
+PAGES = sorted((ROOT / "docs" / "proofs").glob("*.md"))
+STATED = re.compile(r"^(?:\*{1,2}Lemma ([A-Z]+\d+)\b|#+ .*\(Lemma ([A-Z]+\d+)\)$)")
+NAMED = re.compile(r"\bLemmas? ([A-Z]+\d+(?:(?:, | and | to )[A-Z]+\d+)*)")
+SCALES = ("worst_edge", "scales", "noise", "rate", "sensitivity", "select")
+"""Functions of the private border that set a noise scale, or what it is made from."""
+ROOMS = ("measure/strategies", "measure/selectors", "measure/sensitivity")
+FORWARDED = {
+    "measure/strategies/tables/table_noise.py": "it was charged for as tables",
+    "measure/strategies/error_statistics.py": "its page is certificates.md",
+}
+
+
+def stated():
+    """Return the pages on which each lemma is stated."""
+    found = {}
+    for page in PAGES:
+        for line in page.read_text().splitlines():
+            match = STATED.match(line)
+            if match:
+                found.setdefault(match[1] or match[2], []).append(page.stem)
+    return found
+
+
+def named(path):
+    text = " ".join(path.read_text().split())
+    return [
+        one for group in NAMED.findall(text) for one in re.findall(r"[A-Z]+\d+", group)
+    ]
+
+
+def test_every_lemma_has_one_place_and_every_page_its_own_letters():
+    lemmas = stated()
+    assert {one: pages for one, pages in lemmas.items() if len(pages) > 1} == {}
+    letters = {(re.match("[A-Z]+", one)[0], at) for one, (at,) in lemmas.items()}
+    shared = Counter(word for word, _ in letters)
+    assert {word: count for word, count in shared.items() if count > 1} == {}
+    without = {page.stem for page in PAGES} - {pages[0] for pages in lemmas.values()}
+    assert without == {"index"}
+
+
+def test_code_and_pages_name_lemmas_that_exist():
+    lemmas = stated()
+    sources = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "docs").rglob("*.md"))]
+    unknown = {
+        str(path.relative_to(ROOT)): missing
+        for path in sources
+        if (missing := [one for one in named(path) if one not in lemmas])
+    }
+    assert unknown == {}
+
+
+def test_every_noise_scale_names_its_lemma():
+    silent = []
+    for room in ROOMS:
+        for path in sorted((PACKAGE / room).rglob("[a-z]*.py")):
+            tree = ast.parse(path.read_text())
+            sets = any(
+                isinstance(node, ast.FunctionDef) and node.name in SCALES
+                for node in ast.walk(tree)
+            )
+            if sets and not named(path):
+                silent.append(str(path.relative_to(PACKAGE)))
+    assert sorted(set(silent) - set(FORWARDED)) == []
+
+
+def test_every_family_of_noise_is_reached_from_the_code():
+    # What draws, chooses, composes or converts names the page that proves it.
+    used = {one for path in PACKAGE.rglob("*.py") for one in named(path)}
+    letters = {re.match("[A-Z]+", one)[0] for one in used}
+    assert {"EN", "EC", "LA", "HI", "OR", "OH", "SE", "ZC", "CO", "LC", "DT"} <= letters
