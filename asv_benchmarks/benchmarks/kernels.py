@@ -35,6 +35,7 @@ from blowfish_fast.kernels.space.interval_pieces import (
     intervals_to_pieces,
     ranges_to_fractions,
 )
+from blowfish_fast.kernels.space.largest_rectangle import largest_rectangle_sum
 from blowfish_fast.kernels.space.summed_area import (
     fractional_rectangle_sums,
     rectangle_sums,
@@ -468,6 +469,18 @@ class RectangleSums(Timed):
             return lambda: fractional_rectangle_sums(table, lows, highs)
         corners = lows.astype(np.int64), highs.astype(np.int64)
         return lambda: rectangle_sums(table, *corners)
+
+
+class LargestRectangle(Timed):
+    params: ClassVar[list[Any]] = [sizes(), ["line", "grid"]]
+    param_names: ClassVar[list[str]] = ["cells", "shape"]
+
+    def prepare(self, cells: int, shape: str) -> Call:
+        x = np.random.default_rng(4).integers(-9, 9, cells)
+        # A grid takes its rows squared: 256 x 256 stands for a large map.
+        edge = min(side(cells), 256)
+        grid = x[: edge * edge].reshape(edge, edge) if shape == "grid" else x
+        return lambda: largest_rectangle_sum(grid)
 
 
 class Isotonic(Timed):

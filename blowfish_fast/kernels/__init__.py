@@ -38,6 +38,7 @@ __getattr__, __dir__, __all__ = attach(
         "space.grid_boxes": "runs_to_boxes",
         "space.hilbert": "hilbert_order",
         "space.interval_pieces": "intervals_to_pieces ranges_to_fractions",
+        "space.largest_rectangle": "largest_rectangle_sum",
         "space.summed_area": "fractional_rectangle_sums rectangle_sums "
         "summed_area_table",
         "transform.haar_spread": "haar_spread_boxes haar_total_variance",
@@ -78,6 +79,7 @@ __getattr__, __dir__, __all__ = attach(
         "graph.range_sensitivity": "largest_change_within largest_edge_separation "
         "largest_separation range_coverage",
         "window_costs.count_grid": "step_exponent",
+        "partition.interval_partition": "least_cost_partitions",
         "partition.even_cost": "counts_within least_even_cost price_within",
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.cost_choice": "NO_CANDIDATE",

@@ -54,6 +54,9 @@ from .partition.even_cost import counts_within as counts_within
 from .partition.even_cost import least_even_cost as least_even_cost
 from .partition.even_cost import price_within as price_within
 from .partition.interval_partition import least_cost_partition as least_cost_partition
+from .partition.interval_partition import (
+    least_cost_partitions as least_cost_partitions,
+)
 from .partition.interval_partition import partition_cost as partition_cost
 from .partition.kd_gain import gain_boxes as gain_boxes
 from .partition.kd_split import median_boxes as median_boxes
@@ -84,6 +87,7 @@ from .space.grid_boxes import runs_to_boxes as runs_to_boxes
 from .space.hilbert import hilbert_order as hilbert_order
 from .space.interval_pieces import intervals_to_pieces as intervals_to_pieces
 from .space.interval_pieces import ranges_to_fractions as ranges_to_fractions
+from .space.largest_rectangle import largest_rectangle_sum as largest_rectangle_sum
 from .space.record_cells import Targets as Targets
 from .space.record_cells import cells_between_edges as cells_between_edges
 from .space.record_cells import count_into as count_into
@@ -194,6 +198,7 @@ __all__ = [
     "intervals_to_pieces",
     "isotonic_fit",
     "laplace",
+    "largest_rectangle_sum",
     "leaf_first_numbers",
     "least_cost_partition",
     "least_cost_partition_all",

@@ -30,8 +30,8 @@ from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Spread, without_rounding
 
 
-def ordered_attribute(domain: Domain, name: str) -> None:
-    """Refuse domains of several attributes."""
+def check_ordered(domain: Domain, name: str) -> None:
+    """Refuse domains whose cells do not all lie along one axis."""
     if domain.ndim != 1:
         raise DomainError(
             f"{name} asks for one ordered attribute",
@@ -40,6 +40,14 @@ def ordered_attribute(domain: Domain, name: str) -> None:
             "attribute",
             code="release_needs_one_attribute",
             attributes=domain.ndim,
+        )
+    extras = domain.attributes[0].extras
+    if extras:
+        raise DomainError(
+            f"{name} asks for cells along one axis; {list(extras)} have no place on it",
+            way_out="Count by release.where(...).group_by(...), or clamp such values",
+            code="cells_without_place",
+            extras=", ".join(extras),
         )
 
 

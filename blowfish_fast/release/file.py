@@ -61,6 +61,10 @@ def release_bytes(parts: Mapping[str, Any]) -> bytes:
             keep_arrays(pack_measurement(one), f"measurement{number}", arrays)
             for number, one in enumerate(parts["measurements"])
         ],
+        "certificates": [
+            keep_arrays(one.pack(), f"certificate{number}", arrays)
+            for number, one in enumerate(parts["certificates"])
+        ],
     }
     return write_archive("release.json", content, arrays)
 
@@ -129,9 +133,20 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         raise ReleaseFileError(f"{path} cannot be read: {problem}") from None
 
 
-def release_parts(content: bytes) -> dict[str, Any]:
-    """Return the fields of a release from its bytes; refuse anything else."""
-    return read_archive(content, "release.json", _rebuild)
+def release_parts(
+    content: bytes, read_certificate: Callable[[dict[str, Any]], Any]
+) -> dict[str, Any]:
+    """Return the fields of a release from its bytes; refuse anything else.
+
+    Certificates, whose file is of the same form, are read by `read_certificate`.
+    """
+
+    def rebuild(plain: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+        known = restore_arrays(plain.get("certificates", []), archive)
+        read = tuple(read_certificate(one) for one in known)
+        return {**_rebuild(plain, archive), "certificates": read}
+
+    return read_archive(content, "release.json", rebuild)
 
 
 def read_archive(

@@ -18,19 +18,24 @@ both with 2^-40. No data is read.
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
+from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import IntervalError, NoiseOnlyWarning
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.workloads import Rectangles, Workload
-from blowfish_fast.workloads.base import row_moments
+from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
+from blowfish_fast.workloads.base import Fractions, row_moments
 
-Scope = Literal["truth", "noise"]
+Scope = Literal["truth", "certified", "noise"]
+"""What intervals hold: each the truth, a certified fraction of them, or the noise."""
 
 BOUND_NAMES: dict[Scope, tuple[str, str]] = {
     "truth": ("low", "high"),
+    "certified": ("certified_low", "certified_high"),
     "noise": ("noise_low", "noise_high"),
 }
 """Columns of the two ends of intervals, by what they hold."""
@@ -97,6 +102,14 @@ def holds_truth(
     return free
 
 
+def counts_records(workload: Workload) -> bool:
+    """Return whether all coefficients are 0 or more, so that answers are too."""
+    if isinstance(workload, Rectangles | Ranges | Identity | Prefixes):
+        return True
+    form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
+    return isinstance(form, Fractions) or bool((form.values >= 0.0).all())
+
+
 def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> str:
     """Say what the intervals of a release leave out."""
     if not fresh:
@@ -109,6 +122,28 @@ def noise_only_reason(mechanism: str, measurement: Measurement, fresh: bool) -> 
     return "records are taken as even inside cells that are cut or not measured"
 
 
+def say_noise_only(
+    reason: str, lacking: IntArray, queries: int, *, refuse: bool
+) -> None:
+    """Refuse, or warn, that some of the intervals hold the noise alone."""
+    if refuse:
+        raise IntervalError(
+            f"{reason}, so {lacking.size:,} of {queries:,} intervals hold the noise "
+            "and not the true answer",
+            way_out='Ask of="noise", buy a certificate with ledger.certify, or release '
+            "with bf.Hierarchy or bf.Dawa(..., partition=None), whose intervals hold "
+            "the truth",
+            code="intervals_hold_noise_only",
+            queries=lacking,
+        )
+    warnings.warn(
+        f"noise only: {reason}, and what that is off by is not covered by these "
+        'intervals. Ask of="noise" if that is meant',
+        NoiseOnlyWarning,
+        stacklevel=4,
+    )
+
+
 def interval_label(kind: Scope, confidence: float) -> str:
     """Return what intervals are, for a legend.
 
@@ -117,5 +152,6 @@ def interval_label(kind: Scope, confidence: float) -> str:
     >>> interval_label("truth", 0.95), interval_label("noise", 0.95)
     ('holds the truth, 95 %', 'noise only, 95 %')
     """
-    held = "holds the truth" if kind == "truth" else "noise only"
-    return f"{held}, {100 * confidence:g} %"
+    held = {"truth": "holds the truth", "noise": "noise only"}
+    held["certified"] = "most hold the truth, certified"
+    return f"{held[kind]}, {100 * confidence:g} %"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.cell_values import representatives
@@ -54,8 +54,8 @@ class AnswerSource(Protocol):
         """Return intervals, shape (queries, 2)."""
         ...
 
-    def interval_kind(self, workload: Workload) -> Scope:
-        """Return whether intervals hold the truth or the noise."""
+    def holds_truth(self, workload: Workload) -> BoolArray:
+        """Mark the queries whose noise intervals hold the true answer."""
         ...
 
     def interval_sentence(self, kind: Scope, confidence: float = ...) -> str:
@@ -206,7 +206,7 @@ class GridAnswers:
     def kind(self) -> Scope:
         """Return whether intervals can hold the true answers, or the noise alone."""
         asked = (self.workload,) if self.ends is None else self.ends
-        known = (self.grid.release.interval_kind(one) == "truth" for one in asked)
+        known = (self.grid.release.holds_truth(one).all() for one in asked)
         return "truth" if all(known) else "noise"
 
 

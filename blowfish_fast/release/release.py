@@ -6,9 +6,10 @@ and the promise that was kept. True counts are gone.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +23,6 @@ from blowfish_fast.errors import (
     DomainError,
     InputError,
     IntervalError,
-    NoiseOnlyWarning,
     ReleaseFileError,
     SeededWarning,
     ShrunkCellsWarning,
@@ -31,14 +31,23 @@ from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Spread, without_rounding
 from blowfish_fast.workloads import Identity, Prefixes, Workload
 
+from .certificates import Certificate, find_certificate, release_digest
 from .cumulative import (
     cdf_bounds,
     cdf_values,
-    ordered_attribute,
+    check_ordered,
     quantile_bounds,
     quantile_places,
 )
-from .grants import BOUND_NAMES, Bias, Scope, holds_truth, noise_only_reason
+from .grants import (
+    BOUND_NAMES,
+    Bias,
+    Scope,
+    counts_records,
+    holds_truth,
+    noise_only_reason,
+    say_noise_only,
+)
 from .guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -75,6 +84,8 @@ class Release:
     units : int
         Where each person counts once: parts of a person that were measured. Estimates,
         intervals and errors are in persons.
+    certificates : tuple of Certificate
+        What was bought to know how far answers are off; see `certified`.
 
     Examples
     --------
@@ -123,6 +134,7 @@ class Release:
     version: str = field(default="")
     fresh: bool = False
     units: int = 1
+    certificates: tuple[Certificate, ...] = ()
 
     def __post_init__(self) -> None:
         self.estimate.flags.writeable = False
@@ -170,33 +182,75 @@ class Release:
             Probability with which each interval holds, at least; over the noise.
         of : {"truth", "noise"}, optional
             "truth": intervals that hold the true answers, or `IntervalError` with the
-            numbers of the queries for which that is not known. "noise": intervals
-            that hold the noise; where buckets are taken as even, the true answer may
-            lie outside. None: truth if every query is granted it (`holds_truth`), else
-            noise, with a `NoiseOnlyWarning`.
+            numbers of the queries for which that is not known; where a certificate
+            knows it of a fraction of exactly these queries, that is said by
+            `interval_sentence`. "noise": intervals that hold the noise; where buckets
+            are taken as even, the true answer may lie outside. None: truth if every
+            query is granted it, else noise, with a `NoiseOnlyWarning`.
         together : bool
             Whether all intervals hold at once with `confidence`.
 
         Notes
         -----
-        The centre is the answer before any fit.
+        The centre is the answer before any fit, that of a certificate the published
+        one. Intervals of the truth of counts never lie below 0.
         """
         self._check(workload)
-        miss = 1.0 - as_confidence(confidence)
-        if together:
-            miss /= max(workload.queries, 1)
-        measurement = self._linear()
-        self._demand(of, workload)
-        form = workload.explicit_form(measurement.buckets)
-        half = measurement.strategy.half_widths(form, measurement.scales, miss)
-        if self.units > 1:
-            half = half / self.units
-        linear, sums = self._linear_sums
-        centre = without_rounding(workload.answer_again(linear, sums), half, linear)
+        asked = as_confidence(confidence)
+        miss = (1.0 - asked) / (max(workload.queries, 1) if together else 1)
+        certificate = None
+        if self.certificates and of != "noise":
+            certificate = self._certificate_for(workload, asked, together=together)
+        if certificate is None or certificate.kind == "shape":
+            measurement = self._linear()
+            true = certificate is not None or self._demand(of, workload)
+            linear, sums = self._linear_sums
+            if certificate is None:
+                form = workload.explicit_form(measurement.buckets)
+                half = measurement.strategy.half_widths(form, measurement.scales, miss)
+                half = half / self.units if self.units > 1 else half
+            else:
+                spread = self._spread(workload)
+                half = certificate.joint_half_widths(workload, spread, miss)
+            centre = without_rounding(workload.answer_again(linear, sums), half, linear)
+        else:
+            true, half = True, certificate.half_widths(workload)
+            centre = workload.answer_again(self.estimate, self._sums).reshape(-1)
         bounds = np.empty((half.size, 2))
         bounds[:, 0] = centre - half
         bounds[:, 1] = centre + half
-        return bounds
+        # A count is at least 0, so what lies below 0 is cut off at no loss.
+        return np.maximum(bounds, 0.0) if true and counts_records(workload) else bounds
+
+    def certified(self, certificate: Certificate) -> Self:
+        """Return the same release with a certificate, which its file then keeps.
+
+        See `Certificate` for an example, and ``Ledger.certify`` for how to buy one.
+        """
+        if not isinstance(certificate, Certificate):
+            raise InputError(
+                "a release is certified with what ledger.certify returned",
+                received=quoted(certificate),
+            )
+        if certificate.release != self.digest:
+            raise InputError("this certificate is about another release")
+        return replace(self, certificates=(*self.certificates, certificate))
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of estimate and guarantee, by which certificates name a release."""
+        return release_digest(self.estimate, self.guarantee)
+
+    def _certificate_for(
+        self, workload: Workload, confidence: float, *, together: bool = False
+    ) -> Certificate | None:
+        """Return the certificate that says most; None where none is needed, or fits."""
+        linear = self.interval_scope == "noise" and len(self.measurements) == 1
+        if linear and self.holds_truth(workload).all():
+            return None
+        return find_certificate(
+            self.certificates, workload, confidence, together=together
+        )
 
     def holds_truth(self, workload: Workload) -> BoolArray:
         """Mark the queries whose intervals hold the true answer.
@@ -218,12 +272,24 @@ class Release:
         fresh = self.fresh and self.units == 1
         return holds_truth(self._linear(), fresh, self._bias, workload)
 
-    def interval_kind(self, workload: Workload) -> Scope:
-        """Return what `intervals` are of by default: "truth" or "noise"."""
-        return "truth" if self.holds_truth(workload).all() else "noise"
+    def interval_kind(self, workload: Workload, confidence: float = 0.95) -> Scope:
+        """Return what `intervals` are of by default: "truth", "certified" or "noise".
 
-    def interval_sentence(self, kind: Scope, confidence: float = 0.95) -> str:
-        """Say in words what intervals of a kind hold.
+        Certified are those of which a certificate knows a fraction to hold the truth.
+        """
+        known = self._certificate_for(workload, confidence)
+        if known is not None:
+            return "truth" if known.per_query else "certified"
+        linear = self.interval_scope == "noise"
+        return "truth" if linear and self.holds_truth(workload).all() else "noise"
+
+    def interval_sentence(
+        self,
+        kind: Scope,
+        confidence: float = 0.95,
+        workload: Workload | None = None,
+    ) -> str:
+        """Say in words what intervals of a kind hold, or what is certified of them.
 
         Examples
         --------
@@ -235,7 +301,11 @@ class Release:
         >>> release.interval_sentence(release.interval_kind(asked))
         'Each interval holds the true count with probability at least 0.95.'
         """
-        if kind == "truth":
+        if workload is not None and kind != "noise":
+            known = self._certificate_for(workload, confidence)
+            if known is not None:
+                return str(known)
+        if kind != "noise":
             return (
                 "Each interval holds the true count with probability at least "
                 f"{confidence:g}."
@@ -243,31 +313,17 @@ class Release:
         reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
         return f"Noise only: {reason}, and what that is off by is not covered."
 
-    def _demand(self, of: Scope | None, workload: Workload) -> None:
-        """Refuse, or warn, where intervals hold less than was asked for."""
-        if of not in (None, "truth", "noise"):
+    def _demand(self, of: Scope | None, workload: Workload) -> bool:
+        """Return whether intervals hold the truth; refuse, or warn, where less."""
+        if of not in (None, "truth", "certified", "noise"):
             raise InputError(f'of must be "truth", "noise" or None; received {of!r}')
         if of == "noise":
-            return
+            return False
         lacking = np.flatnonzero(~self.holds_truth(workload))
-        if not lacking.size:
-            return
-        reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
-        if of == "truth":
-            raise IntervalError(
-                f"{reason}, so {lacking.size:,} of {workload.queries:,} intervals hold "
-                "the noise and not the true answer",
-                way_out='Ask of="noise", or release with bf.Hierarchy or '
-                "bf.Dawa(..., partition=None), whose intervals hold the truth",
-                code="intervals_hold_noise_only",
-                queries=lacking,
-            )
-        warnings.warn(
-            f"noise only: {reason}, and what that is off by is not covered by these "
-            'intervals. Ask of="noise" if that is meant',
-            NoiseOnlyWarning,
-            stacklevel=3,
-        )
+        if lacking.size:
+            reason = noise_only_reason(self.mechanism, self._linear(), self.fresh)
+            say_noise_only(reason, lacking, workload.queries, refuse=of is not None)
+        return not lacking.size
 
     @cached_property
     def _bias(self) -> Bias | None:
@@ -296,7 +352,7 @@ class Release:
 
         Never decreasing, from 0 to 1, for one ordered attribute; from the estimate.
         """
-        _check_ordered(self.domain, "cdf")
+        check_ordered(self.domain, "cdf")
         return cdf_values(self.estimate)
 
     def cdf_intervals(
@@ -317,7 +373,7 @@ class Release:
         ``quantiles(0.5)`` is the median. One attribute of several has
         ``where(...).quantile(name, q)``.
         """
-        _check_ordered(self.domain, "quantiles")
+        check_ordered(self.domain, "quantiles")
         return quantile_places(self.domain, self.estimate, q)
 
     def quantile_intervals(
@@ -412,6 +468,33 @@ class Release:
         drawn.experiment = not self.private
         return drawn
 
+    def rounded(self) -> Self:
+        """Return the release with whole counts, none negative, and the same total.
+
+        For tables that are to be published: whatever is added up from the cells of the
+        result agrees. Intervals stay those of the release; single cells are biased
+        upwards where noise was larger than counts. The same release is always rounded
+        alike.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> line = bf.Domain(4)
+        >>> mech = bf.Laplace(
+        ...     bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1)
+        >>> whole = mech.release([0, 7, 0, 5], rng=1).rounded().estimate
+        >>> bool((whole >= 0).all()), float(whole.sum())
+        (True, 12.0)
+        """
+        from .synthetic import publishable_counts
+
+        return replace(
+            self,
+            estimate=publishable_counts(self.estimate).astype(float),
+            unfitted=self._linear_sums[0],
+            certificates=(),
+        )
+
     def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return one row per cell: what it stands for, its estimate, its interval.
 
@@ -427,7 +510,7 @@ class Release:
         columns["estimate"] = self.estimate.reshape(-1)
         if confidence is not None and self.interval_scope == "noise":
             cells = Identity(self.domain)
-            kind = self.interval_kind(cells)
+            kind = self.interval_kind(cells, confidence)
             bounds = self.intervals(cells, confidence, of=kind)
             low, high = BOUND_NAMES[kind]
             columns[low], columns[high] = bounds.T
@@ -462,7 +545,7 @@ class Release:
         """
         from blowfish_fast.data.frames import labelled_arrays
 
-        kept = {"estimate", *BOUND_NAMES["truth"], *BOUND_NAMES["noise"]}
+        kept = {"estimate", *itertools.chain(*BOUND_NAMES.values())}
         table = self.to_table(confidence)
         values = {name: table[name] for name in table if name in kept}
         promise = {"mechanism": self.mechanism, "promise": str(self.guarantee)}
@@ -489,20 +572,7 @@ class Release:
         """Average releases of the same people with the least variance.
 
         Weights are for all queries of `workload`, by default all cells; budgets add
-        up.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(4)
-        >>> cells = bf.workloads.Identity(line)
-        >>> laplace = bf.Laplace(bf.policies.AddRemove(line), cells, epsilon=1)
-        >>> first, second = (laplace.release([5, 3, 0, 9], rng=at) for at in (1, 2))
-        >>> both = first.combine(second)
-        >>> both.weights.tolist(), float(both.guarantee.epsilon)
-        ([0.5, 0.5], 2.0)
-        >>> float(both.standard_errors(cells)[0] / first.standard_errors(cells)[0])
-        0.707...
+        up. `CombinedRelease` has an example.
         """
         from .combination import combine
 
@@ -510,7 +580,7 @@ class Release:
 
     def _running_totals(self, name: str, of: Scope | None) -> tuple[FloatArray, Spread]:
         """Return the linear estimate and the spread of each of its running totals."""
-        _check_ordered(self.domain, name)
+        check_ordered(self.domain, name)
         self._demand(of, Prefixes(self.domain))
         linear = self.estimate if self.unfitted is None else self.unfitted
         return linear, self._spread(Prefixes(self.domain))
@@ -570,7 +640,7 @@ class Release:
         """Read a release from `to_bytes`."""
         from .file import release_parts
 
-        return cls(**release_parts(content))
+        return cls(**release_parts(content, Certificate.unpack))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the release to one file: a zip of JSON and arrays, never pickle.
@@ -625,17 +695,4 @@ class Release:
             sentence=str(self.guarantee),
             drawing=drawing,
             warning=seeded,
-        )
-
-
-def _check_ordered(domain: Domain, name: str) -> None:
-    """Refuse domains whose cells do not all lie along one axis."""
-    ordered_attribute(domain, name)
-    extras = domain.attributes[0].extras
-    if extras:
-        raise DomainError(
-            f"{name} asks for cells along one axis; {list(extras)} have no place on it",
-            way_out="Count by release.where(...).group_by(...), or clamp such values",
-            code="cells_without_place",
-            extras=", ".join(extras),
         )

@@ -87,7 +87,7 @@ def test_gaussian_releases_are_combined_among_themselves():
     both = a.combine(b)
     assert float(both.guarantee.rho) == 1
     half = np.diff(both.intervals(CELLS), axis=1)
-    assert (half < np.diff(a.intervals(CELLS), axis=1)).all()
+    assert (half < np.diff(a.intervals(CELLS, of="noise"), axis=1)).all()
     with pytest.raises(PolicyError, match="in epsilon and in rho"):
         a + laplace(1).release(ONE)
 

@@ -1,0 +1,234 @@
+"""How far published answers lie off, as whole numbers that are measured with noise.
+
+A release is public; its errors are not. Each statistic compares it with the true counts
+in sixteenths of a record, so that everything drawn is a whole number, and states how
+much one edge of the policy moves it:
+
+    kind       rows                                             move along an edge
+    quantile   k-th smallest of v_q = |R_q - 16 q(x)| + 1 - H_q  16 max_q |move of q|
+    curve      sum_q clip(v_q - e_j, 0, e_(j+1) - e_j)           16 sum_q |move of q|
+    all        largest |sum| of estimate - counts, any box       16
+    shape      largest deviation from even, bucket by bucket     1, or 2 for moves
+
+R_q is the published answer and H_q a noise half-width, both in sixteenths. Proofs:
+``docs/proofs/certificates.md``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from blowfish_fast import kernels
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.noise import Scales, scales_within
+from blowfish_fast.measure.sensitivity.policy import sensitivity
+from blowfish_fast.policies import Policy
+from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads.base import row_moments
+
+PARTS = 16
+"""Errors are whole numbers of this part of a record."""
+
+TOP = PARTS * 2**24
+"""Where the public edges of a curve end: beyond it nothing is claimed."""
+
+
+class ErrorStatistic(ABC):
+    """Whole numbers that say how far a release is off; all rows have one scale."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the exact values that are measured."""
+
+    @abstractmethod
+    def move(self, policy: Policy) -> int:
+        """Return the largest sum of |moves| of the rows along one edge, or more."""
+
+    def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
+        """Return the one scale at which the worst edge costs at most `budget`."""
+        move = self.move(policy)
+        one = np.ones(self.size, dtype=np.int64)
+        worst = move ** Budget.of(budget).power
+        return scales_within(one, worst, budget, one * move == 0)
+
+    def cost(self, policy: Policy, scales: Scales) -> Fraction:
+        """Return the cost of the worst edge: squares sum up to at most its square."""
+        worst = int(scales.rates.max(initial=0)) * self.move(policy) ** scales.power
+        return Fraction(worst, scales.unit)
+
+    def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
+        """Return what leaves the handle: every row with a draw of its own."""
+        return rows + noise
+
+
+class ErrorQuantile(ErrorStatistic):
+    """The k-th smallest excess of all queries, k = `rank`."""
+
+    kind = "error_quantile"
+
+    def __init__(
+        self, workload: Workload, answers: IntArray, half: IntArray, rank: int
+    ) -> None:
+        self.workload, self.answers, self.half = workload, answers, half
+        self.rank = rank
+
+    @property
+    def size(self) -> int:
+        """One row."""
+        return 1
+
+    def excess(self, counts: IntArray) -> IntArray:
+        """Return by how much each answer is off beyond its half-width, rounded up."""
+        true = self.workload.answer(counts.reshape(self.workload.domain.shape))
+        whole = np.rint(true).astype(np.int64).reshape(-1)
+        return np.asarray(np.abs(self.answers - PARTS * whole) + 1 - self.half)
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the order statistic: the supremum norm bounds its change."""
+        at = self.rank - 1
+        return np.partition(self.excess(counts), at)[at : at + 1]
+
+    def move(self, policy: Policy) -> int:
+        """Return the largest move of one query, in sixteenths."""
+        return PARTS * largest_query_move(policy, self.workload)
+
+
+class ErrorCurve(ErrorQuantile):
+    """How much excess lies on each of several ramps, for each class of queries.
+
+    `labels` gives the class of each query, `ramps` the edges of each class.
+    """
+
+    kind = "error_curve"
+
+    def __init__(
+        self,
+        workload: Workload,
+        answers: IntArray,
+        half: IntArray,
+        labels: IntArray,
+        ramps: list[IntArray],
+    ) -> None:
+        super().__init__(workload, answers, half, 0)
+        self.labels, self.ramps = labels, ramps
+
+    @property
+    def size(self) -> int:
+        """One row for each ramp of each class."""
+        return sum(one.size - 1 for one in self.ramps)
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the excess on each ramp; ramps are disjoint, classes too."""
+        excess, found = self.excess(counts), []
+        for label, edges in enumerate(self.ramps):
+            mine = excess[self.labels == label]
+            for low, high in itertools.pairwise(edges.tolist()):
+                found.append(int(np.clip(mine - low, 0, high - low).sum()))
+        return np.array(found, dtype=np.int64)
+
+    def move(self, policy: Policy) -> int:
+        """Return the largest sum of moves of all queries, in sixteenths."""
+        return PARTS * math.ceil(sensitivity(policy, self.workload))
+
+
+class LargestError(ErrorStatistic):
+    """The largest error of any range of a line, or rectangle of a grid."""
+
+    kind = "largest_error"
+
+    def __init__(self, estimate: FloatArray) -> None:
+        self.estimate = estimate
+
+    @property
+    def size(self) -> int:
+        """One row."""
+        return 1
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return the largest difference, from running sums rounded to sixteenths."""
+        axes, sums = range(self.estimate.ndim), self.estimate
+        for axis in axes:
+            sums = np.cumsum(sums, axis=axis)
+        cells = np.pad(np.rint(PARTS * sums).astype(np.int64), [(1, 0)] * len(axes))
+        for axis in axes:
+            cells = np.diff(cells, axis=axis)
+        off = cells - PARTS * counts.reshape(cells.shape)
+        # Both ends of a range, or four corners, were rounded by half a part each; one
+        # part more is above the rounding of sums in floating point.
+        largest = kernels.largest_rectangle_sum(off) + self.estimate.ndim + 1
+        return np.array([largest], dtype=np.int64)
+
+    def move(self, policy: Policy) -> int:
+        """Return 16: one record changes no box by more than one."""
+        return PARTS
+
+
+class BucketShapes(ErrorStatistic):
+    """How far the running totals inside each bucket lie from those of even records."""
+
+    kind = "bucket_shapes"
+
+    def __init__(self, edges: IntArray) -> None:
+        self.edges = edges
+
+    @property
+    def size(self) -> int:
+        """One row for each bucket."""
+        return self.edges.size - 1
+
+    def rows(self, counts: IntArray) -> IntArray:
+        """Return ceil(max_j |prefix_j - j total / cells|) of each bucket."""
+        lengths = np.diff(self.edges)
+        first = np.repeat(self.edges[:-1], lengths)
+        cells = np.repeat(lengths, lengths)
+        sums = np.concatenate([[0], np.cumsum(counts)])
+        even, rest = divmod(np.repeat(np.diff(sums[self.edges]), lengths), cells)
+        place = np.arange(1, counts.size + 1) - first
+        # In whole numbers, of which none exceeds the total or the squared cells.
+        above = sums[1:] - sums[first] - place * even
+        off = np.maximum(
+            above - place * rest // cells, -(-place * rest // cells) - above
+        )
+        return np.maximum.reduceat(off, self.edges[:-1])
+
+    def move(self, policy: Policy) -> int:
+        """Return 1, or 2 where records move: each end changes one bucket by one."""
+        return math.ceil(sensitivity(policy, Identity(policy.domain)))
+
+
+def largest_query_move(policy: Policy, workload: Workload) -> int:
+    """Return by how much one edge moves any single query, or a number above it.
+
+    A move changes a query by the difference of two of its coefficients, a record that
+    comes or goes by one of them.
+    """
+    form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
+    moments = row_moments(form, workload.domain.size)
+    largest, least = moments.largest, moments.least
+    found = largest - least
+    if policy.components().private.any():
+        found = np.maximum(found, np.maximum(np.abs(largest), np.abs(least)))
+    return math.ceil(float(found.max(initial=0.0)))
+
+
+def ramp_edges(step: int) -> IntArray:
+    """Return edges -step, 0, step, ... of widening ramps up to `TOP`, in sixteenths."""
+    edges = [-step, 0]
+    while edges[-1] < TOP:
+        edges.append(edges[-1] + max(step, 35 * edges[-1] // 100))
+    return np.array(edges, dtype=np.int64)

@@ -1,0 +1,343 @@
+"""Certificates: statements about how far the answers of a release are off the truth.
+
+Bought with a little budget, public afterwards, kept in the release's file:
+
+    kind       the statement                                          whose intervals
+    quantile   a fraction of exactly these answers is within X        these answers
+    curve      the same, for workloads of which a record moves few    these answers
+    all        every range, or rectangle, is within X                 any of them
+    shape      no bucket is off even by more than K~ and noise        any range, each
+
+The first two promise something of the fraction and nothing of a single answer. How the
+numbers are drawn stands in ``mechanisms.certifier``, why they hold on the page
+docs/proofs/certificates.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.errors import ReleaseFileError
+from blowfish_fast.measure.laplace_tails import noise_half_widths
+from blowfish_fast.measure.noise import Scales, Spread, laplace_variance
+from blowfish_fast.measure.strategies.error_statistics import PARTS
+from blowfish_fast.workloads import Identity, Rectangles, Workload
+from blowfish_fast.workloads.base import Fractions
+
+from .file import keep_arrays, read_archive, restore_arrays, write_archive
+from .guarantee import Guarantee
+
+Kind = Literal["quantile", "curve", "all", "shape"]
+KINDS: tuple[Kind, ...] = ("quantile", "curve", "all", "shape")
+MEMBER = "certificate.json"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate:
+    """What was found out about the errors of one release; ``str()`` says it.
+
+    Attributes
+    ----------
+    kind : {"quantile", "curve", "all", "shape"}
+        What is claimed; see the head of ``release.certificates``.
+    fraction, confidence : Fraction
+        How many of the answers the claim is about, and the probability, at least, with
+        which it is true.
+    rows : tuple of dict
+        For each class of answers: how many `queries`, and by how much more than
+        their noise they may be off (`extra`, infinite where nothing can be claimed).
+    extra : float
+        The largest of these.
+    guarantee : Guarantee
+        What was paid, under which policy.
+    release, workload : str
+        Digests of what the certificate is about; `workload` is empty where every range
+        is covered.
+    queries : int
+        Answers that were checked; 0 where every range was.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(64)
+    >>> cells, policy = bf.workloads.Identity(line), bf.policies.AddRemove(line)
+    >>> counts = [0] * 30 + [40] * 4 + [0] * 30
+    >>> ledger = bf.Ledger(None, epsilon=2, policy=policy)
+    >>> release = ledger.release(bf.Dawa(policy, cells, epsilon=1), counts, rng=1)
+    >>> found = ledger.certify(release, counts, cells, epsilon=1, rng=2)
+    >>> release = release.certified(found)
+    >>> release.intervals(cells, of="truth").shape, found.kind
+    ((64, 2), 'quantile')
+    >>> print(found)
+    At least 95 % of these 64 answers lie within their intervals (noise + 2.75) of the
+    true counts. This statement is wrong with a probability of at most 5 %. It cost
+    eps = 1. An experiment that protects nobody: its noise was seeded.
+    """
+
+    kind: Kind
+    fraction: Fraction
+    confidence: Fraction
+    rows: tuple[Mapping[str, Any], ...]
+    guarantee: Guarantee
+    release: str
+    workload: str
+    queries: int
+    half: IntArray
+    """Noise half-widths in sixteenths, 0 where they are not used; one per query."""
+    labels: IntArray
+    """Class of each query."""
+    edges: IntArray
+    """Buckets whose shapes were measured."""
+    shapes: IntArray
+    """Their noisy shapes, in records."""
+    scales: Scales
+    version: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    mechanism: str = field(default="certifier", init=False)
+
+    @property
+    def extra(self) -> float:
+        """By how much more than their noise answers may be off, at most."""
+        return max((float(one["extra"]) for one in self.rows), default=0.0)
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise was secure."""
+        return self.guarantee.secure
+
+    @property
+    def per_query(self) -> bool:
+        """Whether something is promised of each single answer."""
+        return self.kind in ("all", "shape")
+
+    def covers(self, workload: Workload) -> bool:
+        """Return whether the claim is about these very queries, or all of their kind.
+
+        Examples
+        --------
+        See `Certificate`.
+        """
+        if self.kind in ("quantile", "curve"):
+            return (
+                workload.queries == self.queries
+                and workload_digest(workload) == self.workload
+            )
+        return whole_boxes(workload) is not None
+
+    def half_widths(self, workload: Workload) -> FloatArray:
+        """Return how far published answers may lie off: all kinds but "shape"."""
+        if self.kind == "all":
+            return np.full(workload.queries, self.extra)
+        extra = np.array([float(one["extra"]) for one in self.rows])
+        return np.asarray(np.maximum(self.half / PARTS + extra[self.labels], 0.0))
+
+    def joint_half_widths(
+        self, workload: Workload, spread: Spread, miss: float
+    ) -> FloatArray:
+        """Return how far linear answers to ranges may lie off, by the buckets they cut.
+
+        The draws of the shapes and those of the answer, whose `spread` is given, are
+        bounded together: separate margins would be wider.
+        """
+        ends = whole_boxes(workload)
+        assert ends is not None
+        low, high = (one.reshape(-1) for one in ends)
+        top = self.edges.size - 2
+        first, last = (
+            np.clip(np.searchsorted(self.edges, one, side="right") - 1, 0, top)
+            for one in (low, high)
+        )
+        cut = (self.edges[first] != low) * 1
+        end = (self.edges[last] != high) & (high < self.edges[-1])
+        same = (first == last) & (cut > 0) & end
+        known = self.shapes[first] * cut + self.shapes[last] * end
+        both = spread_with(spread, np.where(same, 4, cut + end), self.scales)
+        return np.asarray(np.maximum(known + noise_half_widths(both, miss), 0.0))
+
+    def __str__(self) -> str:
+        paid = f"It cost {self.guarantee.spent}."
+        if not self.private:
+            paid += " An experiment that protects nobody: its noise was seeded."
+        return f"{self._claim()} {paid}"
+
+    def _claim(self) -> str:
+        miss = f"{float(100 * (1 - self.confidence)):g} %"
+        wrong = f"This statement is wrong with a probability of at most {miss}."
+        if self.kind == "shape":
+            return (
+                "Each interval of a range that was chosen without looking at the "
+                "release holds the true count with probability at least "
+                f"{float(self.confidence):g}."
+            )
+        if not math.isfinite(self.extra):
+            return (
+                "Nothing can be claimed: the answers are too few, or off by too much."
+            )
+        if self.kind == "all":
+            box = "range" if self.rows[0]["axes"] == 1 else "rectangle"
+            return f"Every {box} lies within {self.extra:g} of its true count. {wrong}"
+        part = f"At least {float(100 * self.fraction):g} %"
+        sign = "-" if self.extra < 0 else "+"
+        room = f"noise {sign} {abs(self.extra):g}"
+        if not self.half.any():
+            room = f"+- {self.extra:g}"
+        about = f"these {self.queries:,} answers"
+        if len(self.rows) > 1:
+            about = f"the answers of each of {len(self.rows)} classes of {about}"
+            room = "noise and the extra of their class"
+        return (
+            f"{part} of {about} lie within their intervals ({room}) of the true "
+            f"counts. {wrong}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.kind}, extra {self.extra:g}, {self.guarantee.spent})"
+
+    def pack(self) -> dict[str, Any]:
+        """Return plain data and arrays, for the file of a release."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        for name in ("fraction", "confidence"):
+            plain[name] = str(plain[name])
+        plain["rows"] = [dict(one) for one in self.rows]
+        plain["details"] = dict(self.details)
+        plain["guarantee"] = self.guarantee.to_dict()
+        plain["scales"] = {**self.scales._asdict(), "unit": str(self.scales.unit)}
+        return plain
+
+    @classmethod
+    def unpack(cls, plain: dict[str, Any]) -> Self:
+        """Rebuild from `pack`; refuse what does not fit together."""
+        found = dict(plain)
+        for name in ("fraction", "confidence"):
+            found[name] = Fraction(found[name])
+        found["guarantee"] = Guarantee.from_dict(found["guarantee"])
+        found["rows"] = tuple(found["rows"])
+        noise = found["scales"]
+        found["scales"] = Scales(
+            np.asarray(noise["rates"], dtype=np.int64),
+            int(noise["unit"]),
+            np.asarray(noise["exact"], dtype=np.bool_),
+            int(noise["power"]),
+        )
+        for name in ("half", "labels", "edges", "shapes"):
+            found[name] = np.asarray(found[name], dtype=np.int64)
+        one = cls(**found)
+        asked = one.queries if one.kind in ("quantile", "curve") else 0
+        fits = one.half.shape == one.labels.shape == (asked,)
+        fits &= one.shapes.size == max(one.edges.size - 1, 0)
+        known = (one.labels >= 0) & (one.labels < len(one.rows))
+        if one.kind not in KINDS or not (fits and known.all()):
+            raise ReleaseFileError("a certificate does not fit together")
+        return one
+
+    def to_bytes(self) -> bytes:
+        """Return the certificate as the bytes of a file of its own."""
+        arrays: dict[str, AnyArray] = {}
+        plain = keep_arrays(self.pack(), "certificate", arrays)
+        return write_archive(MEMBER, {"format": 1, "certificate": plain}, arrays)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read a certificate from `to_bytes`."""
+
+        def rebuild(plain: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
+            restored = restore_arrays(plain["certificate"], archive)
+            return {"certificate": cls.unpack(restored)}
+
+        found: Self = read_archive(content, MEMBER, rebuild)["certificate"]
+        return found
+
+    @staticmethod
+    def is_file(content: bytes) -> bool:
+        """Return whether bytes begin like the file of a certificate."""
+        return MEMBER.encode() in content[:64]
+
+
+def find_certificate(
+    certificates: Sequence[Certificate],
+    workload: Workload,
+    confidence: float,
+    *,
+    together: bool,
+) -> Certificate | None:
+    """Return the certificate that says most of these queries; None where none does.
+
+    Shapes serve any confidence, all others the one that they were bought at. What is
+    known of a fraction is not known of all `together`.
+    """
+    for kind in ("shape", "quantile", "curve", "all"):
+        for one in certificates:
+            if one.kind != kind or not math.isfinite(one.extra):
+                continue
+            stated = kind == "shape" or float(one.confidence) == confidence
+            if stated and (one.per_query or not together) and one.covers(workload):
+                return one
+    return None
+
+
+def spread_with(spread: Spread, squares: IntArray, scales: Scales) -> Spread:
+    """Return the law of answers and shapes together.
+
+    `squares` is the sum of the squared weights of the shapes' draws: 1 for each bucket
+    that is cut, 4 for one that is cut at both ends.
+    """
+    width = float(scales.widths.max(initial=0.0))
+    variance = float(laplace_variance(width)) if width and scales.power == 1 else 0.0
+    each = np.where(squares == 4, 2.0, (squares > 0) * 1.0) * width
+    return Spread(
+        spread.variance + squares * (variance or width**2),
+        spread.square + squares * width**2,
+        np.maximum(spread.largest, each),
+        spread.steps + squares,
+        np.where(squares > 0, np.nan, spread.width),
+        min(spread.least or width, width or spread.least),
+        spread.gaussian_rows + (2 if scales.power == 2 else 0),
+    )
+
+
+def whole_boxes(workload: Workload) -> tuple[IntArray, IntArray] | None:
+    """Return the ends of queries that are boxes of whole cells; None where not all are.
+
+    On a line the ends of ranges; on a grid the low and the high corners.
+    """
+    domain = workload.domain
+    if domain.ndim == 2 and isinstance(workload, Rectangles) and workload.whole_cells:
+        return workload.lows.astype(np.int64), workload.highs.astype(np.int64)
+    if domain.ndim == 2 and isinstance(workload, Identity):
+        lows = np.stack(np.unravel_index(np.arange(domain.size), domain.shape), axis=-1)
+        return lows, lows + 1
+    if domain.ndim != 1:
+        return None
+    form = workload.explicit_form(Buckets.single_cells(domain.size))
+    if not isinstance(form, Fractions):
+        return None
+    alone = form.first == form.last
+    whole = (form.first_fraction == 1.0) & (alone | (form.last_fraction == 1.0))
+    return (form.first, form.last + 1) if whole.all() else None
+
+
+def workload_digest(workload: Workload) -> str:
+    """Return a digest of the queries as they stand over single cells."""
+    form = workload.explicit_form(Buckets.single_cells(workload.domain.size))
+    total = hashlib.sha256(json.dumps(workload.domain.to_dict()).encode())
+    for one in form:
+        total.update(np.ascontiguousarray(one).tobytes())
+    return total.hexdigest()
+
+
+def release_digest(estimate: FloatArray, guarantee: Guarantee) -> str:
+    """Return a digest of what a release says and promises."""
+    total = hashlib.sha256(json.dumps(guarantee.to_dict(), sort_keys=True).encode())
+    total.update(np.ascontiguousarray(estimate).tobytes())
+    return total.hexdigest()

@@ -1,0 +1,170 @@
+"""Planted bugs in certificates: each is caught by a check that passes without it."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting.request import DrawnData
+from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.strategies.error_statistics import (
+    PARTS,
+    ErrorCurve,
+    ErrorQuantile,
+)
+from blowfish_fast.mechanisms import certifier
+from blowfish_fast.mechanisms.certifier import Certifier
+from blowfish_fast.release import certificates
+from tests.measure.strategies.test_error_statistics import (
+    POLICIES,
+    WORKLOADS,
+    largest_change,
+    statistics,
+)
+from tests.mechanisms.test_certifier import POLICY, RANGES, SPIKE, bucketed
+
+FULL = POLICIES["full"]
+
+
+def moves_are_paid_for():
+    """Whether no edge moves a statistic of cells by more than it says."""
+    rng = np.random.default_rng(7)
+    return all(
+        largest_change(one, FULL) <= one.move(FULL)
+        for _ in range(3)
+        for one in statistics(WORKLOADS["cells"], rng)
+    )
+
+
+def rows_are_whole_and_hold_the_error():
+    """Whether excesses are whole numbers that no error exceeds."""
+    asked, counts = WORKLOADS["cells"], np.array([3, 0, 2, 1])
+    published = np.array([2.96, 0.47, 2.53, 0.9])
+    answers = np.rint(PARTS * published).astype(int)
+    found = ErrorQuantile(asked, answers, np.zeros(4, int), 4).excess(counts)
+    enough = PARTS * np.abs(published - counts) <= found
+    return found.dtype == np.int64 and bool(enough.all())
+
+
+def curves_are_seldom_false():
+    """Whether claims of curves are true as often as they say.
+
+    One cell more is off by 1,000 than may be: every ramp below passes by noise alone.
+    """
+    trials, wrong = 200, 0
+    line = bf.Domain(1000)
+    cells, policy = bf.workloads.Identity(line), bf.policies.AddRemove(line)
+    release = bf.Laplace(policy, cells, epsilon=50).release(np.zeros(1000, int), rng=1)
+    certain = Certifier(release, cells, epsilon="0.1", kind="curve", fraction=0.9)
+    counts = np.where(np.arange(1000) < 101, 1000, 0)
+    excess = certain._statistic.excess(counts)
+    for seed in range(trials):
+        found = certain.release(counts, rng=seed)
+        wrong += (excess <= PARTS * found.extra).mean() < 0.9
+    return wrong / trials <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / trials)
+
+
+def quantiles_are_seldom_false():
+    """Whether claims of order statistics are true as often as they say."""
+    trials = 200
+    certain = Certifier(bucketed(), RANGES, epsilon="0.1", kind="quantile")
+    (excess,) = certain._statistic.rows(SPIKE)
+    extras = [certain.release(SPIKE, rng=seed).extra for seed in range(trials)]
+    wrong = (PARTS * np.array(extras) < excess).mean()
+    return wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / trials)
+
+
+def other_queries_are_refused():
+    """Whether a certificate about some ranges says nothing about others."""
+    release = bucketed()
+    kept = release.certified(Certifier(release, RANGES, epsilon=5).release(SPIKE, 1))
+    other = bf.workloads.Ranges(RANGES.domain, RANGES.starts + 1, RANGES.ends + 1)
+    try:
+        kept.intervals(other, of="truth")
+    except BlowfishError:
+        return True
+    return False
+
+
+def other_data_are_refused():
+    """Whether a ledger compares a release with the data that it was drawn from."""
+    ledger = bf.Ledger(None, epsilon=9, policy=POLICY)
+    mechanism = bf.mechanisms.StructureFirst(POLICY, RANGES, epsilon=1, buckets=2)
+    release = ledger.release(mechanism, SPIKE, rng=1)
+    try:
+        ledger.certify(release, SPIKE + 1, RANGES, epsilon=1, rng=1)
+    except BlowfishError:
+        return True
+    return False
+
+
+def sensitivity_of_one_record():
+    return patch.object(ErrorCurve, "move", lambda self, policy: PARTS)
+
+
+def errors_in_floats():
+    def excess(self, counts):
+        return np.abs(self.answers - PARTS * counts.astype(float)) - self.half
+
+    return patch.object(ErrorQuantile, "excess", excess)
+
+
+def half_widths_of_the_true_counts():
+    whole = ErrorQuantile.excess
+
+    def excess(self, counts):
+        return whole(self, counts) - 2 * PARTS * np.asarray(counts)
+
+    return patch.object(ErrorQuantile, "excess", excess)
+
+
+def ramps_from_below():
+    def read(self, statistic, noisy, scales):
+        (edges,) = statistic.ramps
+        limit = self.workload.queries - self._rank(self.workload.queries)
+        first = int((noisy <= limit * np.diff(edges)).argmax())
+        return [{"queries": self.workload.queries, "extra": edges[first + 1] / PARTS}]
+
+    return patch.object(Certifier, "_read_curve", read)
+
+
+def no_margin():
+    return patch.object(certifier, "one_sided_margin", lambda scales, miss: 0)
+
+
+def digests_not_compared():
+    return patch.object(certificates, "workload_digest", lambda workload: "")
+
+
+def data_not_compared():
+    return patch.object(DrawnData, "is_same", lambda self, release, counts: False)
+
+
+BUGS = [
+    (sensitivity_of_one_record, moves_are_paid_for),
+    (half_widths_of_the_true_counts, moves_are_paid_for),
+    (errors_in_floats, rows_are_whole_and_hold_the_error),
+    (ramps_from_below, curves_are_seldom_false),
+    (no_margin, quantiles_are_seldom_false),
+    (digests_not_compared, other_queries_are_refused),
+    (data_not_compared, other_data_are_refused),
+]
+
+
+@pytest.mark.parametrize(
+    "check", {one for _, one in BUGS}, ids=lambda one: one.__name__
+)
+def test_without_a_bug_every_check_passes(check):
+    assert check()
+
+
+@pytest.mark.parametrize(("plant", "check"), BUGS, ids=lambda one: one.__name__)
+def test_every_planted_bug_is_caught(plant, check):
+    with (
+        plant(),
+        patch.object(certifier, "workload_digest", certificates.workload_digest),
+    ):
+        assert not check()
