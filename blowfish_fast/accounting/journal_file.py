@@ -185,6 +185,20 @@ def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
                 os.unlink(temporary + ending)
 
 
+def copy_file(path: Path, target: Path) -> None:
+    """Copy a ledger, whole, while others write to it: by SQLite's own backup."""
+    with plain_errors(f"the ledger {path}"):
+        source = open_file(path)
+        made = connect(str(target))
+        try:
+            source.backup(made)
+            # The copy is in nobody's use.
+            made.execute("UPDATE in_use SET mark = 0")
+        finally:
+            made.close()
+            source.close()
+
+
 def create_tables(
     connection: sqlite3.Connection, total: int, terms: dict[str, Any]
 ) -> None:

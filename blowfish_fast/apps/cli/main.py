@@ -16,6 +16,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from blowfish_fast._support.compiler_watch import COMPILER
+
 from .commands.answer import run_answer
 from .commands.audit import run_audit
 from .commands.backup import run_backup, run_restore
@@ -124,6 +126,7 @@ def run() -> None:
 def run_command(words: Sequence[str]) -> int:
     """Run the command that the words name, and return its exit code."""
     as_json = "--json" in words
+    COMPILER.tell = None if as_json else _say_compiling
     _take_named_shell(words)
     try:
         # For programs, wrong words are reported as JSON; for people, in typer's box.
@@ -151,6 +154,13 @@ def run_command(words: Sequence[str]) -> int:
     except Exception as problem:
         return report_error(problem, as_json=as_json)
     return code if isinstance(code, int) else DONE
+
+
+def _say_compiling() -> None:
+    """Say why the first command takes longer, on a terminal and off it."""
+    from .printing import remark
+
+    remark("compiling, once: later commands start at once (`blowfish warmup` does all)")
 
 
 def _take_named_shell(words: Sequence[str]) -> None:

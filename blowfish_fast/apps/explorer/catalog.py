@@ -32,8 +32,9 @@ class TableSpec(Model):
     ----------
     name : str
         What people call it.
-    source : str
-        The table in the database; the name if left out.
+    source, database : str
+        The table (or schema.table) in its database; the name if left out. Which
+        database, where a server has several.
     attributes : list of AttributeSpec
         The columns that may be asked about.
     policies : dict
@@ -62,6 +63,7 @@ class TableSpec(Model):
 
     name: Name
     source: Name | None = None
+    database: Name | None = None
     attributes: list[AttributeSpec] = Field(min_length=1, max_length=MOST_ATTRIBUTES)
     policies: dict[str, PolicySpec] = Field(default_factory=dict)
     description: str = Field(default="", max_length=2000)

@@ -1,12 +1,12 @@
 """Connections to databases, read only: records stay where they are.
 
-    "people.csv", "people.parquet"     DuckDB over the file
-    "people.duckdb", "duckdb://..."    a DuckDB file, opened to be read
-    "postgres://user@host/database"    PostgreSQL, every transaction read only
-    an ibis backend                    anything else, PySpark for instance
+    question --> idle connection, or a new one --> one GROUP BY --> counts of bins
+                        lost? opened again, once
 
-A question is one GROUP BY (``blowfish_fast.data.sql``). What may go wrong in a
-database is said without its words: they could quote records.
+A connection is opened when it is first needed, so that a server starts, and serves
+stored answers, while a database is away. A question is one GROUP BY
+(``blowfish_fast.data.sql``). What may go wrong in a database is said without its words:
+they could quote records.
 """
 
 from __future__ import annotations
@@ -14,28 +14,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote, urlparse
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.csv_files import load_csv
 from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.records import Rule
-from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery
-from blowfish_fast.data.sql_cells import Bins, ibis_module, type_problem
-from blowfish_fast.data.sql_persons import bounded_table
-from blowfish_fast.errors import (
-    BlowfishError,
-    CatalogError,
-    EngineError,
-    InputError,
-)
+from blowfish_fast.data.sql import CellColumn, CellCounts, CellQuery, bounded_table
+from blowfish_fast.data.sql_cells import Bins, type_problem
+from blowfish_fast.errors import BlowfishError, CatalogError, EngineError
+
+from .sources import STATEMENT_SECONDS, Source, files, read_address
 
 if TYPE_CHECKING:
     # Described with pydantic, which a connection does without.
@@ -45,13 +38,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CSV, PARQUET = (".csv",), (".parquet", ".pq")
-DATABASES = (".duckdb", ".ddb", ".db")
 KEPT_QUERIES = 256
 """Compiled queries that are remembered."""
 KEPT_CURSORS = 4
 """How often the same question is counted at the same time."""
-POSTGRES = ("postgres://", "postgresql://")
+SYSTEM_SCHEMAS = ("information_schema", "pg_catalog", "pg_toast")
+Result = TypeVar("Result")
 
 
 class Database:
@@ -59,8 +51,8 @@ class Database:
 
     Parameters
     ----------
-    backend : ibis backend
-        Connected; it is only ever read.
+    backend : ibis backend or Source
+        Connected, or where to connect when it is needed; it is only ever read.
     name : str
         What messages call it; without secrets.
 
@@ -75,40 +67,54 @@ class Database:
     """
 
     def __init__(self, backend: Any, name: str = "the database") -> None:
-        self.backend = backend
-        self.name = name
+        self._source = backend if isinstance(backend, Source) else None
+        self.name = name if self._source is None else self._source.name
+        self._idle: list[Any] = [] if self._source is not None else [backend]
+        most = 1 if self._source is None else self._source.side_by_side
+        self._turns = threading.BoundedSemaphore(most)
         self._lock = threading.Lock()
         self._compiled: OrderedDict[int, _PreparedQuery] = OrderedDict()
 
     @classmethod
     def connect(cls, source: Any) -> Database:
-        """Open a file, an address or an ibis backend; see the head of this module."""
+        """Return a database at an address (see ``sources``) or of an ibis backend.
+
+        What can never be opened is refused now; a database that is away, when it is
+        asked.
+        """
         if isinstance(source, Database):
             return source
         if not isinstance(source, str | Path):
             return cls(source, type(source).__module__.split(".")[-1])
-        text = str(source)
-        if text.startswith(POSTGRES):
-            return cls(_postgres(text), "PostgreSQL")
-        path = Path(text.removeprefix("duckdb://"))
-        if path.suffix in CSV + PARQUET:
-            return cls(_files([path]), "DuckDB")
-        if path.suffix in DATABASES or text.startswith("duckdb://"):
-            return cls(_duckdb(path), "DuckDB")
-        raise EngineError(
-            "a database is a .csv, .parquet or .duckdb file, a postgres:// address or "
-            f"an ibis backend; received {path.suffix or 'something else'!r}"
-        )
+        return cls(read_address(source))
 
     @classmethod
     def of_files(cls, paths: list[Path]) -> Database:
-        """Open CSV and Parquet files as tables, each named like its file."""
-        return cls(_files(paths), "DuckDB")
+        """Return CSV and Parquet files as tables, each named like its file."""
+        return cls(files(paths))
+
+    @property
+    def backend(self) -> Any:
+        """One ibis backend, connected."""
+        return self._use("it cannot be reached", lambda backend: backend)
+
+    def check_reachable(self) -> None:
+        """Refuse with `EngineError` while the database is away."""
+        self._use("it does not answer", lambda backend: backend.list_tables())
 
     def tables(self) -> list[str]:
-        """Return the names of all tables."""
-        with self._plainly("its tables could not be listed"):
-            return sorted(self.backend.list_tables())
+        """Return the names of all tables; those of other schemas as schema.table."""
+
+        def listed(backend: Any) -> list[str]:
+            names = set(backend.list_tables())
+            if backend.name == "postgres":
+                for schema in backend.list_databases():
+                    if schema not in SYSTEM_SCHEMAS and schema != _schema_of(backend):
+                        inside = backend.list_tables(database=schema)
+                        names |= {f"{schema}.{one}" for one in inside}
+            return sorted(names)
+
+        return self._use("its tables could not be listed", listed)
 
     def columns(self, table: str) -> dict[str, str]:
         """Return the columns of a table and their types, in words."""
@@ -143,6 +149,8 @@ class Database:
                 )
             kind = schema[one.source]
             problem = type_problem(one.domain().attributes[0], kind)
+            if problem is None and one.kind == "date" and self.name == "SQLite":
+                problem = f"SQLite keeps dates as text: {one.name!r} needs levels"
             if problem is not None:
                 raise CatalogError(problem)
             if one.missing == "none" and self._may_hold_null(table, one, kind):
@@ -165,51 +173,98 @@ class Database:
     def _batches(self, layout: Layout) -> list[CellCounts]:
         """Return the coarse cells that hold records, and how many each holds."""
         problem = "the question could not be counted"
-        with self._plainly(problem):
-            known = self._compiled.get(id(layout.axes))
-            if known is None:
-                table = self.backend.table(layout.table.source or layout.table.name)
+        known = self._compiled.get(id(layout.axes))
+        if known is None:
+
+            def compiled(backend: Any) -> list[CellCounts] | _PreparedQuery:
+                table = _table(backend, layout.table.source or layout.table.name)
                 query = _query(table, layout)
-                if self.backend.name != "duckdb":
+                if backend.name != "duckdb":
                     return list(query.batches())
-                text = str(self.backend.compile(query.expression))
-                known = _PreparedQuery(layout, text, query)
+                text = str(backend.compile(query.expression))
+                return _PreparedQuery(layout, text, query, backend.con)
+
+            made = self._use(problem, compiled)
+            if not isinstance(made, _PreparedQuery):
+                return made
+            known = made
+            with self._lock:
                 self._compiled[id(layout.axes)] = known
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
-        with self._plainly(problem, alone=False):
-            return [known.run(self.backend.con)]
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._compiled.clear()
-        self.backend.disconnect()
-
-    def schema(self, table: str) -> Any:
-        """Return the columns of a table and their ibis types."""
-        with self._plainly(f"there is no table {table!r}, or it cannot be read"):
-            return self.backend.table(table).schema()
-
-    def _may_hold_null(self, table: TableSpec, one: AttributeSpec, kind: Any) -> bool:
-        if self.backend.name != "pyspark":
-            return bool(kind.nullable)
-        # ibis forgets what Spark's own schema says.
-        source = table.source or table.name
-        with self._plainly("the schema could not be read"):
-            schema = self.backend._session.table(source).schema
-            return bool(schema[one.source].nullable)
-
-    @contextmanager
-    def _plainly(self, problem: str, *, alone: bool = True) -> Iterator[None]:
-        """Use the backend, one at a time if `alone`; its errors lose their words."""
         try:
-            with self._lock if alone else nullcontext():
-                yield
+            return [known.run()]
         except BlowfishError:
             raise
         except Exception as error:
-            log.warning("%s: %s (%s)", self.name, problem, type(error).__name__)
-            raise EngineError(f"{self.name}: {problem}; nothing was charged") from None
+            raise self._plain(problem, error) from None
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            self._compiled.clear()
+            for backend in self._idle:
+                backend.disconnect()
+            if self._source is not None:
+                self._idle.clear()
+
+    def schema(self, table: str) -> Any:
+        """Return the columns of a table and their ibis types."""
+        return self._use(
+            f"there is no table {table!r}, or it cannot be read",
+            lambda backend: _table(backend, table).schema(),
+        )
+
+    def _may_hold_null(self, table: TableSpec, one: AttributeSpec, kind: Any) -> bool:
+        def nullable(backend: Any) -> bool:
+            if backend.name != "pyspark":
+                return bool(kind.nullable)
+            # ibis forgets what Spark's own schema says.
+            schema = backend._session.table(table.source or table.name).schema
+            return bool(schema[one.source].nullable)
+
+        return self._use("the schema could not be read", nullable)
+
+    def _use(self, problem: str, action: Callable[[Any], Result]) -> Result:
+        """Lend a connection to `action`; one that was lost is opened again, once."""
+        with self._turns:
+            for attempt in (1, 2):
+                backend = None
+                try:
+                    backend = self._idle.pop() if self._idle else self._opened()
+                    result = action(backend)
+                except Exception as error:
+                    lost = backend is not None and _is_lost(backend)
+                    if backend is not None and not lost:
+                        self._idle.append(backend)
+                    if lost and attempt == 1 and self._source is not None:
+                        # The others were made before it, and are lost too.
+                        self._idle.clear()
+                        continue
+                    if isinstance(error, BlowfishError):
+                        raise
+                    raise self._plain(problem, error) from None
+                self._idle.append(backend)
+                return result
+        raise AssertionError("the second attempt returns or raises")
+
+    def _opened(self) -> Any:
+        if self._source is None:
+            raise EngineError(f"{self.name}: the connection was lost")
+        try:
+            return self._source.open()
+        except EngineError:
+            raise
+        except Exception as error:
+            log.warning("%s could not be opened (%s)", self.name, type(error).__name__)
+            raise EngineError(
+                f"{self.name} could not be opened ({type(error).__name__}); check the "
+                "address, the user, the network, and whether another process writes"
+            ) from None
+
+    def _plain(self, problem: str, error: Exception) -> EngineError:
+        log.warning("%s: %s (%s)", self.name, problem, type(error).__name__)
+        return EngineError(f"{self.name}: {problem}; nothing was charged")
 
 
 class _PreparedQuery:
@@ -219,21 +274,31 @@ class _PreparedQuery:
     questions are counted side by side; each is kept with what it prepared.
     """
 
-    def __init__(self, layout: Layout, query: str, counting: CellQuery) -> None:
+    def __init__(
+        self, layout: Layout, query: str, counting: CellQuery, connection: Any
+    ) -> None:
         # The layout is kept because the id of its axes is the key of this.
         self.layout, self.query, self.counting = layout, query, counting
+        self._connection = connection
         self._idle: list[Any] = []
         self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
 
-    def run(self, connection: Any) -> CellCounts:
+    def run(self) -> CellCounts:
         """Return the coarse cells that hold records, and how many each holds."""
         with self._turns:
             try:
                 cursor = self._idle.pop()
             except IndexError:
-                cursor = connection.cursor()
+                cursor = self._connection.cursor()
                 cursor.execute(f"PREPARE counting AS {self.query}")
-            arrays = cursor.execute("EXECUTE counting").fetchnumpy()
+            # DuckDB has no limit of its own.
+            late = threading.Timer(STATEMENT_SECONDS, cursor.interrupt)
+            late.daemon = True
+            late.start()
+            try:
+                arrays = cursor.execute("EXECUTE counting").fetchnumpy()
+            finally:
+                late.cancel()
             self._idle.append(cursor)
         cells, records = (
             np.asarray(arrays[name]).astype(np.int64) for name in ("cell", "records")
@@ -265,58 +330,21 @@ def _cell_column(axis: AxisBins) -> CellColumn:
     return CellColumn(spec.source, attribute, rule, Bins(axis.labels, axis.stretch))
 
 
-def _duckdb(path: Path) -> Any:
-    if not path.is_file():
-        raise EngineError(f"there is no database {path.name!r}; check the path")
-    try:
-        return ibis_module().duckdb.connect(str(path), read_only=True)
-    except Exception as problem:
-        raise EngineError(
-            f"{path.name!r} is no DuckDB database, or another process writes to it "
-            f"({type(problem).__name__})"
-        ) from None
+def _table(backend: Any, name: str) -> Any:
+    """Return a table by its name, or by schema.table."""
+    schema, dot, inside = name.partition(".")
+    if dot and backend.name == "postgres" and name not in backend.list_tables():
+        return backend.table(inside, database=schema)
+    return backend.table(name)
 
 
-def _files(paths: list[Path]) -> Any:
-    backend = ibis_module().duckdb.connect()
-    for path in paths:
-        if path.suffix not in CSV + PARQUET or not path.is_file():
-            raise EngineError(
-                f"{path.name!r} is no CSV or Parquet file; expected one of "
-                f"{', '.join(CSV + PARQUET)}"
-            )
-        try:
-            if path.suffix in CSV:
-                load_csv(backend.con, path, path.stem)
-            else:
-                view = backend.read_parquet(str(path))
-                backend.create_table(path.stem, view)
-                backend.raw_sql(f'DROP VIEW "{view.get_name()}"')
-        except InputError as problem:
-            raise EngineError(str(problem)) from None
-        except Exception as problem:
-            raise EngineError(
-                f"{path.name!r} could not be read ({type(problem).__name__})"
-            ) from None
-    return backend
+def _schema_of(backend: Any) -> str:
+    found = ""
+    with suppress(Exception):
+        found = str(backend.current_database)
+    return found
 
 
-def _postgres(address: str) -> Any:
-    require("psycopg", extra="sql", purpose="asking PostgreSQL")
-    parts = urlparse(address)
-    # A socket is given as ?host=/folder, as PostgreSQL's own tools take it.
-    hosts = parse_qs(parts.query).get("host", [])
-    try:
-        return ibis_module().postgres.connect(
-            host=parts.hostname or (hosts[0] if hosts else None),
-            port=parts.port or 5432,
-            user=unquote(parts.username or "") or None,
-            password=unquote(parts.password or "") or None,
-            database=parts.path.lstrip("/") or None,
-            options="-c default_transaction_read_only=on",
-        )
-    except Exception as problem:
-        raise EngineError(
-            f"PostgreSQL could not be reached ({type(problem).__name__}); check the "
-            "address, the user and the network"
-        ) from None
+def _is_lost(backend: Any) -> bool:
+    """Return whether a connection was ended from the other side."""
+    return bool(getattr(getattr(backend, "con", None), "closed", False))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
@@ -28,6 +29,7 @@ from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import (
     BudgetError,
     CatalogError,
+    EngineError,
     LedgerError,
     QuestionError,
 )
@@ -69,6 +71,8 @@ class Explorer:
     vouched : sequence of str or class
         Mechanisms defined outside the package that analysts may ask for by name: your
         word that their privacy is proved.
+    note : mapping, optional
+        Plain data that a new ledger keeps beside the table's description.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Explorer:
         ledger: str | Path | None = None,
         samples: int = SAMPLES,
         vouched: Sequence[MechanismName] = (),
+        note: Mapping[str, Any] | None = None,
         **budget: Unpack[BudgetTerms],
     ) -> None:
         self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
@@ -107,7 +112,7 @@ class Explorer:
             ledger,
             **budget,
             policy=None if spec is None else spec.policy(),
-            about=None if spec is None else {"table": spec.to_dict()},
+            about=None if spec is None else {**(note or {}), "table": spec.to_dict()},
         )
         self._read: tuple[Any, TableSpec] | None = None
         kept = self.table
@@ -116,9 +121,19 @@ class Explorer:
                 f"the ledger was made for another description of {kept.name!r}; leave "
                 "the table out to use that one"
             )
-        if spec is None:
-            self.engine.check(kept)
+        self.closed = False
+        """Whether only stored answers are given any more."""
+        self._checked = spec is not None
+        with suppress(EngineError):
+            # While the database is away, stored answers are given all the same.
+            self._check_columns()
         self.planner = Planner(self.ledger.currency, samples, self.vouched)
+
+    def _check_columns(self) -> None:
+        """Hold the description against the columns, once the database is there."""
+        if not self._checked:
+            self.engine.check(self.table)
+            self._checked = True
 
     @property
     def table(self) -> TableSpec:
@@ -206,8 +221,14 @@ class Explorer:
         replayed = entry is not None and entry.state == "stored"
         release = self.ledger.replay(name) if replayed else None
         if release is None:
+            if self.closed:
+                raise LedgerError(
+                    f"{layout.table.name!r} was closed: answers that were given before "
+                    "stay, and new ones are not given; nothing was charged"
+                )
             if entry is None:
                 self._check_affordable(name, plan.cost, analyst)
+            self._check_columns()
             counts = self.engine.counts(layout)
             domain = plan.policy.domain
             release = self.ledger.release(
@@ -271,7 +292,8 @@ class Explorer:
     def set_policies(self, policies: Mapping[str, Any]) -> None:
         """State other policies; refused after the first charge. Empty: the default."""
         table = self._under(policies)
-        self.ledger.amend(policy=table.policy(), about={"table": table.to_dict()})
+        about = {**self.ledger.about, "table": table.to_dict()}
+        self.ledger.amend(policy=table.policy(), about=about)
 
     def _under(self, policies: Mapping[str, Any] | None) -> TableSpec:
         """Return the table under other policies, or as it is."""

@@ -9,11 +9,15 @@ or never made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from ipaddress import ip_address, ip_network
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
+from .event_log import EventLog
 from .keys import Caller
+from .metrics import Metrics
 from .rate_limits import RateLimit
 from .sessions import Logins
 from .workspace import Workspace
@@ -30,7 +34,11 @@ class Gate:
     workspace : Workspace
         Whose keys open it.
     requests, logins : RateLimit, optional
-        How often each person may ask, and each address may try secrets.
+        How often each person may ask, and each address may try wrong secrets. A right
+        one always opens: nobody is locked out by others behind the same address.
+    trusted_proxies : sequence of str
+        Addresses or networks of proxies, whose X-Forwarded-For is believed; nobody
+        else's is.
     """
 
     def __init__(
@@ -38,17 +46,55 @@ class Gate:
         workspace: Workspace,
         requests: RateLimit | None = None,
         logins: RateLimit | None = None,
+        trusted_proxies: Sequence[str] = (),
     ) -> None:
         self.workspace = workspace
         self.sessions = Logins()
+        self.metrics = Metrics()
+        self.access = EventLog(workspace.folder / "logs" / "access.log")
+        self.audit = EventLog(workspace.folder / "logs" / "audit.log")
         self.requests = requests or RateLimit(capacity=120, per_second=40)
         self.logins = logins or RateLimit(capacity=10, per_second=0.5)
+        self._proxies = [ip_network(one, strict=False) for one in trusted_proxies]
+
+    def address(self, request: Request) -> str:
+        """Return where a request comes from.
+
+        Seen from here, the nearest address that is no trusted proxy: what stands
+        before it in the header was written by whoever sent the request.
+        """
+        nearest = request.client.host if request.client else "unknown"
+        stated = request.headers.get("x-forwarded-for", "").split(",")
+        for one in reversed([each.strip() for each in stated if each.strip()]):
+            if not self._is_proxy(nearest):
+                break
+            nearest = one
+        return nearest
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            found = ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._proxies)
+
+    def known(self, secret: str, request: Request) -> Caller | None:
+        """Return whose secret it is; wrong ones are counted, and slowed down."""
+        found = self.workspace.keys.identify(secret)
+        self.metrics.add(
+            "blowfish_logins_total", outcome="wrong" if found is None else "right"
+        )
+        if found is None:
+            self.audit.write(what="wrong secret", origin=self.address(request))
+            self.limit(self.logins, self.address(request))
+        return found
 
     def identify(self, request: Request) -> Caller:
         """Return who is asking, or refuse."""
         identity = self._bearer(request) or self._cookie(request)
         if identity is None:
             raise HTTPException(401, "log in first, or send a valid bearer secret")
+        request.state.who = identity.name
         self.limit(self.requests, f"{identity.role} {identity.name}")
         return identity
 
@@ -76,10 +122,7 @@ class Gate:
         secret = _bearer_secret(request)
         if secret is None:
             return None
-        found = self.workspace.keys.identify(secret)
-        if found is None:
-            self.limit(self.logins, _host(request))
-        return found
+        return self.known(secret, request)
 
     def _cookie(self, request: Request) -> Caller | None:
         session = self.sessions.find(request.cookies.get(COOKIE))
@@ -107,8 +150,15 @@ def anyone(request: Request) -> Caller:
     return gate(request).identify(request)
 
 
+def person(who: Annotated[Caller, Depends(anyone)]) -> Caller:
+    """Require an analyst or a curator."""
+    if who.role == "monitor":
+        raise HTTPException(403, "this is for people; a monitor reads /metrics")
+    return who
+
+
 def curator(who: Annotated[Caller, Depends(anyone)]) -> Caller:
-    """Require the curator."""
+    """Require a curator."""
     if who.role != "curator":
         raise HTTPException(403, "this is for the curator alone")
     return who
@@ -119,17 +169,8 @@ def the_workspace(request: Request) -> Workspace:
     return gate(request).workspace
 
 
-def _host(request: Request) -> str:
-    return request.client.host if request.client else "unknown"
-
-
-def log_in_limit(request: Request) -> None:
-    """Slow down whoever guesses."""
-    known = gate(request)
-    known.limit(known.logins, _host(request))
-
-
 Anyone = Annotated[Caller, Depends(anyone)]
+Person = Annotated[Caller, Depends(person)]
 Curator = Annotated[Caller, Depends(curator)]
 Work = Annotated[Workspace, Depends(the_workspace)]
 TheGate = Annotated[Gate, Depends(gate)]

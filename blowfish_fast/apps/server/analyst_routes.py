@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import Field
 
-from blowfish_fast.apps.explorer.attributes import Model, Name, PolicySpec
+from blowfish_fast.apps.explorer.attributes import (
+    EXTRAS,
+    AttributeSpec,
+    Model,
+    Name,
+    PolicySpec,
+)
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Question
+from blowfish_fast.errors import BlowfishError
 
-from .access import Anyone, Work
+from .access import Person, TheGate, Work
 from .keys import Caller
 from .policy_pictures import policy_picture
 
@@ -34,60 +41,105 @@ def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table = explorer.table
     ledger = explorer.ledger
-    total = ledger.epsilon
+    total = ledger.budget.amount
     share = ledger.allotments().get(who.name) if who.role == "analyst" else None
     granted = total if who.role == "curator" else share.granted if share else 0
+    about = ledger.about
     return {
         "name": table.name,
         "description": table.description,
-        "attributes": [
-            {
-                **one.model_dump(mode="json", exclude_none=True),
-                "kind": one.kind,
-                "size": one.domain().size,
-                "regular": one.domain().attributes[0].regular,
-            }
-            for one in table.attributes
-        ],
+        "attributes": [describe_attribute(one) for one in table.attributes],
         "policies": {
             name: one.model_dump(mode="json", exclude_none=True)
             for name, one in table.policies.items()
         },
         "promise": table.policy().describe(),
-        "epsilon": float(total),
+        "currency": ledger.currency.name,
+        "budget": float(total),
+        ledger.currency.name: float(total),
         "granted": float(min(granted, total)),
         "spent": float(ledger.spent),
         "remaining": float(explorer.remaining(payer(who))),
         "frozen": ledger.frozen,
+        "closed": explorer.closed,
+        "presence": table.presence,
+        "person": table.person,
+        "at_most": table.at_most,
+        "raises": [{**one, "amount": float(one["amount"])} for one in ledger.raises()],
+        **{name: one for name, one in about.items() if name != "table"},
+    }
+
+
+def describe_attribute(one: AttributeSpec) -> dict[str, Any]:
+    """Return what is public about an attribute, and what it says of missing values."""
+    (axis,) = one.domain().attributes
+    stated = one.model_dump(mode="json", exclude_none=True)
+    told = EXTRAS[one.extras_joined].promise if axis.extras else None
+    return {
+        **stated,
+        "kind": one.kind,
+        "size": axis.size,
+        "regular": axis.regular,
+        "nullable": bool(axis.extras),
+        "missing_words": told,
     }
 
 
 @router.get("/tables")
-def tables(who: Anyone, work: Work) -> list[dict[str, Any]]:
+def tables(who: Person, work: Work) -> list[dict[str, Any]]:
     """List the tables, their public attributes, policies and budgets."""
     return [describe_table(work.explorer(name), who) for name in work.tables]
 
 
 @router.post("/explain")
-def explain(asking: Asking, who: Anyone, work: Work) -> dict[str, Any]:
+def explain(asking: Asking, who: Person, work: Work) -> dict[str, Any]:
     """Say what a question would cost, and which mechanisms could answer it. Free."""
     explorer = work.explorer(asking.question.table)
     return explorer.explain(asking.question, payer(who))
 
 
+class Buying(Model):
+    """A question whose cost is a budget, and the probability of a larger error."""
+
+    question: Question
+    beta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    scope: Literal["simultaneous", "per_query"] = "simultaneous"
+
+
+@router.post("/accuracy")
+def accuracy(buying: Buying, who: Person, work: Work) -> dict[str, Any]:
+    """Say which largest error a budget buys. Free; no data is read."""
+    explorer = work.explorer(buying.question.table)
+    return explorer.accuracy(buying.question, beta=buying.beta, scope=buying.scope)
+
+
 @router.post("/ask")
-def ask(asking: Asking, who: Anyone, work: Work) -> dict[str, Any]:
+def ask(asking: Asking, who: Person, work: Work, gate: TheGate) -> dict[str, Any]:
     """Answer a question; charged once, replayed for free ever after."""
     explorer = work.explorer(asking.question.table)
     # Names that people choose are their own; questions without one are shared.
     own = None if asking.request is None else f"{who.name}/{asking.request}"
-    answer = explorer.ask(asking.question, analyst=payer(who), request=own)
+    noted = {"who": who.name, "what": "ask", "table": asking.question.table}
+    try:
+        answer = explorer.ask(asking.question, analyst=payer(who), request=own)
+    except BlowfishError as problem:
+        gate.metrics.add("blowfish_questions_total", outcome="refused")
+        gate.audit.write(**noted, refused=type(problem).__name__)
+        raise
+    outcome = "replayed" if answer.replayed else "charged"
+    gate.metrics.add("blowfish_questions_total", outcome=outcome)
+    gate.audit.write(
+        **noted,
+        request=answer.request,
+        cost=0.0 if answer.replayed else float(answer.budget),
+        currency=answer.budget.currency,
+    )
     return {**answer.to_dict(), "remaining": float(explorer.remaining(payer(who)))}
 
 
 @router.get("/history")
 def history(
-    who: Anyone,
+    who: Person,
     work: Work,
     table: Annotated[Name, Query()],
     last: Annotated[int, Query(ge=1, le=10_000)] = 200,
@@ -100,7 +152,9 @@ def history(
             "request": one.request,
             "time": one.time.isoformat(),
             "mechanism": one.mechanism,
-            "epsilon": float(one.epsilon),
+            "cost": float(one.budget),
+            "currency": one.budget.currency,
+            one.budget.currency: float(one.budget),
             "state": one.state,
             "analyst": one.analyst,
             "question": (one.note or {}).get("question"),
@@ -111,7 +165,7 @@ def history(
 
 @router.get("/answer")
 def answer(
-    who: Anyone,
+    who: Person,
     work: Work,
     table: Annotated[Name, Query()],
     request: Annotated[str, Query(min_length=1, max_length=200)],
@@ -128,7 +182,7 @@ def answer(
 
 @router.post("/policy-graph")
 def policy_graph(
-    who: Anyone,
+    who: Person,
     work: Work,
     table: Annotated[Name, Query()],
     attribute: Annotated[Name, Query()],

@@ -171,31 +171,107 @@ class Client:
 
     def set_policies(self, table: str, policies: Mapping[str, Any]) -> dict[str, Any]:
         """Curator: state policies, or reset to the default with none."""
-        where = f"/api/curator/tables/{_name(table)}/policies"
-        return self._read(dict, "PUT", where, dict(policies))
+        return self._table(dict, "PUT", table, "policies", dict(policies))
 
-    def set_budget(self, table: str, epsilon: float) -> dict[str, Any]:
-        """Curator: state the budget; only before the first charge."""
-        where = f"/api/curator/tables/{_name(table)}/budget"
-        return self._read(dict, "PUT", where, {"epsilon": epsilon})
+    def accuracy(
+        self,
+        question: Mapping[str, Any],
+        *,
+        beta: float = 0.05,
+        scope: str = "simultaneous",
+    ) -> dict[str, Any]:
+        """Return the largest error that the budget of a question buys. Free."""
+        body = {"question": dict(question), "beta": beta, "scope": scope}
+        return self._read(dict, "POST", "/api/accuracy", body)
+
+    def set_budget(
+        self, table: str, epsilon: float | None = None, **terms: float
+    ) -> dict[str, Any]:
+        """Curator: state the budget (epsilon or rho); only before the first charge."""
+        body = {"epsilon": epsilon, **terms}
+        return self._table(dict, "PUT", table, "budget", body)
+
+    def raise_budget(
+        self, table: str, epsilon: float | None = None, *, why: str, **terms: float
+    ) -> dict[str, Any]:
+        """Curator: raise the budget at any time; the ledger keeps when and why."""
+        body = {"epsilon": epsilon, "why": why, **terms}
+        return self._table(dict, "POST", table, "raise", body)
+
+    def close_table(self, table: str) -> dict[str, Any]:
+        """Curator: give stored answers only, from now on."""
+        return self._table(dict, "POST", table, "close")
+
+    def open_table(self, table: str) -> dict[str, Any]:
+        """Curator: answer new questions again."""
+        return self._table(dict, "POST", table, "open")
+
+    def clone_table(
+        self,
+        table: str,
+        name: str,
+        policies: Mapping[str, Any],
+        epsilon: float | None = None,
+        **terms: float,
+    ) -> dict[str, Any]:
+        """Curator: describe the same records under other policies; closes the first."""
+        stated = {"name": name, "policies": dict(policies)}
+        body = {**stated, "epsilon": epsilon, **terms}
+        return self._table(dict, "POST", table, "clone", body)
+
+    def delete_table(self, table: str) -> None:
+        """Curator: delete a table; what was spent on its people stays spent."""
+        self._call("DELETE", f"/api/curator/tables/{_name(table)}")
 
     def analysts(self) -> list[dict[str, Any]]:
         """Curator: return the analysts and their allotments."""
         return self._read(list, "GET", "/api/curator/analysts")
 
+    def people(self) -> dict[str, list[str]]:
+        """Curator: return the names of curators, analysts and monitors."""
+        return self._read(dict, "GET", "/api/curator/people")
+
     def add_analyst(self, name: str) -> str:
         """Curator: make a secret for an analyst, and return it this once."""
-        where = f"/api/curator/analysts/{_name(name)}"
+        return self._add("analysts", name)
+
+    def add_curator(self, name: str) -> str:
+        """Curator: make a secret for another curator, and return it this once."""
+        return self._add("curators", name)
+
+    def add_monitor(self, name: str) -> str:
+        """Curator: make a secret that reads /metrics alone."""
+        return self._add("monitors", name)
+
+    def _add(self, role: str, name: str) -> str:
+        where = f"/api/curator/{role}/{_name(name)}"
         return self._read(lambda made: str(made["secret"]), "POST", where)
+
+    def revoke(self, role: str, name: str) -> None:
+        """Curator: end the secret and sessions of one of the "analysts", "curators"."""
+        self._call("DELETE", f"/api/curator/{role}/{_name(name)}")
 
     def revoke_analyst(self, name: str) -> None:
         """Curator: end an analyst's secret and sessions."""
-        self._call("DELETE", f"/api/curator/analysts/{_name(name)}")
+        self.revoke("analysts", name)
 
-    def allot(self, table: str, analyst: str, epsilon: float) -> dict[str, Any]:
+    def allot(
+        self, table: str, analyst: str, epsilon: float | None = None, **terms: float
+    ) -> dict[str, Any]:
         """Curator: set what an analyst may spend of a table's budget."""
-        where = f"/api/curator/tables/{_name(table)}/allotments/{_name(analyst)}"
-        return self._read(dict, "PUT", where, {"epsilon": epsilon})
+        rest = f"allotments/{_name(analyst)}"
+        return self._table(dict, "PUT", table, rest, {"epsilon": epsilon, **terms})
+
+    def _table(
+        self,
+        reader: Callable[[Any], Read],
+        method: str,
+        table: str,
+        rest: str,
+        *body: Any,
+    ) -> Read:
+        where = f"/api/curator/tables/{_name(table)}/{rest}"
+        return self._read(reader, method, where, *body)
 
     def data_sets(self) -> dict[str, dict[str, str]]:
         """Curator: return tables that may be described, with columns and types."""
@@ -212,15 +288,20 @@ class Client:
                 files={"file": ("data.csv", file, "text/csv")},
             )
 
-    def add_table(self, table: Mapping[str, Any], *, epsilon: float) -> dict[str, Any]:
-        """Curator: describe a table and give it a budget."""
-        body = {"table": dict(table), "epsilon": epsilon}
+    def add_table(
+        self,
+        table: Mapping[str, Any],
+        *,
+        epsilon: float | None = None,
+        **terms: float,
+    ) -> dict[str, Any]:
+        """Curator: describe a table and give it a budget, in epsilon or in rho."""
+        body = {"table": dict(table), "epsilon": epsilon, **terms}
         return self._read(dict, "POST", "/api/curator/tables", body)
 
     def verify(self, table: str) -> str:
         """Curator: check the chain of a table's ledger; return its head."""
-        where = f"/api/curator/tables/{_name(table)}/verify"
-        return self._read(lambda found: str(found["head"]), "POST", where)
+        return self._table(lambda found: str(found["head"]), "POST", table, "verify")
 
     def close(self) -> None:
         """Close the connections."""

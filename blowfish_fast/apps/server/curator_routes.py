@@ -4,32 +4,62 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Annotated, Any
+from fractions import Fraction
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, UploadFile
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.statements import Share
 from blowfish_fast.apps.explorer.attributes import Model, Name, PolicySpec
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.questions import Question
+from blowfish_fast.errors import LedgerError
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
 from .access import Curator, TheGate, Work, curator
 from .analyst_routes import describe_table
+from .keys import ROLES, Role
 from .workspace import MOST_UPLOADED
 
 router = APIRouter(
     prefix="/api/curator", tags=["curator"], dependencies=[Depends(curator)]
 )
 
-Epsilon = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+
+
+class Terms(Model):
+    """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
+
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @property
+    def stated(self) -> BudgetTerms:
+        """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
+        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        terms: Any = {name: repr(one) for name, one in known.items() if one is not None}
+        return cast(BudgetTerms, terms)
+
+    def amount_in(self, ledger: Ledger) -> Fraction:
+        """Return the amount in a ledger's own currency; refuse the other one."""
+        budget = Budget.stated(**self.stated)
+        if budget.power != ledger.currency.power:
+            raise LedgerError(
+                f"this table counts {ledger.currency.name}; received {budget.words()}"
+            )
+        return budget.amount
 
 
 class Previewing(Model):
     """A question to be previewed under some policies; nothing is charged or kept."""
 
     question: Question
-    epsilon: Epsilon
+    epsilon: Amount
     policies: dict[str, PolicySpec] | None = None
 
 
@@ -42,17 +72,23 @@ class TradingOff(Model):
     )
 
 
-class NewBudget(Model):
-    """A budget or an allotment."""
+class RaisedBudget(Terms):
+    """A larger budget, and why."""
 
-    epsilon: Epsilon
+    why: Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class NewTable(Model):
+class NewTable(Terms):
     """A table to be described, and its budget."""
 
     table: TableSpec
-    epsilon: Epsilon
+
+
+class Clone(Terms):
+    """Another name and other policies for the same records, and its budget."""
+
+    name: Name
+    policies: dict[str, PolicySpec] = Field(default_factory=dict)
 
 
 @router.post("/preview")
@@ -91,59 +127,140 @@ def set_policies(
 
 
 @router.put("/tables/{table}/budget")
-def set_budget(
-    table: str, budget: NewBudget, who: Curator, work: Work
-) -> dict[str, Any]:
+def set_budget(table: str, budget: Terms, who: Curator, work: Work) -> dict[str, Any]:
     """State the budget. Only before the first charge."""
     explorer = work.explorer(table)
-    explorer.set_budget(budget.epsilon)
+    explorer.set_budget(budget.amount_in(explorer.ledger))
     return describe_table(explorer, who)
+
+
+@router.post("/tables/{table}/raise")
+def raise_budget(
+    table: str, budget: RaisedBudget, who: Curator, work: Work
+) -> dict[str, Any]:
+    """Raise the budget at any time; the ledger keeps when, why and by whom."""
+    explorer = work.explorer(table)
+    amount = budget.amount_in(explorer.ledger)
+    explorer.ledger.raise_budget(amount, why=budget.why, by=who.name)
+    return describe_table(explorer, who)
+
+
+@router.post("/tables/{table}/close")
+def close_table(table: str, who: Curator, work: Work) -> dict[str, Any]:
+    """Give stored answers only, from now on."""
+    work.close_table(table)
+    return describe_table(work.explorer(table), who)
+
+
+@router.post("/tables/{table}/open")
+def open_table(table: str, who: Curator, work: Work) -> dict[str, Any]:
+    """Answer new questions again."""
+    work.close_table(table, closed=False)
+    return describe_table(work.explorer(table), who)
+
+
+@router.post("/tables/{table}/clone", status_code=201)
+def clone_table(table: str, clone: Clone, who: Curator, work: Work) -> dict[str, Any]:
+    """Describe the same records under other policies; the first table is closed."""
+    made = work.clone_table(table, clone.name, clone.policies, **clone.stated)
+    return describe_table(made, who)
+
+
+@router.delete("/tables/{table}", status_code=204)
+def delete_table(table: str, work: Work) -> None:
+    """Delete a table; its ledger is kept aside, because what was spent stays spent."""
+    work.delete_table(table)
 
 
 @router.get("/analysts")
 def analysts(work: Work) -> list[dict[str, Any]]:
     """List the analysts and their allotments, table by table."""
-    shares = {name: work.explorer(name).ledger.allotments() for name in work.tables}
+    ledgers = {name: work.explorer(name).ledger for name in work.tables}
+    shares = {name: ledger.allotments() for name, ledger in ledgers.items()}
     return [
         {
             "name": one,
             "allotments": {
-                table: {
-                    "epsilon": float(by[one].granted),
-                    "spent": float(by[one].spent),
-                }
+                table: plain_share(ledgers[table], by[one])
                 for table, by in shares.items()
                 if one in by
             },
         }
-        for one in work.keys.analysts()
+        for one in work.keys.names("analyst")
     ]
+
+
+@router.get("/people")
+def people(work: Work) -> dict[str, list[str]]:
+    """List curators, analysts and monitors by name."""
+    return {role: work.keys.names(role) for role in ROLES}
+
+
+def _add(role: Role, name: str, work: Work, gate: TheGate) -> dict[str, str]:
+    secret = work.keys.make(role, name)
+    gate.sessions.close_all_of(name)
+    return {"name": name, "secret": secret}
+
+
+def _revoke(role: Role, name: str, work: Work, gate: TheGate) -> None:
+    work.keys.revoke(role, name)
+    gate.sessions.close_all_of(name)
 
 
 @router.post("/analysts/{name}", status_code=201)
 def add_analyst(name: str, work: Work, gate: TheGate) -> dict[str, str]:
     """Make a secret for an analyst; it is shown this once, and an older one ends."""
-    secret = work.keys.make("analyst", name)
-    gate.sessions.close_all_of(name)
-    return {"name": name, "secret": secret}
+    return _add("analyst", name, work, gate)
 
 
 @router.delete("/analysts/{name}", status_code=204)
 def revoke_analyst(name: str, work: Work, gate: TheGate) -> None:
     """Revoke an analyst's secret and end the sessions."""
-    work.keys.revoke(name)
-    gate.sessions.close_all_of(name)
+    _revoke("analyst", name, work, gate)
+
+
+@router.post("/curators/{name}", status_code=201)
+def add_curator(name: str, work: Work, gate: TheGate) -> dict[str, str]:
+    """Make a secret for another curator; it is shown this once."""
+    return _add("curator", name, work, gate)
+
+
+@router.delete("/curators/{name}", status_code=204)
+def revoke_curator(name: str, work: Work, gate: TheGate) -> None:
+    """Revoke a curator's secret; the last one stays."""
+    _revoke("curator", name, work, gate)
+
+
+@router.post("/monitors/{name}", status_code=201)
+def add_monitor(name: str, work: Work, gate: TheGate) -> dict[str, str]:
+    """Make a secret that reads /metrics and nothing else."""
+    return _add("monitor", name, work, gate)
+
+
+@router.delete("/monitors/{name}", status_code=204)
+def revoke_monitor(name: str, work: Work, gate: TheGate) -> None:
+    """Revoke a monitor's secret."""
+    _revoke("monitor", name, work, gate)
 
 
 @router.put("/tables/{table}/allotments/{name}")
-def allot(table: str, name: str, budget: NewBudget, work: Work) -> dict[str, float]:
+def allot(table: str, name: str, budget: Terms, work: Work) -> dict[str, float]:
     """Set what an analyst may spend of a table's budget."""
-    if name not in work.keys.analysts():
+    if name not in work.keys.names("analyst"):
         raise HTTPException(404, "there is no such analyst")
     ledger = work.explorer(table).ledger
-    ledger.allot(name, budget.epsilon)
-    share = ledger.allotments()[name]
-    return {"epsilon": float(share.granted), "spent": float(share.spent)}
+    ledger.allot(name, budget.amount_in(ledger))
+    return plain_share(ledger, ledger.allotments()[name])
+
+
+def plain_share(ledger: Ledger, share: Share) -> dict[str, float]:
+    """Return an allotment for JSON, in the ledger's currency."""
+    granted = float(share.granted)
+    return {
+        ledger.currency.name: granted,
+        "granted": granted,
+        "spent": float(share.spent),
+    }
 
 
 @router.get("/data-sets")
@@ -166,7 +283,7 @@ def add_data_set(
 @router.post("/tables", status_code=201)
 def add_table(new: NewTable, who: Curator, work: Work) -> dict[str, Any]:
     """Describe a table and give it a budget."""
-    return describe_table(work.add_table(new.table, epsilon=new.epsilon), who)
+    return describe_table(work.add_table(new.table, **new.stated), who)
 
 
 @router.post("/tables/{table}/verify")

@@ -36,21 +36,30 @@ SALARIES: dict[str, Any] = {
 
 VISITS: dict[str, Any] = {
     "name": "visits",
-    "description": "Made-up visits to wards. Patients are protected with all their "
-    "visits, of which at most 5 are counted, and so is whether they came at all.",
+    "description": "Made-up visits to wards in 2024. Patients are protected with all "
+    "their visits, of which at most 5 are counted, and so is whether they came at all. "
+    "Some ages are missing.",
     "attributes": [
         {
             "name": "age",
             "cells": {"start": 0, "stop": 100, "width": 5},
-            "missing": "none",
+            "extras_joined": "end",
         },
         {"name": "ward", "levels": ["emergency", "heart", "children", "surgery"]},
+        {
+            "name": "day",
+            "dates": [f"2024-{month:02}-01" for month in range(1, 13)] + ["2025-01-01"],
+            "missing": "none",
+        },
     ],
-    "presence": True,
+    "policies": {"age": {"kind": "threshold", "theta": 10, "unit": "value"}},
+    "presence": 2,
     "person": "patient",
     "record": "visit",
     "at_most": 5,
 }
+
+TABLES = [SALARIES, VISITS]
 
 
 def make_demo(path: Path) -> None:
@@ -79,7 +88,7 @@ def make_demo(path: Path) -> None:
         connection.register("came", pyarrow.table(_visits(rng)))
         connection.execute(
             "CREATE TABLE visits (patient INTEGER NOT NULL, visit INTEGER NOT NULL, "
-            "age INTEGER NOT NULL, ward TEXT)"
+            "age INTEGER, ward TEXT, day DATE NOT NULL)"
         )
         connection.execute("INSERT INTO visits SELECT * FROM came")
     finally:
@@ -90,12 +99,16 @@ def _visits(rng: np.random.Generator) -> dict[str, list[Any]]:
     """Return visits of patients, some of whom come far more often than others."""
     times = np.minimum(rng.zipf(2.2, PATIENTS), 200)
     patient = np.repeat(np.arange(PATIENTS), times)
-    age = np.clip(rng.gamma(4.0, 12.0, PATIENTS), 0, 99).astype(np.int64)[patient]
+    ages = np.clip(rng.gamma(4.0, 12.0, PATIENTS), 0, 99).astype(np.int64)
+    known = rng.random(PATIENTS) > 0.03
+    age = [int(ages[one]) if known[one] else None for one in patient]
+    day = np.datetime64("2024-01-01") + rng.integers(0, 366, patient.size)
     wards = np.array(VISITS["attributes"][1]["levels"], dtype=object)
     ward = wards[rng.choice(wards.size, patient.size, p=[0.4, 0.3, 0.1, 0.2])]
     return {
         "patient": patient.tolist(),
         "visit": list(range(patient.size)),
-        "age": age.tolist(),
+        "age": age,
         "ward": ward.tolist(),
+        "day": day.tolist(),
     }

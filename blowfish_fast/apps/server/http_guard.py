@@ -14,6 +14,7 @@ import base64
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -35,6 +36,9 @@ MOST_BYTES = 2**23
 """Bytes of a request's body."""
 
 UPLOADS = "/api/curator/data-sets"
+CURATORS = "/api/curator/"
+ASKED_OFTEN = (f"{CURATORS}preview", f"{CURATORS}trade-off")
+"""What changes nothing, although it is posted."""
 FORM_BYTES = 2**16
 """What a form adds to the bytes of a file."""
 
@@ -88,22 +92,26 @@ class HttpGuard:
             await self.app(scope, receive, send)
             return
         path = str(scope["path"])
-        started = False
+        request = Request(scope)
+        started, since = False, time.perf_counter()
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                # Before anything is sent: whoever has an answer finds it in the log.
+                seconds = time.perf_counter() - since
+                self._note(request, path, int(message["status"]), seconds)
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
                 if not path.startswith(CACHED):
                     headers["Cache-Control"] = "no-store"
             await send(message)
 
-        if self._from_elsewhere(scope):
-            await _refuse(send_with_headers, 403, "another site sent this request")
-            return
         try:
+            if self._from_elsewhere(scope):
+                await _refuse(send_with_headers, 403, "another site sent this request")
+                return
             await self.app(scope, self._limit_body(scope, receive), send_with_headers)
         except Exception as problem:
             # The message of an unforeseen error could quote records.
@@ -113,6 +121,26 @@ class HttpGuard:
                 await _refuse(
                     send_with_headers, 500, "something went wrong; it was noted"
                 )
+
+    def _note(self, request: Request, path: str, status: int, seconds: float) -> None:
+        """Count a request, and log it unless it asks for a part of a page."""
+        self.gate.metrics.add("blowfish_requests_total", status=str(status))
+        self.gate.metrics.add("blowfish_request_seconds_sum", seconds)
+        if path.startswith((*CACHED, "/health", "/metrics")):
+            return
+        who = getattr(request.state, "who", None)
+        changes = request.method not in SAFE_METHODS and path not in ASKED_OFTEN
+        if path.startswith(CURATORS) and changes and status < 400:
+            what = f"{request.method} {path.removeprefix(CURATORS)}"
+            self.gate.audit.write(who=who, what=what)
+        self.gate.access.write(
+            who=who,
+            origin=self.gate.address(request),
+            method=request.method,
+            path=path,
+            status=status,
+            ms=round(1000 * seconds, 1),
+        )
 
     def _from_elsewhere(self, scope: Message) -> bool:
         """Return whether a browser says that another site makes the request."""

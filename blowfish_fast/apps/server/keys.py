@@ -1,6 +1,7 @@
-"""Secrets of the curator and of each analyst: made here, kept as hashes.
+"""Secrets of curators, analysts and monitors: made here, kept as hashes.
 
-    keys.json    {"curator": {"curator": "<salt>$<hash>"}, "analyst": {"ann": ...}}
+    keys.json    {"curator": {"curator": "<salt>$<hash>"}, "analyst": {"ann": ...},
+                  "monitor": {"prometheus": ...}}
 
 A secret is 256 random bits, so a plain salted hash cannot be guessed back; comparing
 takes the same time whichever part differs.
@@ -19,8 +20,11 @@ from typing import Literal, NamedTuple
 
 from blowfish_fast.errors import InputError
 
-Role = Literal["curator", "analyst"]
+Role = Literal["curator", "analyst", "monitor"]
+ROLES: tuple[Role, ...] = ("curator", "analyst", "monitor")
 CURATOR = "curator"
+"""The first curator, whose secret the command line makes."""
+
 LONGEST_NAME = 64
 
 
@@ -37,7 +41,7 @@ class Keys:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._hashes: dict[str, dict[str, str]] = {"curator": {}, "analyst": {}}
+        self._hashes: dict[str, dict[str, str]] = {role: {} for role in ROLES}
         if path.exists():
             self._hashes |= json.loads(path.read_text())
 
@@ -48,8 +52,10 @@ class Keys:
             raise InputError(
                 f"a name has 1 to {LONGEST_NAME} printable characters and no slash"
             )
-        if (role == "curator") != (name == CURATOR):
-            raise InputError(f"{CURATOR!r} is the name of the curator, and only that")
+        if any(name in self._hashes[one] for one in ROLES if one != role) or (
+            name == CURATOR and role != "curator"
+        ):
+            raise InputError(f"{name!r} is somebody in another role; choose a name")
         secret = secrets.token_urlsafe(32)
         salt = secrets.token_hex(16)
         with self._lock:
@@ -57,20 +63,23 @@ class Keys:
             self._write()
         return secret
 
-    def revoke(self, name: str) -> None:
-        """Forget an analyst's secret."""
+    def revoke(self, role: Role, name: str) -> None:
+        """Forget a secret; the last curator keeps hers."""
         with self._lock:
-            self._hashes["analyst"].pop(name, None)
+            known = self._hashes[role]
+            if role == "curator" and name in known and len(known) == 1:
+                raise InputError("this is the only curator; add another one first")
+            known.pop(name, None)
             self._write()
 
-    def analysts(self) -> list[str]:
-        """Return the names of all analysts."""
-        return sorted(self._hashes["analyst"])
+    def names(self, role: Role) -> list[str]:
+        """Return the names of all in a role."""
+        return sorted(self._hashes[role])
 
     def identify(self, secret: str) -> Caller | None:
         """Return whose secret it is; None if nobody's. All are compared."""
         found: Caller | None = None
-        for role in ("curator", "analyst"):
+        for role in ROLES:
             for name, kept in list(self._hashes[role].items()):
                 salt, expected = kept.split("$", 1)
                 if hmac.compare_digest(_hash(salt, secret), expected):

@@ -2,6 +2,7 @@
 
     /            log in, then the page of one's role
     /api/...     the same without the page; OpenAPI schema at /api/openapi.json
+    /health      whether it is well; /metrics counts what it does
 
 Errors carry the rule and the way out, and never a word of the database: whatever was
 not foreseen is "something went wrong" to the caller, and a type's name in the log.
@@ -10,25 +11,16 @@ not foreseen is "something went wrong" to the caller, and a type's name in the l
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from collections.abc import Sequence
 
-from fastapi import FastAPI, HTTPException, Request, Response
-from pydantic import Field
+from fastapi import FastAPI
 
-from blowfish_fast.apps.explorer.attributes import Model
-
-from . import analyst_routes, curator_routes, pages
-from .access import COOKIE, Anyone, Gate, TheGate, log_in_limit
+from . import analyst_routes, curator_routes, operations, pages
+from .access import Gate
 from .error_responses import PROBLEMS, Problem, word_errors
 from .http_guard import HttpGuard
 from .rate_limits import RateLimit
 from .workspace import Workspace
-
-
-class LogIn(Model):
-    """Somebody's secret."""
-
-    secret: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 def make_app(
@@ -37,6 +29,7 @@ def make_app(
     secure_cookies: bool = False,
     requests: RateLimit | None = None,
     logins: RateLimit | None = None,
+    trusted_proxies: Sequence[str] = (),
 ) -> FastAPI:
     """Return the application over a workspace.
 
@@ -46,7 +39,7 @@ def make_app(
         What it serves.
     secure_cookies : bool
         Whether browsers reach it by https only.
-    requests, logins : RateLimit, optional
+    requests, logins, trusted_proxies
         See `Gate`.
     """
     app = FastAPI(
@@ -56,57 +49,12 @@ def make_app(
         redoc_url=None,
         responses={code: {"model": Problem} for code in PROBLEMS},
     )
-    app.state.gate = Gate(workspace, requests, logins)
+    app.state.gate = Gate(workspace, requests, logins, trusted_proxies)
     app.state.secure_cookies = secure_cookies
     app.include_router(analyst_routes.router)
     app.include_router(curator_routes.router)
-    app.include_router(_sessions())
+    app.include_router(operations.router)
     pages.mount(app)
     word_errors(app, f"{workspace.folder.absolute()}{os.sep}")
     app.add_middleware(HttpGuard, gate=app.state.gate)
     return app
-
-
-def _sessions() -> Any:
-    from fastapi import APIRouter, Depends
-
-    router = APIRouter(prefix="/api", tags=["session"])
-
-    @router.post("/session", dependencies=[Depends(log_in_limit)])
-    def log_in(
-        given: LogIn, gate: TheGate, request: Request, response: Response
-    ) -> dict[str, str]:
-        """Log in with a secret; sets the cookie of a session."""
-        identity = gate.workspace.keys.identify(given.secret)
-        if identity is None:
-            raise HTTPException(401, "this secret is not known")
-        cookie, session = gate.sessions.open(identity)
-        response.set_cookie(
-            COOKIE,
-            cookie,
-            httponly=True,
-            samesite="strict",
-            secure=request.app.state.secure_cookies,
-            path="/",
-        )
-        return {"role": identity.role, "name": identity.name, "csrf": session.csrf}
-
-    @router.get("/session")
-    def who_am_i(who: Anyone, gate: TheGate, request: Request) -> dict[str, str | None]:
-        """Say who is logged in, and the token that changes must carry."""
-        session = gate.sessions.find(request.cookies.get(COOKIE))
-        return {
-            "role": who.role,
-            "name": who.name,
-            "csrf": None if session is None else session.csrf,
-        }
-
-    @router.delete("/session", status_code=204)
-    def log_out(who: Anyone, gate: TheGate, request: Request) -> Response:
-        """End the session."""
-        gate.sessions.close(request.cookies.get(COOKIE))
-        response = Response(status_code=204)
-        response.delete_cookie(COOKIE, path="/")
-        return response
-
-    return router

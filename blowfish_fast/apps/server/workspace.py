@@ -1,12 +1,16 @@
 """What one server keeps: tables, their ledgers, data sets that were added, secrets.
 
     folder/
+      lock                    held by the one server that uses the folder
       keys.json               secrets, as hashes
-      sources.json            where each table's records are
+      tables.json             where each table's records are; closed and deleted ones
       ledgers/visits.ledger   policy, budget and answers of a table
+      deleted/visits-1.ledger ledgers of deleted tables: what was spent stays spent
       data/visits.duckdb      data sets that the curator added as CSV
+      logs/                   who asked for what, at which cost; never data
 
-Everything survives a restart. Records stay in their database.
+Everything survives a restart. Records stay in their database, and a server starts while
+that is away.
 """
 
 from __future__ import annotations
@@ -15,8 +19,11 @@ import json
 import os
 import re
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.engines import Database
@@ -24,47 +31,59 @@ from blowfish_fast.apps.explorer.exploration import Explorer, as_table
 from blowfish_fast.apps.explorer.planning import SAMPLES
 from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
+from blowfish_fast.measure.budgets import BudgetTerms
 
+from .folder_lock import FolderLock
 from .keys import Keys
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MOST_UPLOADED = 2**28
 """Bytes of a CSV file that a curator may add."""
 
+MAIN = "main"
+"""The database where only one is named."""
+
+ADDED = "data:"
+"""Before the name of a data set that was added as a file."""
+
 
 class Workspace:
-    """The state of one server, in a folder.
+    """The state of one server, in a folder that no other server uses.
 
     Parameters
     ----------
     folder : path
         Made if it is not there.
-    database : str, optional
+    database : address, ibis backend, or mapping from name to either; optional
         Where tables are, for those that were not added as files.
     samples : int
         See `Explorer`.
     """
 
     def __init__(
-        self,
-        folder: str | Path,
-        *,
-        database: Any = None,
-        samples: int = SAMPLES,
+        self, folder: str | Path, *, database: Any = None, samples: int = SAMPLES
     ) -> None:
+        several = isinstance(database, Mapping)
+        named = dict(database) if several else {MAIN: database}
+        # What can never be opened is refused before the folder is touched.
+        stated = {name: one for name, one in named.items() if one is not None}
+        self._engines = {name: Database.connect(one) for name, one in stated.items()}
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for part in ("ledgers", "data"):
+        self._lock_file = FolderLock(self.folder)
+        for part in ("ledgers", "deleted", "data", "logs"):
             # Records are in one of them: nobody else on this machine may look.
             (self.folder / part).mkdir(mode=0o700, exist_ok=True)
         self.keys = Keys(self.folder / "keys.json")
         self.samples = samples
-        self._database = database
-        self._engines: dict[str, Database] = {}
         self._explorers: dict[str, Explorer] = {}
         self._lock = threading.RLock()
-        for name in self._sources():
-            self._open(name)
+        try:
+            for name in self._kept()["tables"]:
+                self._open(name)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def tables(self) -> list[str]:
@@ -79,54 +98,164 @@ class Workspace:
         return found
 
     def data_sets(self) -> dict[str, dict[str, str]]:
-        """Return tables that may be described, with columns and types."""
+        """Return tables that may be described, with columns and types.
+
+        Where there are several databases, as database:table. Those that are away are
+        left out.
+        """
         found: dict[str, dict[str, str]] = {}
-        for source in self._engine_names():
-            engine = self._engine(source)
-            for table in engine.tables():
-                found[table] = engine.columns(table)
+        for name in self._engine_names():
+            several = len(self._engines) > 1 and not name.startswith(ADDED)
+            with suppress(EngineError):
+                engine = self._engine(name)
+                for table in engine.tables():
+                    label = f"{name}:{table}" if several else table
+                    found[label] = engine.columns(table)
         return found
 
-    def add_table(self, table: Any, *, epsilon: Any) -> Explorer:
-        """Describe a table and give it a budget; frozen by the first charge."""
+    def away(self) -> list[str]:
+        """Return the databases that do not answer now."""
+        found = []
+        for name in self._engine_names():
+            try:
+                self._engine(name).check_reachable()
+            except EngineError:
+                found.append(name)
+        return found
+
+    def check_databases(self) -> None:
+        """Refuse to begin with a database that does not answer.
+
+        A server that has tables already starts without it, and gives stored answers.
+        """
+        if not self._explorers:
+            for engine in self._engines.values():
+                engine.check_reachable()
+
+    def check_table(self, table: Any) -> TableSpec:
+        """Return the description of a new table, if it fits what there is."""
         spec = as_table(table)
         if not PLAIN_NAME.fullmatch(spec.name):
             raise InputError(
                 "a table is named by a letter and up to 63 letters, digits, - or _; "
                 f"received {spec.name!r}"
             )
+        if spec.name in self._explorers:
+            raise InputError(
+                f"there is a table {spec.name!r} already; choose another name"
+            )
+        database, _, inside = (spec.source or "").partition(":")
+        if spec.database is None and inside and database in self._engines:
+            spec = spec.model_copy(update={"database": database, "source": inside})
+        self._engine(self._source_of(spec)).check(spec)
+        return spec
+
+    def add_table(self, table: Any, **budget: Unpack[BudgetTerms]) -> Explorer:
+        """Describe a table and give it a budget; frozen by the first charge."""
         with self._lock:
-            if spec.name in self._explorers:
-                raise InputError(
-                    f"there is a table {spec.name!r} already; choose another name"
-                )
+            spec = self.check_table(table)
             source = self._source_of(spec)
             self._refuse_second_description(spec, source)
-            explorer = Explorer(
-                spec,
-                self._engine(source),
-                epsilon=epsilon,
-                ledger=self._ledger(spec.name),
-                samples=self.samples,
-            )
-            self._explorers[spec.name] = explorer
-            self._write_sources({**self._sources(), spec.name: source})
+            return self._add(spec, source, None, budget)
+
+    def _add(
+        self,
+        spec: TableSpec,
+        source: str,
+        note: dict[str, Any] | None,
+        budget: BudgetTerms,
+    ) -> Explorer:
+        explorer = Explorer(
+            spec,
+            self._engine(source),
+            ledger=self._ledger(spec.name),
+            samples=self.samples,
+            note=note,
+            **budget,
+        )
+        self._explorers[spec.name] = explorer
+        with self._changed() as kept:
+            kept["tables"][spec.name] = {"source": source, "closed": False}
         return explorer
 
     def _refuse_second_description(self, spec: TableSpec, source: str) -> None:
         """Refuse a second budget for the same people: the two would add up unseen."""
         read = spec.source or spec.name
-        for name, other in self._sources().items():
-            described = self._explorers.get(name)
-            if described is None or other != source:
-                continue
-            table = described.table
-            if (table.source or table.name) == read:
+        kept = self._kept()
+        for name, one in kept["tables"].items():
+            table = self._explorers[name].table
+            if one["source"] == source and (table.source or table.name) == read:
                 raise InputError(
                     f"the table {read!r} is described as {name!r} already, with a "
                     "budget of its own; two budgets for the same people would add up",
-                    way_out=f"Ask {name!r}; before its first charge it may be changed",
+                    way_out=f"Ask {name!r}; before its first charge it may be changed, "
+                    "and afterwards cloned under another policy",
                 )
+        for one in kept["deleted"]:
+            if (one["source"], one["read"]) == (source, read) and one["spent"] > 0:
+                raise InputError(
+                    f"{one['name']!r} spent {one['spent']:g} of {one['currency']} on "
+                    f"the table {read!r} before it was deleted, and what was spent "
+                    "stays spent",
+                    way_out=f"Put deleted/{one['file']} back into ledgers/",
+                )
+
+    def close_table(self, name: str, *, closed: bool = True) -> None:
+        """Give stored answers only, from now on; or open the table again."""
+        explorer = self.explorer(name)
+        with self._changed() as kept:
+            kept["tables"][name]["closed"] = closed
+            explorer.closed = closed
+
+    def clone_table(
+        self,
+        name: str,
+        new: str,
+        policies: Mapping[str, Any],
+        **budget: Unpack[BudgetTerms],
+    ) -> Explorer:
+        """Describe a table once more under other policies, and close the first.
+
+        What the first has spent on the same people is noted with the clone: the two
+        add up.
+        """
+        with self._lock:
+            first = self.explorer(name)
+            table = first.table.with_policies(dict(policies))
+            plain = {**table.to_dict(), "name": new, "source": table.source or name}
+            spec = self.check_table(plain)
+            source = self._kept()["tables"][name]["source"]
+            note = {
+                "clone_of": name,
+                "spent_before": float(first.ledger.spent),
+                "currency_before": first.ledger.currency.name,
+            }
+            made = self._add(spec, source, note, budget)
+            self.close_table(name)
+            return made
+
+    def delete_table(self, name: str) -> None:
+        """Delete a table; its ledger is kept aside, because it says what was spent."""
+        with self._lock, self._changed() as kept:
+            explorer = self.explorer(name)
+            table, ledger = explorer.table, explorer.ledger
+            spent, currency = float(ledger.spent), ledger.currency.name
+            ledger.close()
+            aside = f"{name}-{len(kept['deleted']) + 1}.ledger"
+            os.replace(self._ledger(name), self.folder / "deleted" / aside)
+            del self._explorers[name]
+            entry = kept["tables"].pop(name)
+            kept["deleted"].append(
+                {
+                    "name": name,
+                    "source": entry["source"],
+                    "read": table.source or table.name,
+                    "spent": spent,
+                    "currency": currency,
+                    "file": aside,
+                    "time": datetime.now(UTC).isoformat(timespec="seconds"),
+                }
+            )
 
     def add_csv(self, name: str, content: bytes) -> dict[str, str]:
         """Add a CSV file as a data set; return its columns and types."""
@@ -143,58 +272,68 @@ class Workspace:
                     f"there is a data set {name!r} already; choose another name"
                 )
             _load_csv(content, path, name)
-        return self._engine(name).columns(name)
+        return self._engine(f"{ADDED}{name}").columns(name)
 
     def close(self) -> None:
-        """Close ledgers and connections."""
+        """Close ledgers and connections, and let go of the folder."""
         for one in self._explorers.values():
             one.ledger.close()
         for engine in self._engines.values():
             engine.close()
+        self._lock_file.release()
 
     def _open(self, name: str) -> None:
-        source = self._sources()[name]
+        entry = self._kept()["tables"][name]
         path = self._ledger(name)
         if not path.exists():
             raise LedgerError(f"the ledger of {name!r} is gone; restore it")
         self._explorers[name] = Explorer(
-            None, self._engine(source), ledger=path, samples=self.samples
+            None, self._engine(entry["source"]), ledger=path, samples=self.samples
         )
+        self._explorers[name].closed = bool(entry["closed"])
 
     def _ledger(self, name: str) -> Path:
         return self.folder / "ledgers" / f"{name}.ledger"
 
     def _source_of(self, spec: TableSpec) -> str:
         wanted = spec.source or spec.name
-        for source in self._engine_names():
-            if wanted in self._engine(source).tables():
-                return source
+        names = self._engine_names() if spec.database is None else [spec.database]
+        for name in names:
+            if wanted in self._engine(name).tables():
+                return name
         raise CatalogError(f"no database has a table {wanted!r}")
 
     def _engine_names(self) -> list[str]:
-        added = sorted(path.stem for path in (self.folder / "data").glob("*.duckdb"))
-        return [*added, *([""] if self._database is not None else [])]
+        paths = sorted((self.folder / "data").glob("*.duckdb"))
+        added = [f"{ADDED}{path.stem}" for path in paths]
+        return [*added, *(one for one in self._engines if not one.startswith(ADDED))]
 
-    def _engine(self, source: str) -> Database:
+    def _engine(self, name: str) -> Database:
         with self._lock:
-            if source not in self._engines:
-                if source:
-                    path = self.folder / "data" / f"{source}.duckdb"
-                    self._engines[source] = Database.connect(path)
-                elif self._database is None:
-                    raise EngineError("the server was started without its database")
-                else:
-                    self._engines[source] = Database.connect(self._database)
-            return self._engines[source]
+            if name not in self._engines:
+                if not name.startswith(ADDED):
+                    raise EngineError(
+                        f"the server was started without its database {name!r}"
+                    )
+                path = self.folder / "data" / f"{name.removeprefix(ADDED)}.duckdb"
+                self._engines[name] = Database.connect(path)
+            return self._engines[name]
 
-    def _sources(self) -> dict[str, str]:
-        path = self.folder / "sources.json"
-        return dict(json.loads(path.read_text())) if path.exists() else {}
+    def _kept(self) -> dict[str, Any]:
+        path = self.folder / "tables.json"
+        if not path.exists():
+            return {"tables": {}, "deleted": []}
+        return dict(json.loads(path.read_text()))
 
-    def _write_sources(self, sources: dict[str, str]) -> None:
-        draft = self.folder / "sources.new"
-        draft.write_text(json.dumps(sources, indent=1))
-        os.replace(draft, self.folder / "sources.json")
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        """Lend what is kept of all tables, and write it down in one step."""
+        with self._lock:
+            kept = self._kept()
+            yield kept
+            draft = self.folder / "tables.new"
+            draft.write_text(json.dumps(kept, indent=1))
+            os.replace(draft, self.folder / "tables.json")
 
 
 def _load_csv(content: bytes, path: Path, name: str) -> None:

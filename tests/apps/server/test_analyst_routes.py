@@ -290,7 +290,7 @@ def test_a_database_that_quotes_records_is_not_repeated(
             raise ValueError(f"conversion of {SECRET_VALUE!r}")
 
     explorer = own_server.workspace.explorer("people")
-    monkeypatch.setattr(explorer.engine, "backend", Quoting())
+    monkeypatch.setattr(explorer.engine, "_idle", [Quoting()])
     with own_server.client("ann") as ann, caplog.at_level(logging.DEBUG):
         found = ann.post("/api/ask", json=asking(AGES))
     assert found.status_code == 503

@@ -42,7 +42,7 @@ def test_no_case_breaks_the_server(served, name):
         nonlocal made
         made += 1
         # Those who are revoked on the way come back for the next case.
-        if name != CURATOR and name not in served.workspace.keys.analysts():
+        if name != CURATOR and name not in served.workspace.keys.names("analyst"):
             served.secrets[name] = served.workspace.keys.make("analyst", name)
         headers = {"Authorization": f"Bearer {served.secrets[name]}"}
         case.call_and_validate(headers=headers, checks=CHECKS)

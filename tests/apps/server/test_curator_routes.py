@@ -120,7 +120,7 @@ def test_analysts_are_added_allotted_and_revoked(own_server, curator):
     made = curator.post("/api/curator/analysts/carl").json()
     where = "/api/curator/tables/people/allotments"
     share = curator.put(f"{where}/carl", json={"epsilon": 0.5}).json()
-    assert share == {"epsilon": 0.5, "spent": 0.0}
+    assert share == {"epsilon": 0.5, "granted": 0.5, "spent": 0.0}
     own_server.secrets["carl"] = made["secret"]
     with own_server.client("carl") as carl:
         assert carl.get("/api/tables").json()[0]["granted"] == 0.5

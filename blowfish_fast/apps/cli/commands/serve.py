@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from blowfish_fast._support.optional import require
+from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.errors import InputError
 
 
@@ -21,8 +22,11 @@ def run_serve(
         bool, typer.Option("--demo", help="Made-up data, one table, one analyst.")
     ] = False,
     database: Annotated[
-        str | None,
-        typer.Option(help="A .duckdb, .csv or .parquet file, or postgres://..."),
+        list[str] | None,
+        typer.Option(
+            help="A .duckdb, .sqlite, .csv or .parquet file, a folder of Parquet "
+            "files, or postgres://...; as NAME=ADDRESS if there are several."
+        ),
     ] = None,
     tables: Annotated[
         Path | None, typer.Option(help="JSON: a list of tables to describe.")
@@ -32,6 +36,10 @@ def run_serve(
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 finds a free one.")
     ] = 8350,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="Address or network of a proxy in front of the server."),
+    ] = None,
     https: Annotated[
         bool, typer.Option("--https", help="Browsers come through an https proxy.")
     ] = False,
@@ -51,20 +59,23 @@ def run_serve(
     from blowfish_fast.apps.server.web_app import make_app
 
     _check_address(host, port)
+    proxies = _check_proxies(trusted_proxy or [])
     workspace, secrets = open_workspace(
         folder,
         demo=demo,
-        database=database,
+        database=_by_name(database or []),
         tables=tables,
         epsilon=epsilon,
         new_secret=new_secret,
     )
     config = uvicorn.Config(
-        make_app(workspace, secure_cookies=https),
+        make_app(workspace, secure_cookies=https, trusted_proxies=proxies),
         host=host,
         port=port,
         log_level="warning",
         access_log=False,
+        # Who asks is told by the gate, which knows the trusted proxies.
+        proxy_headers=False,
         server_header=False,
     )
     # Bound here, so that port 0 can be told by its number.
@@ -107,25 +118,73 @@ def _check_address(host: str, port: int) -> None:
         ) from None
 
 
+def _by_name(addresses: list[str]) -> dict[str, str]:
+    """Read NAME=ADDRESS; a single address needs no name."""
+    from blowfish_fast.apps.server.workspace import MAIN, PLAIN_NAME
+
+    found: dict[str, str] = {}
+    for one in addresses:
+        name, equals, address = one.partition("=")
+        if not equals or not PLAIN_NAME.fullmatch(name):
+            name, address = MAIN, one
+        if name in found:
+            raise InputError(
+                "several databases have names: --database NAME=ADDRESS for each",
+                received=f"{name!r} twice" if equals else "two without a name",
+            )
+        found[name] = address
+    return found
+
+
+def _check_proxies(addresses: list[str]) -> list[str]:
+    from ipaddress import ip_network
+
+    for one in addresses:
+        try:
+            ip_network(one, strict=False)
+        except ValueError:
+            raise InputError(
+                "a trusted proxy is an address or a network: 10.0.0.5, 10.0.0.0/8",
+                received=repr(one),
+            ) from None
+    return addresses
+
+
 def open_workspace(
     folder: Path | None,
     *,
     demo: bool,
-    database: str | None,
+    database: Any,
     tables: Path | None,
     epsilon: float,
     new_secret: bool = False,
 ) -> tuple[Any, dict[str, str]]:
     """Return a workspace and the secrets that were made just now.
 
-    The parameters are the options of ``blowfish serve``; a demo without a folder makes
-    a temporary one.
+    Everything is checked first: addresses, descriptions, columns. A secret is made,
+    and shown once, when nothing can go wrong any more.
+
+    Parameters
+    ----------
+    folder : path or None
+        Where the server keeps its state; a demo makes a temporary one.
+    demo : bool
+        Make up data, a table and an analyst.
+    database : address, or mapping from name to address; optional
+        See ``blowfish_fast.apps.explorer.sources``.
+    tables : path, optional
+        JSON: a list of table descriptions to add.
+    epsilon : float
+        Budget of every table that is added.
+    new_secret : bool
+        Make a new secret for the curator; the old one ends.
     """
     import tempfile
 
-    from blowfish_fast.apps.server.demo_data import SALARIES, VISITS, make_demo
+    from blowfish_fast.apps.explorer.sources import read_address
+    from blowfish_fast.apps.server.demo_data import TABLES, make_demo
     from blowfish_fast.apps.server.keys import CURATOR
-    from blowfish_fast.apps.server.workspace import Workspace
+    from blowfish_fast.apps.server.workspace import MAIN, Workspace
 
     if folder is None:
         if not demo:
@@ -133,32 +192,48 @@ def open_workspace(
                 "say where the server keeps its ledgers: --folder DIR, or try --demo"
             )
         folder = Path(tempfile.mkdtemp(prefix="blowfish-demo-"))
-    descriptions: list[Any] = []
-    source: Any = database
+    if folder.exists() and not folder.is_dir():
+        raise InputError("--folder names a folder", received=f"the file {folder}")
+    as_epsilon(epsilon)
+    described = [] if tables is None else _read_tables(tables)
+    sources = database if isinstance(database, dict) else {MAIN: database}
+    sources = {name: one for name, one in sources.items() if one is not None}
+    for one in sources.values():
+        if isinstance(one, str | Path):
+            read_address(one)
     if demo:
         source = folder / "demo.duckdb"
         if not source.exists():
             folder.mkdir(parents=True, exist_ok=True)
             make_demo(source)
-        descriptions += [SALARIES, VISITS]
-    if tables is not None:
-        descriptions += _read_tables(tables)
-    workspace = Workspace(folder, database=source)
-    secrets = {}
-    fresh = not (folder / "keys.json").exists()
-    if fresh or new_secret:
-        secrets["the curator"] = workspace.keys.make("curator", CURATOR)
-        if fresh and demo:
-            secrets["the analyst ann"] = workspace.keys.make("analyst", "ann")
-    for one in descriptions:
-        if one.get("name") not in workspace.tables:
+        sources = {**sources, "demo" if sources else MAIN: source}
+        described = [*TABLES, *described]
+    workspace = Workspace(folder, database=sources)
+    try:
+        workspace.check_databases()
+        new = [one for one in described if one["name"] not in workspace.tables]
+        for one in new:
+            workspace.check_table(one)
+        secrets = {}
+        fresh = not (folder / "keys.json").exists()
+        if fresh or new_secret:
+            secrets["the curator"] = workspace.keys.make("curator", CURATOR)
+            if fresh and demo:
+                secrets["the analyst ann"] = workspace.keys.make("analyst", "ann")
+        for one in new:
             explorer = workspace.add_table(one, epsilon=epsilon)
             if demo:
                 explorer.ledger.allot("ann", epsilon / 2)
+    except BaseException:
+        workspace.close()
+        raise
     return workspace, secrets
 
 
 def _read_tables(path: Path) -> list[Any]:
+    """Return descriptions of tables, each read once to see that it is one."""
+    from blowfish_fast.apps.explorer.exploration import as_table
+
     try:
         listed = json.loads(path.read_text())
     except (OSError, ValueError) as problem:
@@ -167,4 +242,6 @@ def _read_tables(path: Path) -> list[Any]:
         ) from None
     if not isinstance(listed, list):
         raise InputError(f"{path.name} must hold a list of table descriptions")
+    for one in listed:
+        as_table(one)
     return listed

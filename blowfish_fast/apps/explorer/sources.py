@@ -1,0 +1,149 @@
+"""Where records are: addresses, checked before anything is opened, and how to open one.
+
+"people.csv"                       read once, by DuckDB
+"people.parquet", a folder         DuckDB over the files, where they are
+"parts/*.parquet"                  the same, for some of a folder
+"people.duckdb", "duckdb://..."    a DuckDB file, opened to be read
+"people.sqlite", "sqlite://..."    SQLite, queries only
+"postgres://user@host/database"    PostgreSQL, every transaction read only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from glob import glob
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlparse
+
+from blowfish_fast._support.optional import require
+from blowfish_fast.data.csv_files import load_csv
+from blowfish_fast.data.sql_cells import ibis_module
+from blowfish_fast.errors import EngineError, InputError
+
+CSV, PARQUET = (".csv",), (".parquet", ".pq")
+DATABASES = (".duckdb", ".ddb", ".db")
+SQLITE = (".sqlite", ".sqlite3")
+SQLITE_HEAD = b"SQLite format 3\x00"
+POSTGRES = ("postgres://", "postgresql://")
+STATEMENT_SECONDS = 120
+"""How long a database may count one question."""
+
+
+class Source(NamedTuple):
+    """A place of records: what messages call it, and how a connection is opened.
+
+    `side_by_side` is how many connections are of use: one where the backend lends
+    cursors of its own, or takes one question at a time.
+    """
+
+    name: str
+    open: Callable[[], Any]
+    side_by_side: int = 1
+
+
+def read_address(address: str | Path) -> Source:
+    """Return the place that an address names; refuse what can never be opened."""
+    text = str(address)
+    if text.startswith(POSTGRES):
+        require("psycopg", extra="sql", purpose="asking PostgreSQL")
+        parts = urlparse(text)
+        if not parts.path.strip("/"):
+            raise EngineError(
+                "a PostgreSQL address names a database: "
+                "postgres://user@host:5432/database",
+                received="an address without one",
+            )
+        return Source("PostgreSQL", lambda: _postgres(text), 4)
+    path = Path(text.removeprefix("duckdb://").removeprefix("sqlite://"))
+    if "*" in text or path.is_dir():
+        return _parquet_parts(path)
+    if path.suffix in CSV + PARQUET:
+        return files([path])
+    known = path.suffix in DATABASES + SQLITE
+    if not known and not text.startswith(("duckdb://", "sqlite://")):
+        raise EngineError(
+            "a database is a .csv, .parquet, .duckdb or .sqlite file, a folder of "
+            "Parquet files, a postgres:// address or an ibis backend",
+            received=repr(path.suffix or "something else"),
+        )
+    if not path.is_file():
+        raise EngineError(f"there is no database {path.name!r}; check the path")
+    with path.open("rb") as file:
+        is_sqlite = file.read(16) == SQLITE_HEAD
+    if is_sqlite:
+        return Source("SQLite", lambda: _sqlite(path))
+    return Source("DuckDB", lambda: _duckdb(path))
+
+
+def files(paths: list[Path]) -> Source:
+    """Return CSV and Parquet files as tables, each named like its file."""
+    for path in paths:
+        if path.suffix not in CSV + PARQUET or not path.is_file():
+            raise EngineError(
+                f"{path.name!r} is no CSV or Parquet file; expected one of "
+                f"{', '.join(CSV + PARQUET)}"
+            )
+    return Source("DuckDB", lambda: _files({one.stem: one for one in paths}))
+
+
+def _parquet_parts(path: Path) -> Source:
+    """Return the Parquet files of a folder, or of a pattern, as one table."""
+    pattern = path / "*.parquet" if path.is_dir() else path
+    if pattern.suffix not in PARQUET or not glob(str(pattern)):
+        raise EngineError(
+            "a folder, or a pattern with *, stands for Parquet files, and none was "
+            "found there",
+            received=path.name,
+            way_out="Name a folder with .parquet files, or one file",
+        )
+    name = path.name if path.is_dir() else path.parent.name or "records"
+    return Source("DuckDB", lambda: _files({name: pattern}))
+
+
+def _duckdb(path: Path) -> Any:
+    return ibis_module().duckdb.connect(str(path), read_only=True)
+
+
+def _sqlite(path: Path) -> Any:
+    backend = ibis_module().sqlite.connect(str(path))
+    backend.con.execute("PRAGMA query_only = ON")
+    return backend
+
+
+def _files(paths: dict[str, Path]) -> Any:
+    backend = ibis_module().duckdb.connect()
+    for name, path in paths.items():
+        try:
+            if path.suffix in CSV:
+                load_csv(backend.con, path, name)
+            else:
+                # A view: records stay in their files, of whatever size.
+                where = str(path).replace("'", "''")
+                quoted = name.replace('"', '""')
+                backend.raw_sql(
+                    f"CREATE VIEW \"{quoted}\" AS SELECT * FROM read_parquet('{where}')"
+                )
+        except InputError as problem:
+            raise EngineError(str(problem)) from None
+        except Exception as problem:
+            raise EngineError(
+                f"{path.name!r} could not be read ({type(problem).__name__})"
+            ) from None
+    return backend
+
+
+def _postgres(address: str) -> Any:
+    parts = urlparse(address)
+    # A socket is given as ?host=/folder, as PostgreSQL's own tools take it.
+    hosts = parse_qs(parts.query).get("host", [])
+    return ibis_module().postgres.connect(
+        host=parts.hostname or (hosts[0] if hosts else None),
+        port=parts.port or 5432,
+        user=unquote(parts.username or "") or None,
+        password=unquote(parts.password or "") or None,
+        database=parts.path.lstrip("/") or None,
+        connect_timeout=10,
+        options="-c default_transaction_read_only=on "
+        f"-c statement_timeout={STATEMENT_SECONDS * 1000}",
+    )
