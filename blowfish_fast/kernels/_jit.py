@@ -16,11 +16,27 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config, event
+
+from blowfish_fast._support.compiler_watch import COMPILER
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMPILED = not config.DISABLE_JIT
+
+
+class _Listener(event.Listener):  # type: ignore[misc]
+    """Passes on when functions are compiled; what comes from the cache is not."""
+
+    def on_start(self, event: Any) -> None:
+        COMPILER.begin()
+
+    def on_end(self, event: Any) -> None:
+        COMPILER.end()
+
+
+if COMPILED:
+    event.register("numba:compile", _Listener())
 
 
 def _compile(function: F, **settings: Any) -> F:

@@ -21,6 +21,7 @@ from blowfish_fast._support.compiler_watch import COMPILER
 from .commands.answer import run_answer
 from .commands.audit import run_audit
 from .commands.backup import run_backup, run_restore
+from .commands.certify import run_certify
 from .commands.compare import run_compare
 from .commands.demo import run_demo
 from .commands.draw import run_draw
@@ -48,6 +49,7 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "release": run_release,
         "explain": run_explain,
         "answer": run_answer,
+        "certify": run_certify,
         "draw": run_draw,
         "report": run_report,
     },

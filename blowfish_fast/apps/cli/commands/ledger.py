@@ -19,7 +19,6 @@ from blowfish_fast.apps.cli.printing import (
     show_table,
 )
 from blowfish_fast.errors import LedgerError
-from blowfish_fast.measure.budgets import Budget
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.statements import Entry
@@ -96,6 +95,8 @@ def allot(
     as_json: Json = False,
 ) -> None:
     """Set what an analyst may spend of the budget in all, in its currency."""
+    from blowfish_fast.measure.budgets import Budget
+
     with open_ledger(path) as book:
         stated = Budget.stated(epsilon=epsilon, rho=rho)
         if stated.power != book.currency.power:

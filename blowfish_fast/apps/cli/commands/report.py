@@ -30,10 +30,10 @@ def run_report(
     """
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli.files.release_outputs import (
+        check_report,
         read_release,
         report_release,
     )
-    from blowfish_fast.apps.cli.files.report_page import check_report
 
     checked = as_confidence(confidence)
     check_report(out)

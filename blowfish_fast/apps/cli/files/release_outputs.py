@@ -12,32 +12,27 @@ free, from the release.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from blowfish_fast._support.optional import require
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.parsing.workload import asks_tables
-from blowfish_fast.apps.cli.printing import plain
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
+from blowfish_fast.errors import InputError, ReleaseFileError
 from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
 from .picture_files import check_picture, draw_release
-from .report_page import check_report, write_report
+from .table_files import cell_table, check_table, write_table
 
 RELEASE = "release.blowfish"
 FOLDER = "tables"
 """Where many tables are written, if nothing else is said."""
-TABLES = (".csv", ".xlsx", ".parquet", ".pq", ".json")
 CONFIDENCE = 0.95
 
 
@@ -183,70 +178,20 @@ def _same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def check_table(path: Path, *, many: bool = False) -> None:
-    """Refuse a table that could not be written."""
-    suffix = path.suffix.lower()
-    if many and suffix not in ("", ".xlsx"):
-        raise InputError(
-            f"tables are written to a folder, or to one .xlsx; received --table {path}"
-        )
-    if not many and suffix not in TABLES:
-        raise InputError(
-            f"a table is written as {', '.join(TABLES)}; received {path.name!r}"
-        )
-    if suffix in (".parquet", ".pq"):
-        require("pyarrow.parquet", extra="frames", purpose="A Parquet table")
-    if suffix == ".xlsx":
-        require("openpyxl", extra="excel", purpose="A workbook")
-
-
-def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
-    """Return a line per cell; `whole` adds the counts to publish."""
-    try:
-        table = release.to_table(confidence)
-    except IntervalError:
-        # Noise on stated queries: single cells have estimates, and no intervals.
-        table = release.to_table(None)
-    if whole:
-        counts = release.rounded().estimate.reshape(-1).astype("int64")
-        table = Table({**table.columns, "count": counts}, experiment=table.experiment)
-    return table
+def check_report(path: Path) -> None:
+    """Refuse a report that could not be written."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"a report is written as .html; received {path.name!r}")
 
 
 def report_release(
     release: Release, path: Path, confidence: float, *, name: str, whole: bool
 ) -> None:
     """Write the page of a release, with its cells where they are one table."""
+    # Here, since a page needs every mechanism's words, and other commands do not.
+    from .report_page import write_report
+
     table = None
     if not isinstance(release, TablesRelease):
         table = cell_table(release, confidence, whole=whole)
     write_report(release, path, confidence, name=name, table=table)
-
-
-def write_table(table: Table, path: Path, promise: str) -> None:
-    """Write a table by the ending of its name; a workbook holds the promise, too."""
-    suffix = path.suffix.lower()
-    if suffix == ".csv":
-        write_csv(table, path)
-    elif suffix == ".xlsx":
-        table.to_xlsx(path, about=promise)
-    elif suffix == ".json":
-        path.write_text(json.dumps(plain(table.to_dict())) + "\n", encoding="utf-8")
-    else:
-        table.to_parquet(path)
-
-
-def write_csv(table: Table, path: Path) -> None:
-    """Write a table so that a spreadsheet shows its letters as they are.
-
-    Excel takes a file without a mark at its beginning for one in the system's own
-    encoding, and garbles umlauts; a file of plain letters needs no mark and gets none.
-    """
-    texts = [
-        str(one)
-        for column in table.columns.values()
-        if column.dtype.kind in "OU"
-        for one in set(column.tolist())
-    ]
-    plainly = all(one.isascii() for one in [*table.columns, *texts])
-    table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")

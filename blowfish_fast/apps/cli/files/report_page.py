@@ -21,7 +21,6 @@ from blowfish_fast.apps.cli.explanations import Section, explain_release
 from blowfish_fast.apps.cli.printing import column_texts, plain
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.frames import Table
-from blowfish_fast.errors import InputError
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
@@ -41,12 +40,6 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 figure { margin: 1rem 0 } svg { max-width: 100%; max-height: 26rem }
 @media print { body { margin: 0 } h2 { break-after: avoid } }
 """
-
-
-def check_report(path: Path) -> None:
-    """Refuse a report that could not be written."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"a report is written as .html; received {path.name!r}")
 
 
 def write_report(

@@ -7,8 +7,8 @@
     [policy]     kind, with theta, unit, metric, size, file or factors; known
     [workload]   kind, with number, file or columns
     [mechanism]  name ("best" if left out), records, vouched
-    [budget]     epsilon, rho, epsilon and delta, risk, or alpha and beta; ledger,
-                 total, request
+    [budget]     epsilon, rho, epsilon and delta, risk, or alpha and beta; certify,
+                 ledger, total, request
     [output]     release, table, round, picture, report, confidence
 
 Each field of `Job` is an option of ``blowfish release`` and has its place in the file;
@@ -22,12 +22,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hints
 
 from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.options import option
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms, stated_budget
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.budgets import Budget, BudgetTerms
 
 from .job_tables import (
     are_texts,
@@ -214,6 +216,11 @@ class Job:
         "All columns of a new ledger, of which a release takes some; as --domain, one "
         "per column.",
     )
+    certify: str | None = _in(
+        "budget",
+        "PART",
+        "Part of the budget that buys a certificate: how far answers are off.",
+    )
     request: str | None = _in(
         "budget", "NAME", "Name of this question: asked again, it costs nothing."
     )
@@ -281,6 +288,9 @@ class Job:
     @property
     def budget(self) -> Budget | None:
         """What may be spent, where it is stated: in epsilon or in rho."""
+        # Here, since help pages need no numbers.
+        from blowfish_fast.measure.budgets import stated_budget
+
         return stated_budget(
             {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
         )
@@ -335,8 +345,9 @@ IN_WORDS = {
 def _places() -> dict[str, Place]:
     """Return the fields of a job that stand in the file as they are."""
     found = {}
+    hints = get_type_hints(Job)
     for one in fields(Job):
-        kinds = get_args(get_type_hints(Job)[one.name])
+        kinds = get_args(hints[one.name])
         by_type = next((BY_TYPE[kind] for kind in kinds if kind in BY_TYPE), TEXT)
         stated = one.metadata
         takes = BY_METAVAR.get(stated["metavar"], TEXT) if by_type == TEXT else by_type

@@ -1,0 +1,60 @@
+"""What the compiler of the kernels is at: told when it begins, and timed.
+
+The kernels compile on first use, which may take seconds, and keep what they compiled.
+`kernels._jit` reports here; whoever shows times or progress asks here, and loads no
+compiler by doing so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+
+
+class CompilerWatch:
+    """Seconds that went into compiling, and who is told when it begins.
+
+    Examples
+    --------
+    >>> watch = CompilerWatch()
+    >>> watch.tell = lambda: print("compiling, once")
+    >>> watch.begin(); watch.begin(); watch.end(); watch.end()
+    compiling, once
+    >>> watch.seconds > 0
+    True
+    """
+
+    def __init__(self) -> None:
+        self.tell: Callable[[], None] | None = None
+        self._depth, self._since, self._spent = 0, 0.0, 0.0
+        self._lock = Lock()
+
+    @property
+    def seconds(self) -> float:
+        """All that was spent since the process began."""
+        with self._lock:
+            running = time.perf_counter() - self._since if self._depth else 0.0
+            return self._spent + running
+
+    def begin(self) -> None:
+        """Note that a function is being compiled; those it calls are inside it."""
+        with self._lock:
+            self._depth += 1
+            first = self._depth == 1
+            if first:
+                self._since = time.perf_counter()
+            tell, self.tell = (self.tell, None) if first else (None, self.tell)
+        if tell is not None:
+            tell()
+
+    def end(self) -> None:
+        """Note that it is done."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._spent += time.perf_counter() - self._since
+
+
+COMPILER = CompilerWatch()
+"""The compiler of this process."""

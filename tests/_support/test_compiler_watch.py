@@ -1,0 +1,46 @@
+"""The compiler is told of once, and its time can be taken off."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+
+from blowfish_fast._support.compiler_watch import COMPILER, CompilerWatch
+from blowfish_fast.apps.cli.main import run_command
+from blowfish_fast.kernels import _jit
+
+
+def test_compiling_is_told_once_however_deep_it_goes():
+    told = []
+    watch = CompilerWatch()
+    watch.tell = lambda: told.append("now")
+    for _ in range(2):
+        watch.begin()
+        watch.begin()
+        watch.end()
+        watch.end()
+    assert told == ["now"]
+    before = watch.seconds
+    watch.begin()
+    assert watch.seconds > before
+    watch.end()
+
+
+@pytest.mark.skipif(not _jit.COMPILED, reason="nothing is compiled")
+def test_the_compiler_reports_what_it_compiles():
+    before = COMPILER.seconds
+    compiled = numba.njit(lambda value: value + 1)
+    assert compiled(1) == 2
+    spent = COMPILER.seconds
+    assert spent > before
+    assert compiled(2) == 3
+    assert COMPILER.seconds == spent
+
+
+@pytest.mark.parametrize(("words", "said"), [([], True), (["--json"], False)])
+def test_a_command_says_why_it_takes_longer_but_not_to_programs(capsys, words, said):
+    assert run_command(["version", *words]) == 0
+    COMPILER.begin()
+    COMPILER.end()
+    assert ("compiling, once" in capsys.readouterr().err) is said
+    COMPILER.tell = None
