@@ -4,6 +4,7 @@ python -m tests.mutants                            the private border and accoun
 python -m tests.mutants FILE FOLDER                every mutant of these
 python -m tests.mutants --sample 60 --seed 7       so many, drawn evenly
 python -m tests.mutants --package --sample 300     drawn from the whole package
+python -m tests.mutants --rule "dropped check"     those of one rule
 python -m tests.mutants --list FILE                the mutants alone
 
 Exit code 1 where a mutant survives that `equivalents.toml` does not explain. Kernels
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--sample", type=int, help="how many; every one if left out")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--rule", help='some alone, such as "dropped check"')
     parser.add_argument("--package", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--numbered", action="store_true", help=argparse.SUPPRESS)
@@ -49,7 +51,12 @@ def main() -> int:
         for place in places
         for path in ([place] if place.is_file() else sorted(place.rglob("*.py")))
     ]
-    found = [one for path in files for one in mutants(path.resolve())]
+    found = [
+        one
+        for path in files
+        for one in mutants(path.resolve())
+        if options.rule in (None, one.rule)
+    ]
     if options.numbered:
         chosen = [one for one in found if (one.path, str(one.number)) in wanted]
         return _try_all(chosen, len(chosen))
