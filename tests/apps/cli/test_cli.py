@@ -34,6 +34,8 @@ def test_the_demo_speaks_json(tmp_path):
     assert found["cells"] == 1024
     assert found["epsilon"] == "1/10"
     assert found["mean_error"] > 0
+    assert found["draws"] == 5
+    assert found["mean_error_spread"] > 0
 
 
 def test_the_version_is_printed():
@@ -56,7 +58,7 @@ def test_warmup_says_that_kernels_are_ready():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["demo", "--epsilon", "0"], ["demo", "--side", "1"]]
+    "arguments", [["demo", "--epsilon", "0"], ["demo", "--draws", "0"]]
 )
 def test_refusals_come_without_a_traceback(arguments):
     done = subprocess.run(

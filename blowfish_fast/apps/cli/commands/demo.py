@@ -1,17 +1,19 @@
-"""``blowfish demo``: a real release on a million cells, from generated data."""
+"""``blowfish demo``: real releases of a million cells, from generated data."""
 
 from __future__ import annotations
 
+import statistics
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 import blowfish_fast as bf
+from blowfish_fast._support.compiler_watch import COMPILER
 from blowfish_fast._support.optional import require
 from blowfish_fast.apps.cli.options import Json
-from blowfish_fast.apps.cli.printing import show, show_pairs, spinner
+from blowfish_fast.apps.cli.printing import Report, show, show_pairs, spinner
 from blowfish_fast.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -26,45 +28,50 @@ def run_demo(
     ] = "0.1",
     side: Annotated[int, typer.Option(help="Cells per side of the grid.")] = 1024,
     queries: Annotated[int, typer.Option(help="Random rectangles asked.")] = 2000,
+    draws: Annotated[int, typer.Option(help="Releases that are compared.")] = 5,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where the picture goes.")
     ] = Path("blowfish-demo.png"),
     as_json: Json = False,
 ) -> None:
-    """Release a made-up map of 2^20 cells, and say what it cost."""
+    """Release a made-up map of 2^20 cells several times: error, time and promise."""
     if not 2 <= side <= 2**13:
         raise InputError(f"side must lie between 2 and 8192 cells; received {side}")
+    if not 1 <= draws <= 1000:
+        raise InputError(f"draws must lie between 1 and 1000; received {draws}")
     grid = bf.Domain((side, side), names=("north", "east"))
     counts = generated_city(side)
     rectangles = bf.workloads.Rectangles.random(grid, queries, rng=7)
     policy = bf.policies.AddRemove(grid)
-    dawa = bf.Dawa(policy, rectangles, epsilon=epsilon)
-    data = bf.Histogram(grid, counts)
+    truth = rectangles.answer(counts)
+    recipes = {"dawa": bf.Dawa, "laplace": bf.Laplace}
     with spinner("demo") as step:
-        step("compiling kernels, on the first run only")
-        _compile(epsilon)
-        step("releasing")
-        start = time.perf_counter()
-        release = dawa.release(data)
-        seconds = time.perf_counter() - start
-        step("measuring its error")
-        truth = rectangles.answer(counts)
-        laplace = bf.Laplace(policy, rectangles, epsilon=epsilon).release(data)
-        error = _mean_error(release, rectangles, truth)
-        plain = _mean_error(laplace, rectangles, truth)
+        found: dict[str, list[float]] = {}
+        for name, recipe in recipes.items():
+            mechanism = recipe(policy, rectangles, epsilon=epsilon)
+            made = _release_often(mechanism, bf.Histogram(grid, counts), draws, step)
+            if name == "dawa":
+                release = made[-1].release
+                seconds = statistics.median(one.seconds for one in made)
+            found[name] = [_mean_error(one.release, rectangles, truth) for one in made]
         step("drawing")
         picture = _draw(counts, release, out)
+    error, spread = _mean_and_spread(found["dawa"])
+    plain, plain_spread = _mean_and_spread(found["laplace"])
     if as_json:
         show(
             {
                 "cells": grid.size,
                 "records": int(counts.sum()),
                 "queries": queries,
+                "draws": draws,
                 "epsilon": str(release.guarantee.epsilon),
                 "buckets": int(release.details["buckets"]),
                 "seconds": seconds,
                 "mean_error": error,
+                "mean_error_spread": spread,
                 "mean_error_laplace": plain,
+                "mean_error_laplace_spread": plain_spread,
                 "promise": str(release.guarantee),
                 "picture": picture,
             }
@@ -74,22 +81,48 @@ def run_demo(
         f"A private map of {grid.size:,} cells (generated city, "
         f"{int(counts.sum()):,} records)",
         [
-            ("cost", f"eps = {float(release.guarantee.epsilon):g}, spent once"),
-            ("time", f"{seconds:.2f} s for the release"),
+            ("cost", f"eps = {float(release.guarantee.epsilon):g} for one release"),
+            ("time", f"{seconds:.2f} s for one release, once its kernels are compiled"),
             ("buckets", f"{int(release.details['buckets']):,} chosen privately"),
             (
                 "error",
-                f"{error:,.1f} records per rectangle on average, over {queries:,} "
-                f"random rectangles of {truth.mean():,.0f} records on average",
+                f"{error:,.1f} records per rectangle on average (standard deviation "
+                f"{spread:,.1f} over {draws} releases), over {queries:,} random "
+                f"rectangles of {truth.mean():,.0f} records on average",
             ),
             (
                 "without DAWA",
-                f"{plain:,.1f} (noise on every cell): {plain / error:.1f}x",
+                f"{plain:,.1f} (standard deviation {plain_spread:,.1f}; noise on every "
+                f"cell): {plain / error:.1f}x",
             ),
             ("promise", str(release.guarantee)),
             ("picture", picture or "install blowfish_fast[plot] to get one"),
         ],
     )
+
+
+class Draw(NamedTuple):
+    """One release, and how long it took without the compiler."""
+
+    release: bf.Release
+    seconds: float
+
+
+def _release_often(
+    mechanism: Any, data: bf.Histogram, draws: int, step: Report
+) -> list[Draw]:
+    found = []
+    for number in range(1, draws + 1):
+        step(f"{mechanism.name}, release {number} of {draws}")
+        start, compiling = time.perf_counter(), COMPILER.seconds
+        release = mechanism.release(data)
+        spent = time.perf_counter() - start - (COMPILER.seconds - compiling)
+        found.append(Draw(release, spent))
+    return found
+
+
+def _mean_and_spread(errors: list[float]) -> tuple[float, float]:
+    return statistics.mean(errors), statistics.stdev(errors) if errors[1:] else 0.0
 
 
 def generated_city(side: int, *, seed: int = 2014) -> IntArray:
@@ -114,16 +147,6 @@ def generated_city(side: int, *, seed: int = 2014) -> IntArray:
     return flat.reshape(side, side).astype(np.int64)
 
 
-def _compile(epsilon: str) -> None:
-    """Run the same recipe on a small grid, so that the clock sees no compilation."""
-    small = bf.Domain((32, 32))
-    rectangles = bf.workloads.Rectangles.random(small, 16, rng=1)
-    data = bf.Histogram(small, [[1] * 32] * 32)
-    for mechanism in (bf.Dawa, bf.Laplace):
-        made = mechanism(bf.policies.AddRemove(small), rectangles, epsilon=epsilon)
-        made.release(data).answer(rectangles)
-
-
 def _mean_error(release: bf.Release, asked: bf.workloads.Workload, truth: Any) -> float:
     return float(abs(release.answer(asked) - truth).mean())
 
@@ -136,7 +159,9 @@ def _draw(counts: IntArray, release: bf.Release, out: Path) -> str | None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 5), layout="constrained")
+    figure, (left, right) = pyplot.subplots(
+        *(1, 2), figsize=(11, 5), layout="constrained", sharex=True, sharey=True
+    )
     bf.plotting.density(
         counts, axes=left, title="generated records", labels=("north", "east")
     )
