@@ -9,10 +9,10 @@ memory          peak of a release, and what it adds to a small one
 cold_start      import and first release in a new process
 accuracy        error on generated data: a speed-up that costs it must show
 
-asv finds benchmarks by importing these modules beside the package of the commit that it
-measures, and gives up where one cannot be imported. An older commit lacks what is newer,
-so while asv looks, a module whose names the commit does not have stands empty, and the
-others are measured.
+asv finds benchmarks by importing these modules beside the package of the commit that
+it measures, and gives up where one cannot be imported. An older commit lacks what is
+newer, so while asv looks, a module whose names the commit does not have stands empty,
+and the others are measured.
 """
 
 import importlib

@@ -1,0 +1,92 @@
+"""How many files a reader opens who follows a call: walks through the package.
+
+    python -m tests.test_walks      a table: files, calls, and each file's calls
+
+A walk runs twice, once to import and compile, once under a profiler. Files of the
+package whose functions are called count; the code of modules does not. The most that is
+allowed may be lowered, never raised without a word in the closing note.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+
+PACKAGE = str(Path(bf.__file__).parent)
+LINE = bf.Domain(1024)
+COUNTS = np.random.default_rng(1).poisson(20, 1024)
+
+
+def counts_to_release() -> bf.Release:
+    asked = bf.workloads.Ranges.random(LINE, 200, rng=1)
+    return bf.Dawa(bf.policies.AddRemove(LINE), asked, epsilon="0.5").release(COUNTS)
+
+
+def threshold_to_sensitivity() -> object:
+    policy = bf.policies.Threshold(LINE, theta=10)
+    return bf.sensitivity(policy, bf.workloads.Ranges.random(LINE, 200, rng=1))
+
+
+def product_to_sensitivity() -> object:
+    rows = bf.policies.Line(bf.Domain(32))
+    columns = bf.policies.Threshold(bf.Domain(20), theta=3)
+    policy = bf.policies.Product(rows, columns)
+    asked = bf.workloads.Rectangles.random(policy.domain, 100, rng=1)
+    return bf.sensitivity(policy, asked)
+
+
+def intervals_of_a_release() -> Callable[[], object]:
+    asked = bf.workloads.Ranges.random(LINE, 200, rng=1)
+    made = bf.mechanisms.Ordered(bf.policies.Line(LINE), asked, epsilon=1)
+    release = made.release(COUNTS, rng=1)
+    return lambda: release.intervals(asked, confidence=0.9)
+
+
+WALKS: dict[str, tuple[Callable[[], object], int]] = {
+    "counts to Release, Dawa 1-D": (counts_to_release, 49),
+    "Threshold to sensitivity of Ranges": (threshold_to_sensitivity, 12),
+    "Product to sensitivity of Rectangles": (product_to_sensitivity, 13),
+    "release.intervals, Ordered": (intervals_of_a_release(), 12),
+}
+
+
+def files_passed(walk: Callable[[], object]) -> Counter[str]:
+    """Return the calls of a walk's second run, by file."""
+    found: Counter[str] = Counter()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        inside = code.co_filename.startswith(PACKAGE)
+        if event == "call" and inside and code.co_flags & 1:
+            found[code.co_filename.removeprefix(PACKAGE + "/")] += 1
+
+    walk()
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        walk()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_walk_stays_within_its_files(name: str) -> None:
+    walk, most = WALKS[name]
+    passed = files_passed(walk)
+    assert 5 < len(passed) <= most, sorted(passed)
+
+
+if __name__ == "__main__":
+    for name, (walk, _) in WALKS.items():
+        passed = files_passed(walk)
+        sys.stdout.write(f"{name}: {len(passed)} files, {passed.total()} calls\n")
+        sys.stdout.writelines(f"{calls:8}  {at}\n" for at, calls in passed.items())
