@@ -6,13 +6,13 @@ being one, a policy family through ``policy_families``; each combination is a st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from blowfish_fast.audit.choices.listed import selector_names
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -55,10 +55,12 @@ class AuditPlan(NamedTuple):
     """Whole releases per side."""
     trials: int = 10
     """Planted excesses per mechanism."""
+    excesses: int = 4
+    """Planted excesses per selector, each seen in a whole batch or not."""
     timing: int = 10_000
     """Batches of the timing audit; 0 for none."""
-    epsilons: tuple[Fraction, ...] = (Fraction(1), Fraction(4))
-    """At which partitions choose."""
+    epsilons: tuple[Fraction, ...] = (Fraction(1), Fraction(1, 2), Fraction(2))
+    """At which selectors choose."""
     confidence: float = 0.999
     """Of all statements together."""
 
@@ -89,6 +91,7 @@ QUICK = AuditPlan(
     runs=100,
     releases=100,
     trials=0,
+    excesses=0,
     timing=0,
     epsilons=(Fraction(1),),
 )
@@ -116,8 +119,8 @@ def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[Audi
     if mechanisms is None:
         # First, since they take longest.
         listed += [
-            AuditTask("partition", name, shape, family)
-            for name in sorted(all_partitions())
+            AuditTask("selector", name, shape, family)
+            for name in selector_names()
             for shape in plan.sampled
             for family, policy in policy_families(Domain(shape)).items()
             if plan.samples(family) and not policy.has_constraints
@@ -130,25 +133,12 @@ def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[Audi
     ]
     if plan.trials:
         listed += [AuditTask("power", name, 4, "add_remove") for name in chosen]
+    if plan.excesses and mechanisms is None:
+        listed += [
+            AuditTask("selector power", name, (2, 2), family)
+            for name in selector_names()
+            for family in plan.thorough
+        ]
     if plan.timing and mechanisms is None:
         listed.append(AuditTask("timing", "discrete noise", 1, "any"))
     return listed
-
-
-def all_partitions() -> dict[str, type[Partition]]:
-    """Return every partition class by name."""
-    from blowfish_fast.measure.selectors import partitions
-
-    classes = [getattr(partitions, name) for name in partitions.__all__]
-    return {
-        one.name: one
-        for one in (*classes, *_descendants(Partition))
-        if isinstance(one, type) and issubclass(one, Partition) and "name" in vars(one)
-    }
-
-
-def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
-    for one in kind.__subclasses__():
-        if one.__module__.startswith("blowfish_fast."):
-            yield one
-            yield from _descendants(one)

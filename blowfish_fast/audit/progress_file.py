@@ -4,7 +4,7 @@ A line per stop, appended when the stop is done; the first line says by which pl
 version the others were found. A file of another plan or version is begun anew.
 
     {"version": "...", "plan": "..."}
-    {"task": ["partition", "least_cost", 4, "full"], "seconds": 7.1, "verdicts": ...}
+    {"task": ["selector", "least_cost", 4, "full"], "seconds": 7.1, "verdicts": ...}
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.audit.choices.cheapest import least_cost_candidates
-from blowfish_fast.audit.choices.choice_tree import path_log_ratio
 from blowfish_fast.audit.choices.matching_choices import all_groups
 from blowfish_fast.audit.choices.sorted_choices import noise_on_cells
 from blowfish_fast.audit.measurements import _reaches_several
@@ -29,6 +28,7 @@ from blowfish_fast.audit.neighbours.pairs import Pair, pairs_at_random
 from blowfish_fast.audit.sampling.noise_batches import _draws_to_rows
 from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.measure.handle import Measurement
+from blowfish_fast.measure.selectors.many_draws import path_log_ratio
 from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise

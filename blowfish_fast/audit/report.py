@@ -120,7 +120,8 @@ class Report:
             strong = [one for one in powers if one.found >= PROMISED_POWER]
             lines.append(
                 f"Power: an excess of 5 % at epsilon 1 was planted {powers[0].events} "
-                f"times in each of {len(powers)} mechanisms; {len(strong)} of them "
+                f"times in each of {len(powers)} mechanisms and selectors; "
+                f"{len(strong)} of them "
                 f"were caught at least {100 * PROMISED_POWER:g} % of the time with "
                 f"up to {max(one.samples for one in powers):,} samples per side. Exact "
                 "prices see any excess."
@@ -184,9 +185,10 @@ class Report:
         powers = [one for one in self.verdicts if one.check == "power"]
         if powers:
             figures["power"] = {
-                "goal": "an excess of 5 % at epsilon 1 seen nine times in ten",
+                "goal": "an excess of 5 % at epsilon 1 seen nine times in ten, in what "
+                "is measured and in what is chosen",
                 "measured": f"planted {powers[0].events} times in each of "
-                f"{len(powers)} mechanisms, up to "
+                f"{len(powers)} mechanisms and selectors, up to "
                 f"{max(one.samples for one in powers):,} samples per side: "
                 f"seen in at least {min(one.found for one in powers):.0%}",
                 "passed": all(one.passed for one in powers),

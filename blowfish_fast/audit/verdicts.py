@@ -14,8 +14,6 @@ timing       time against noise
 
 from __future__ import annotations
 
-import inspect
-import itertools
 from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -32,17 +30,15 @@ from blowfish_fast.audit.random_pairs import (
     observe_measurement,
 )
 from blowfish_fast.audit.sampling.noise_batches import audit_noise
-from blowfish_fast.audit.sampling.power import detection_power
+from blowfish_fast.audit.sampling.power import Power, detection_power
 from blowfish_fast.audit.sampling.selections import Finding, audit_release
 from blowfish_fast.audit.sampling.timing import STANDARD_ERRORS, timing_correlation
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions.base import Partition
-from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.example_data import made_up
+from blowfish_fast.mechanisms.base import Mechanism, made_up
 from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.release import Release
@@ -55,7 +51,7 @@ from .invariants import (
     audit_testimony,
 )
 from .measurements import Price, _price, _rows_of
-from .plan import AuditPlan, AuditTask, all_partitions
+from .plan import AuditPlan, AuditTask
 from .witness import Step, Testimony, watch_example
 
 PROMISED_POWER = 0.9
@@ -65,12 +61,6 @@ MORE, FEW_ROWS = 4, 2
 
 ORDINARY, GENEROUS = Fraction(1), Fraction(16)
 """Epsilon of the runs: as promised to people, and so large that choices are varied."""
-
-PRICES = (8.0, 1.0)
-"""What a bucket costs when partitions are audited: as much as a step, and little."""
-
-TELLING = {"offset": 0, "largest_count": 8}
-"""Settings with which one record tells most, for partitions that have them."""
 
 
 class Verdict(NamedTuple):
@@ -194,17 +184,6 @@ def _runs(task: AuditTask) -> bool:
     policy = policy_families(Domain(task.shape))[task.family]
     try:
         watch_example(find_mechanism(task.name), policy, ORDINARY)
-    except BlowfishError:
-        return False
-    return True
-
-
-def _selects(task: AuditTask) -> bool:
-    policy = policy_families(Domain(task.shape))[task.family]
-    counts = np.arange(policy.domain.size)
-    try:
-        for partition in _instances(all_partitions()[task.name]):
-            partition.select(counts, policy=policy, epsilon=ORDINARY, rng=Randomness(0))
     except BlowfishError:
         return False
     return True
@@ -409,44 +388,8 @@ def _release_finding(
     )
 
 
-def partition_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
-    """Audit a partition with several prices, at several epsilons."""
-    if not _is_sampled(task, plan, _selects):
-        return
-    policy = policy_families(Domain(task.shape))[task.family]
-    cases = itertools.product(_instances(all_partitions()[task.name]), plan.epsilons)
-    for number, (partition, epsilon) in enumerate(cases):
-        for finding in audit_selector(
-            partition,
-            policy,
-            epsilon=epsilon,
-            samples=_fewer(plan.batch_under(task.family), number > 0),
-            runs=_fewer(plan.runs, number > 0),
-            steps=_fewer(plan.steps, number > 0, 1),
-            confidence=plan.each,
-        ):
-            yield _choice_verdict("choice", task, finding)
-    seen = observe_choice(
-        _instances(all_partitions()[task.name])[0],
-        policy,
-        charged=ORDINARY,
-        pairs=plan.pairs,
-        generator=np.random.default_rng(0),
-    )
-    if seen is not None:
-        yield _observed_verdict(task, [seen], task.name)
-
-
 def _fewer(samples: int, less: bool, least: int = 100) -> int:
     return max(samples // 10, least) if less else samples
-
-
-def _instances(kind: type[Partition]) -> list[Partition]:
-    """Return a partition with its defaults, and as telling as its settings allow."""
-    made: Callable[..., Partition] = kind
-    known = inspect.signature(kind).parameters
-    bare = {name: value for name, value in TELLING.items() if name in known}
-    return [made(**bare).priced(PRICES[0]), made().priced(PRICES[1])]
 
 
 def power_verdicts(
@@ -469,17 +412,21 @@ def power_verdicts(
             )
             if power.share >= PROMISED_POWER:
                 break
-        yield _verdict(
-            "power",
-            task,
-            PROMISED_POWER,
-            power.share,
-            power.share >= PROMISED_POWER,
-            f"{task.name}: {power}",
-            samples=power.samples,
-            events=plan.trials,
-        )
+        yield _power_verdict(task, power)
         return
+
+
+def _power_verdict(task: AuditTask, power: Power) -> Verdict:
+    return _verdict(
+        "power",
+        task,
+        PROMISED_POWER,
+        power.share,
+        power.share >= PROMISED_POWER,
+        f"{task.name}: {power}",
+        samples=power.samples,
+        events=power.planted,
+    )
 
 
 def timing_verdict(task: AuditTask, plan: AuditPlan) -> Verdict:

@@ -5,7 +5,6 @@ tasks(plan) --> examine(task) --> verdicts      one process, or several
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import as_completed
 from typing import Any
@@ -18,12 +17,12 @@ from blowfish_fast.mechanisms.plugins import find_mechanism
 
 from .plan import AuditPlan, AuditTask, tasks
 from .progress_file import ProgressFile
+from .selector_verdicts import selector_power_verdicts, selector_verdicts
 from .verdicts import (
     GENEROUS,
     ORDINARY,
     Verdict,
     mechanism_verdicts,
-    partition_verdicts,
     power_verdicts,
     timing_verdict,
     unfinished_verdict,
@@ -51,8 +50,10 @@ def _examine_whole(
 ) -> list[Verdict]:
     if task.kind == "timing":
         return [timing_verdict(task, plan)]
-    if task.kind == "partition":
-        return list(partition_verdicts(task, plan))
+    if task.kind == "selector":
+        return list(selector_verdicts(task, plan))
+    if task.kind == "selector power":
+        return list(selector_power_verdicts(task, plan))
     try:
         policy = policy_families(Domain(task.shape))[task.family]
         testimonies = [
@@ -123,8 +124,3 @@ def audit_everything(
             for finished in as_completed(running):
                 add(running[finished], finished.result())
     return [verdict for task in listed for verdict in found[task]]
-
-
-def usable_workers() -> int:
-    """Return how many processes are worth starting."""
-    return min(os.cpu_count() or 1, 8)

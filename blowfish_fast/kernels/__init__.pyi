@@ -147,6 +147,9 @@ from .tree_scaling.greedy_weights import (
     greedy_scaling_implicit as greedy_scaling_implicit,
 )
 from .tree_scaling.greedy_weights import greedy_scaling_pieces as greedy_scaling_pieces
+from .tree_scaling.square_root_weights import design_family as design_family
+from .tree_scaling.square_root_weights import design_pieces as design_pieces
+from .tree_scaling.square_root_weights import design_ranges as design_ranges
 from .tree_scaling.weight_sweeps import refine_scaling as refine_scaling
 from .window_costs.all_intervals import interval_costs as interval_costs
 from .window_costs.all_intervals import (

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.cores import usable_cores
 from blowfish_fast._support.typing import IntArray, WordArray
 from blowfish_fast.errors import InputError, RandomnessError
 
@@ -119,7 +120,7 @@ class Randomness:
         self._lock = threading.Lock()
 
     def stream(self) -> WordStream:
-        """Open the next stream of words; no two are alike."""
+        """Open the next stream of words; no two are alike: Lemma EN8."""
         _check_process(self._process)
         with self._lock:
             number = self._opened
@@ -205,7 +206,7 @@ class Randomness:
         words = self.stream()
         workers = size // _DRAWS_PER_THREAD
         if workers >= 2:
-            workers = min(threads or _usable_cores(), workers)
+            workers = min(threads or usable_cores(_MOST_THREADS), workers)
         if workers < 2:
             return kind(words, 0, numerators, denominators, size)
         out = np.empty(size, dtype=np.int64)
@@ -298,15 +299,6 @@ def _refuse_copy(secret: object) -> NoReturn:
         f"a {type(secret).__name__} cannot be copied or pickled, because a copy would "
         "repeat its noise. Make a new Randomness() instead"
     )
-
-
-def _usable_cores() -> int:
-    """Return how many threads are worth starting here."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
-    return min(cores, _MOST_THREADS)
 
 
 def _part(values: int | IntArray, start: int, end: int) -> int | IntArray:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from unittest.mock import patch
 
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.audit.choices.cheapest as cheapest
 import blowfish_fast.audit.choices.matching_choices as matching_choices
-import blowfish_fast.audit.choices.search as choices
+import blowfish_fast.kernels.partition.interval_partition as interval_partition
 import blowfish_fast.measure.handle as handle
 import blowfish_fast.measure.selectors.partitions.blossom as blossom
 import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
 import blowfish_fast.measure.selectors.partitions.matching_pairs as matching_pairs
+from blowfish_fast import kernels
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.request import draw_parts
 from blowfish_fast.measure.handle import Account, Call, Handle, Measurement
@@ -29,7 +28,7 @@ from .mutants import planted
 # What is chosen.
 
 
-@planted("least_cost", "add_remove", "choice", kind="partition", batch=2_000_000)
+@planted("least_cost", "add_remove", "choice", kind="selector", batch=2_000_000)
 def halved_noise_of_candidates():
     right = LeastCost.noise
     with patch.object(
@@ -40,7 +39,7 @@ def halved_noise_of_candidates():
         yield
 
 
-@planted("least_cost", "add_remove", "choice", kind="partition")
+@planted("least_cost", "add_remove", "choice", kind="selector")
 def unnoised_singleton():
     right = LeastCost.noise
 
@@ -54,20 +53,33 @@ def unnoised_singleton():
         yield
 
 
-@planted("least_cost", "add_remove", "choice", kind="partition")
+@planted("least_cost", "add_remove", "choice", kind="selector")
 def clamped_cost():
-    clamped = partial(cheapest.least_cost_choices, clamp=True)
-    with patch.object(choices, "least_cost_choices", clamped):
+    # Public code cuts noisy costs off at the price of a bucket.
+    right, genuine = kernels.least_cost_partitions, interval_partition.noisy_costs
+
+    def clamped(counts, prices, scales, words, draws, *, step, quantile):
+        def cut(costs, *given):
+            floors = np.zeros(len(costs), dtype=np.int64)
+            floors[: prices.size] = np.rint(prices / step)
+            return np.maximum(genuine(costs, *given), floors[:, None])
+
+        with patch.object(interval_partition, "noisy_costs", cut):
+            return right(
+                counts, prices, scales, words, draws, step=step, quantile=quantile
+            )
+
+    with patch.object(kernels, "least_cost_partitions", clamped):
         yield
 
 
-@planted("dyadic_tree", "full", "choice", kind="partition")
+@planted("dyadic_tree", "full", "choice", kind="selector")
 def dropped_halving():
     with patch.object(dyadic_tree, "record_distance", lambda policy: 1):
         yield
 
 
-@planted("dyadic_tree", "add_remove", "choice", kind="partition")
+@planted("dyadic_tree", "add_remove", "choice", kind="selector")
 def doubled_rate():
     right = DyadicTree.rate
     with patch.object(
@@ -76,7 +88,7 @@ def doubled_rate():
         yield
 
 
-@planted("matching_pairs", "full", "choice", kind="partition")
+@planted("matching_pairs", "full", "choice", kind="selector")
 def matching_at_the_printed_scales():
     with (
         patch.object(matching_pairs, "record_distance", lambda policy: 1),
@@ -85,7 +97,7 @@ def matching_at_the_printed_scales():
         yield
 
 
-@planted("matching_pairs", "add_remove", "choice", kind="partition")
+@planted("matching_pairs", "add_remove", "choice", kind="selector")
 def greedy_matching():
     def greedy(alone, first, second, paired):
         savings = alone[first] + alone[second] - paired

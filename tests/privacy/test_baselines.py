@@ -13,8 +13,8 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import Evidence, Finding, policy_families, strongest_evidence
-from blowfish_fast.audit.choices.choice_tree import exact_law
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import (
     Bisection,
     KBuckets,

@@ -12,17 +12,14 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choices.choice_tree import (
-    exact_law,
-    path_log_ratio,
-    public_key,
-    sample_choices,
-)
+from blowfish_fast.audit.choices.listed import instances, selector_names
 from blowfish_fast.audit.choices.matching_choices import (
     all_pairings,
     inexact_matchings,
     sample_matchings,
 )
+from blowfish_fast.audit.choices.power import selector_power
+from blowfish_fast.audit.choices.search import Case, batch_tally
 from blowfish_fast.audit.choices.sorted_choices import noisy_count_choices
 from blowfish_fast.audit.neighbours.moves_together import joint_moves, most_moves
 from blowfish_fast.audit.neighbours.pairs import (
@@ -34,6 +31,13 @@ from blowfish_fast.audit.neighbours.pairs import (
 from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import (
+    exact_law,
+    path_log_ratio,
+    public_key,
+    sample_choices,
+    select_many,
+)
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from tests.reference.constraints import neighbours
@@ -278,3 +282,59 @@ def test_moves_under_constraints_are_those_of_the_definition(known, most):
     }
     quick = {tuple(sorted(moves)) for moves in joint_moves(policy, most=3)}
     assert differing == quick
+
+
+@pytest.mark.parametrize("settings", [{}, {"cost": "pinball"}], ids=str)
+def test_many_choices_from_one_preparation_follow_the_law_of_single_ones(settings):
+    partition = LeastCost(offset=0, **settings).priced(4.0)
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
+    many = select_many(partition, STEP, draws=40_000, rng=Randomness(4), **case)
+    assert sum(many.values()) == 40_000
+    single = Counter(
+        public_key(partition.select(STEP, rng=Randomness(seed), **case))
+        for seed in range(1500)
+    )
+    often = [one for one, number in many.items() if number > 300]
+    table = np.array([[seen[one] for one in often] for seen in (many, single)])
+    assert stats.chi2_contingency(table).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", selector_names())
+@pytest.mark.parametrize("family", ["add_remove", "full"])
+def test_every_selector_makes_many_choices(name, family):
+    policy = policy_families(bf.Domain((2, 2)))[family]
+    case = {"policy": policy, "epsilon": Fraction(1)}
+    for selector in instances(name, policy):
+        made = select_many(selector, STEP, draws=50, rng=Randomness(1), **case)
+        assert sum(made.values()) == 50
+        assert batch_tally(Case(selector, policy, Fraction(1), {})) is not None
+
+
+def test_many_choices_differ_from_each_other_and_repeat_with_their_seed():
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1), "draws": 500}
+    first, again, other = (
+        select_many(LeastCost().priced(1.0), STEP, rng=Randomness(seed), **case)
+        for seed in (1, 1, 2)
+    )
+    assert first == again != other
+    assert len(first) > 1
+
+
+@pytest.mark.parametrize(
+    "selector", [DyadicTree().priced(8.0), LeastCost(offset=0).priced(8.0)]
+)
+def test_an_excess_planted_in_a_choice_is_seen(selector):
+    # Where a law is enumerated at once; where noise is drawn, in enough draws.
+    power = selector_power(
+        selector,
+        ADD_REMOVE,
+        samples=1_000_000,
+        trials=2,
+        excess=Fraction(1, 4),
+        confidence=0.99,
+    )
+    assert power.share == 1
+    fair = selector_power(
+        selector, ADD_REMOVE, samples=100_000, trials=2, excess=Fraction(-1, 10)
+    )
+    assert fair.share == 0

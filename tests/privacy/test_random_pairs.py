@@ -11,13 +11,12 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import policy_families
+from blowfish_fast.audit.choices.listed import all_partitions, instances
 from blowfish_fast.audit.neighbours.pairs import Pair
-from blowfish_fast.audit.plan import all_partitions
 from blowfish_fast.audit.random_pairs import (
     observe_choice,
     observe_measurement,
 )
-from blowfish_fast.audit.verdicts import _instances
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, NoisySort
@@ -67,7 +66,7 @@ def test_a_thousand_neighbours_cost_no_more_than_was_charged(name):
 def test_choices_cost_no_more_than_was_charged(name, family):
     domain = LINE
     policy = policy_families(domain)[family]
-    for partition in _instances(all_partitions()[name]):
+    for partition in instances(name, policy):
         try:
             found = observe_choice(
                 partition,

@@ -13,12 +13,14 @@ from typer.testing import CliRunner
 import blowfish_fast as bf
 import blowfish_fast.apps.cli.commands.audit as audit_command
 import tests.privacy.mutants_beyond_noise as beyond_noise
+from blowfish_fast._support.cores import usable_cores
 from blowfish_fast.apps.cli.main import application
 from blowfish_fast.audit import LONG, QUICK, Report, Verdict, audit_everything, walk
-from blowfish_fast.audit.plan import AuditTask, all_partitions, tasks
+from blowfish_fast.audit.choices.listed import all_partitions
+from blowfish_fast.audit.plan import AuditTask, tasks
 from blowfish_fast.audit.sampling.power import EXCESS, detection_power
 from blowfish_fast.audit.verdicts import PROMISED_POWER
-from blowfish_fast.audit.walk import examine, usable_workers
+from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import watch
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
@@ -46,7 +48,7 @@ TINY = QUICK._replace(
 
 @pytest.fixture(scope="module")
 def report():
-    verdicts = audit_everything(SHORT, open_ledger=bf.Ledger, workers=usable_workers())
+    verdicts = audit_everything(SHORT, open_ledger=bf.Ledger, workers=usable_cores())
     return Report(tuple(verdicts), SHORT, "quick", 60.0, "0")
 
 
@@ -114,7 +116,7 @@ def test_the_long_form_visits_everything_and_keeps_its_confidence():
     listed = tasks(LONG)
     assert {one.name for one in listed if one.kind == "mechanism"} == set(MECHANISMS)
     assert {one.name for one in listed if one.kind == "power"} == set(MECHANISMS)
-    assert listed[0].kind == "partition"
+    assert listed[0].kind == "selector"
     assert listed[-1].kind == "timing"
     assert LONG.batch >= 10**7
     assert LONG.noise >= 10**5
@@ -217,7 +219,7 @@ def test_unpayable_prices_survive_json():
 
 @pytest.fixture
 def one_process(monkeypatch):
-    monkeypatch.setattr("blowfish_fast.audit.walk.usable_workers", lambda: 1)
+    monkeypatch.setattr("blowfish_fast._support.cores.usable_cores", lambda: 1)
     monkeypatch.setattr("blowfish_fast.audit.plan.QUICK", TINY)
 
 

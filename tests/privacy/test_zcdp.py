@@ -16,11 +16,11 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_invariants
-from blowfish_fast.audit.choices.choice_tree import exact_law
 from blowfish_fast.audit.measurements import audit_measurements, edge_cost
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle, choice_epsilon
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import exact_law
 from blowfish_fast.measure.selectors.partitions import (
     Bisection,
     DyadicTree,

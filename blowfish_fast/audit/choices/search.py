@@ -31,12 +31,17 @@ from blowfish_fast.audit.sampling.confidence import (
 from blowfish_fast.audit.sampling.selections import Finding
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import (
+    Law,
+    exact_law,
+    public_key,
+    select_many,
+)
 from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.policies import Policy
 
 from .cheapest import least_cost_choices
-from .choice_tree import Law, exact_law, public_key, sample_choices
 from .matching_choices import inexact_matchings, sample_matchings
 from .sorted_choices import noise_on_cells, noisy_count_choices
 
@@ -49,6 +54,8 @@ MANY, FEW = 10**6, 1_000
 PILOT_RUNS = 40
 PILOT_PAIRS = 10
 EXACT_RUNS = 60
+FEW_SEEN = 50
+"""Events met less often in a pilot say nothing about their log-ratio."""
 
 
 class Case(NamedTuple):
@@ -123,14 +130,14 @@ def audit_selector(
             max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
         )
         yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
-        found = _tally_both_sides(case, laws.visible, samples, seed, _in_batches)
+        found = tally_both_sides(case, laws.visible, samples, seed, _in_batches)
         evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
         return
-    twin, size = TWINS.get(type(selector)), PILOT_BATCH
-    if twin is None and noise_on_cells(selector, policy, epsilon) is not None:
+    twin, size = batch_tally(case), PILOT_BATCH
+    if twin is _by_noisy_counts:
         # Every distinct draw is a run of the selector itself.
-        twin, size = _by_noisy_counts, PILOT_SORTED
+        size = PILOT_SORTED
         samples = samples if samples >= MANY else max(samples // 4, FEW)
         pairs = pairs[:: max(1, len(pairs) // PILOT_PAIRS)]
         tried = len(pairs) + steps
@@ -150,11 +157,11 @@ def audit_selector(
             steps=steps,
             generator=np.random.default_rng(seed),
         )
-        found = _tally_both_sides(case, pair, samples, seed, twin)
+        found = tally_both_sides(case, pair, samples, seed, twin)
         evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
     if runs:
-        found = _tally_both_sides(case, pair, runs, seed + 1, _one_by_one)
+        found = tally_both_sides(case, pair, runs, seed + 1, _one_by_one)
         evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
     if isinstance(selector, MatchingPairs) and selector.window is None:
@@ -225,11 +232,9 @@ def _largest_log_ratio(first: Law, second: Law) -> float:
 
 def _most_visible(first: Law, second: Law, samples: int) -> float:
     """Return the largest lower bound on a log-ratio that so many samples would give."""
-    counted = max(samples - pilot_size(samples), 1)
     return max(
         (
-            abs(math.log(chance / second[one]))
-            - BOUND_ERRORS * math.sqrt((1 / chance + 1 / second[one]) / counted)
+            _bound(chance, second[one], samples)
             for one, chance in first.items()
             if second.get(one)
         ),
@@ -263,14 +268,15 @@ class _Pilots:
         return self._known[key]
 
 
-def _tally_both_sides(
-    case: Case, pair: Pair, samples: int, seed: int, tally: Tally
+def tally_both_sides(
+    case: Case, pair: Pair, samples: int, seed: int, tally: Tally | None = None
 ) -> tuple[Any, Any]:
     """Return pilots and counts of both sides, all independent of each other."""
     named = pilot_size(samples)
+    count = tally or batch_tally(case) or _one_by_one
     pilots, counted = (
         tuple(
-            tally(case, side, size, Randomness(_seed(seed, side, part)))
+            count(case, side, size, Randomness(_seed(seed, side, part)))
             for side in pair.sides
         )
         for part, size in enumerate((named, samples - named))
@@ -285,16 +291,14 @@ def _seed(seed: int, counts: IntArray, part: int) -> int:
 def _in_batches(
     case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
-    made = sample_choices(
+    return select_many(
         case.selector,
         counts,
         policy=case.policy,
         epsilon=case.epsilon,
-        samples=samples,
+        draws=samples,
         rng=rng,
     )
-    assert made is not None, "the law was enumerated before"
-    return made
 
 
 def _one_by_one(
@@ -342,10 +346,69 @@ def _by_noisy_counts(
     )
 
 
-TWINS: dict[type, Tally] = {
-    LeastCost: _twin_tally(lambda *given, **named: least_cost_choices(*given, **named)),
-    MatchingPairs: _twin_tally(
-        lambda *given, **named: sample_matchings(*given, **named)
-    ),
-}
-"""Plain twins of selectors that draw noise of their own."""
+def batch_tally(case: Case) -> Tally | None:
+    """Return how choices are made in batches; None where they are not."""
+    selector = case.selector
+    if isinstance(selector, LeastCost) and selector.lengths == "all":
+        return _all_lengths
+    if isinstance(selector, MatchingPairs):
+        return _matchings
+    if hasattr(selector, "select_many"):
+        return _in_batches
+    if noise_on_cells(selector, case.policy, case.epsilon) is not None:
+        return _by_noisy_counts
+    some = standard_pairs(case.policy)[0].sides[0]
+    law = exact_law(selector, some, policy=case.policy, epsilon=case.epsilon)
+    return None if law is None else _in_batches
+
+
+def visible_loss(
+    case: Case, pair: Pair, samples: int, pilot: int
+) -> tuple[float, float]:
+    """Return the log-ratio of the event that so many samples would show best.
+
+    And the lower bound that they would give. From exact laws, or from a pilot.
+    """
+    first, second = (_law_or_pilot(case, side, pilot) for side in pair.sides)
+    return max(
+        (
+            (abs(math.log(chance / second[one])), _bound(chance, second[one], samples))
+            for one, chance in first.items()
+            if second.get(one)
+        ),
+        key=lambda found: found[1],
+        default=(0.0, 0.0),
+    )
+
+
+def exact_loss(case: Case, pair: Pair) -> float | None:
+    """Return the exact largest log-ratio on a pair; None where there is no law."""
+    first, second = (
+        exact_law(case.selector, side, policy=case.policy, epsilon=case.epsilon)
+        for side in pair.sides
+    )
+    return (
+        None if first is None or second is None else _largest_log_ratio(first, second)
+    )
+
+
+def _law_or_pilot(case: Case, side: IntArray, pilot: int) -> Law:
+    law = exact_law(case.selector, side, policy=case.policy, epsilon=case.epsilon)
+    if law is not None:
+        return law
+    tally = batch_tally(case) or _one_by_one
+    made = tally(case, side, pilot, Randomness(_seed(7, side, 3)))
+    return {one: number / pilot for one, number in made.items() if number > FEW_SEEN}
+
+
+def _bound(chance: float, other: float, samples: int) -> float:
+    """Return the lower bound on a log-ratio that so many samples would give."""
+    counted = max(samples - pilot_size(samples), 1)
+    return abs(math.log(chance / other)) - BOUND_ERRORS * math.sqrt(
+        (1 / chance + 1 / other) / counted
+    )
+
+
+_all_lengths = _twin_tally(lambda *given, **named: least_cost_choices(*given, **named))
+_matchings = _twin_tally(lambda *given, **named: sample_matchings(*given, **named))
+"""Plain twins: every pairing is written out, noise and costs are the selector's."""

@@ -25,10 +25,9 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import public_key
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise, on_cells
 from blowfish_fast.policies import Policy
-
-from .choice_tree import public_key
 
 CHUNK = 2**18
 TRIED_AGAIN = 20

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.partition.cheapest_partition import (
     PAD,
     extend_partitions,
+    read_partition_into,
 )
 from blowfish_fast.kernels.tree.fit import (
     fit_downward,
@@ -207,24 +208,9 @@ def partition_into(
 ) -> int:
     """Find the cheapest partition into power-of-two buckets, on one thread.
 
-    Parameters
-    ----------
-    counts : (cells,) int64
-        Not negative.
-    prices : (levels,) int64
-        Of a bucket of 2^k cells, in steps; levels is the bit length of `cells`.
-    noise : (levels * (cells + 1),) int64, or empty
-        In steps, not negative; the bucket of 2^k cells that ends at e is cheaper by
-        ``noise[k * (cells + 1) + e]``.
-    grid : int
-        Binary logarithm of the step.
-    boundaries : (cells + 1,) int64
-        Receives those of the partition, from 0 to `cells`; the rest is left alone.
-
-    Returns
-    -------
-    int
-        Number of buckets, or one of `ERRORS`.
+    Prices, of buckets of 2^k cells, and noise are in steps of 2^grid counts; the bucket
+    of 2^k cells that ends at e is cheaper by ``noise[k * (cells + 1) + e]``. Writes the
+    boundaries, from 0 to `cells`, and returns the number of buckets or one of `ERRORS`.
     """
     fault = _check_partition(counts, prices, noise, grid)
     if fault != 0:
@@ -304,22 +290,7 @@ def partition_into(
                 for place in range(end - begin):
                     row[place] -= drawn[place]
         extend_partitions(rows, levels, begin, end, least, chosen)
-    return _boundaries_into(chosen, boundaries)
-
-
-@kernel
-def _boundaries_into(chosen: AnyArray, boundaries: IntArray) -> int:
-    buckets = 0
-    end = chosen.size - 1
-    while end > 0:
-        end -= 1 << int(chosen[end])
-        buckets += 1
-    end = chosen.size - 1
-    boundaries[buckets] = end
-    for bucket in range(buckets - 1, -1, -1):
-        end -= 1 << int(chosen[end])
-        boundaries[bucket] = end
-    return buckets
+    return read_partition_into(chosen, boundaries)
 
 
 @kernel
@@ -368,7 +339,7 @@ def weights_into(
     shift = shift if (1 << shift) == fan_out else 0
     exact = flags & ROOT_EXACT != 0
     tree = RegularLevels(sizes, offsets, fan_out, shift)
-    priorities = Priorities(decays, flags & PRUNE != 0, exact)
+    priorities = Priorities(decays, flags & PRUNE != 0, exact, 1)
     shares, error = greedy_shares(ranges, None, None, tree, priorities)
     node_weights = weights_from_shares(shares, sizes, offsets, fan_out)
     nodes = node_weights.size

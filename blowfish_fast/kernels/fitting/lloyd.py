@@ -13,13 +13,13 @@ Threads take contiguous parts of the records; integer sums do not depend on them
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
+from blowfish_fast._support.cores import usable_cores
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import helper, kernel
@@ -105,37 +105,16 @@ def _nearest_all(
 
 
 @kernel
-def _add_nearest(
+def _add(
     cells: AnyArray,
     repeats: IntArray,
-    distances: FloatArray,
+    clusters: IntArray,
     coordinates: IntArray,
     offsets: IntArray,
     totals: IntArray,
 ) -> None:
     for record in range(cells.shape[0]):
-        cluster = _nearest(cells, record, distances, offsets)
-        times = repeats[record] if repeats.size else 1
-        totals[cluster, 0] += times
-        for axis in range(cells.shape[1]):
-            place = offsets[axis] + cells[record, axis]
-            totals[cluster, axis + 1] += times * coordinates[place]
-
-
-@kernel
-def _add_assigned(
-    cells: AnyArray,
-    repeats: IntArray,
-    cluster_of_cell: IntArray,
-    coordinates: IntArray,
-    offsets: IntArray,
-    totals: IntArray,
-) -> None:
-    for record in range(cells.shape[0]):
-        flat = np.int64(0)
-        for axis in range(cells.shape[1]):
-            flat = flat * (offsets[axis + 1] - offsets[axis]) + cells[record, axis]
-        cluster = cluster_of_cell[flat]
+        cluster = clusters[record]
         times = repeats[record] if repeats.size else 1
         totals[cluster, 0] += times
         for axis in range(cells.shape[1]):
@@ -165,22 +144,10 @@ def cell_positions(
     *,
     threads: int | None = None,
 ) -> tuple[AnyArray, int]:
-    """Return the cell of each point along each axis, and how many lie outside.
+    """Return the cell of each point along each axis, int32, and how many lie outside.
 
-    Parameters
-    ----------
-    points : (n, axes) float64
-        Not-a-number and points beyond the edges count as outside.
-    edges : (cells + axes,) float64
-        The edges of axis 0, then of axis 1, ...; the last edge of an axis belongs to
-        its last cell.
-    offsets : (axes + 1,) int64
-        Where the cells of each axis begin.
-
-    Returns
-    -------
-    cells : (n, axes) int32
-    outside : int
+    `edges` holds those of axis 0, then of axis 1, ...; the last edge of an axis belongs
+    to its last cell. Not-a-number and points beyond the edges count as outside.
     """
     axes = offsets.size - 1
     if points.ndim != 2 or points.shape[1] != axes or axes < 1:
@@ -203,14 +170,9 @@ def nearest_clusters(
 ) -> IntArray:
     """Return the nearest centre of each record; the first of several.
 
-    Parameters
-    ----------
-    cells : (n, axes) int32
-        The cell of each record along each axis.
-    distances : (rows, centres) float64
-        Squared distance along one axis from each of its cells to each centre.
-    offsets : (axes + 1,) int64
-        Where the rows of each axis begin.
+    `cells` (n, axes) int32; `distances` (rows, centres): squared distance along one
+    axis from each of its cells to each centre; ``offsets[a]`` is the first row of axis
+    a.
     """
     _check_cells(cells, offsets, distances.shape[0])
     labels = np.empty(cells.shape[0], dtype=np.int64)
@@ -227,34 +189,23 @@ def cluster_totals(
     *,
     threads: int | None = None,
 ) -> IntArray:
-    """Return size and coordinate sums of each cluster of nearest records.
+    """Return (centres, 1 + axes): size and coordinate sums of nearest records.
 
-    Parameters
-    ----------
-    cells, distances, offsets
-        As in `nearest_clusters`.
-    repeats : (n,) or (0,) int64
-        How often each record occurs; empty for once each.
-    coordinates : (rows,) int64
-        The coordinate of each cell along its axis.
-
-    Returns
-    -------
-    (centres, 1 + axes) int64
-        Exact as long as the sums stay below 2^63.
+    `repeats` says how often each record occurs; empty for once each. `coordinates`
+    holds the coordinate of each cell along its axis. Exact while sums stay below 2^63.
     """
     _check_cells(cells, offsets, distances.shape[0])
     _check_repeats(cells, repeats, coordinates, offsets)
     table = np.ascontiguousarray(distances)
 
-    def add(start: int, end: int) -> IntArray:
-        totals = np.zeros((table.shape[1], offsets.size), dtype=np.int64)
-        part = cells[start:end], repeats[start:end]
-        _add_nearest(*part, table, coordinates, offsets, totals)
-        return totals
+    def nearest(start: int, end: int) -> IntArray:
+        clusters = np.empty(end - start, dtype=np.int64)
+        _nearest_all(cells[start:end], table, offsets, clusters)
+        return clusters
 
-    whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
-    return whole
+    return _totals(
+        cells, repeats, nearest, (table.shape[1], coordinates, offsets), threads
+    )
 
 
 def assigned_totals(
@@ -280,10 +231,30 @@ def assigned_totals(
     if cluster_of_cell.min() < 0 or cluster_of_cell.max() >= clusters:
         raise InputError(f"clusters are numbered from 0 to {clusters - 1}")
 
+    sides = tuple(np.diff(offsets).tolist())
+
+    def assigned(start: int, end: int) -> IntArray:
+        flat = np.ravel_multi_index(tuple(cells[start:end].T), sides)
+        clusters: IntArray = cluster_of_cell[flat]
+        return clusters
+
+    return _totals(cells, repeats, assigned, (clusters, coordinates, offsets), threads)
+
+
+def _totals(
+    cells: AnyArray,
+    repeats: IntArray,
+    cluster_of: Callable[[int, int], IntArray],
+    shape: tuple[int, IntArray, IntArray],
+    threads: int | None,
+) -> IntArray:
+    """Add up records by cluster; `shape`: number of clusters, coordinates, offsets."""
+    clusters, coordinates, offsets = shape
+
     def add(start: int, end: int) -> IntArray:
         totals = np.zeros((clusters, offsets.size), dtype=np.int64)
-        part = cells[start:end], repeats[start:end]
-        _add_assigned(*part, cluster_of_cell, coordinates, offsets, totals)
+        part = cells[start:end], repeats[start:end], cluster_of(start, end)
+        _add(*part, coordinates, offsets, totals)
         return totals
 
     whole: IntArray = np.sum(_in_parts(add, len(cells), threads), axis=0)
@@ -293,13 +264,7 @@ def assigned_totals(
 def squared_distance_total(
     points: FloatArray, centers: FloatArray, *, threads: int | None = None
 ) -> float:
-    """Return the squared distances from points to their nearest centres, summed.
-
-    Parameters
-    ----------
-    points : (n, axes) float64
-    centers : (centres, axes) float64
-    """
+    """Return the squared distances from points to their nearest centres, summed."""
     if points.ndim != 2 or centers.ndim != 2 or points.shape[1:] != centers.shape[1:]:
         raise InputError(
             "points and centers must have one column per axis; received shapes "
@@ -319,19 +284,13 @@ def _in_parts(
 ) -> list[Part]:
     """Run `work(start, end)` over contiguous parts of the records, in threads."""
     if threads is None:
-        threads = min(_usable_cores(), MOST_THREADS)
+        threads = usable_cores(MOST_THREADS)
     parts = max(1, min(threads, records // RECORDS_PER_THREAD))
     bounds = [records * part // parts for part in range(parts + 1)]
     if parts == 1:
         return [work(0, records)]
     with ThreadPoolExecutor(parts) as pool:
         return list(pool.map(work, bounds[:-1], bounds[1:]))
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _check_cells(cells: AnyArray, offsets: IntArray, rows: int) -> None:

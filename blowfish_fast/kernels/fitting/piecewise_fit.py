@@ -157,19 +157,8 @@ def piecewise_linear(
 ) -> FloatArray:
     """Return the cheapest piecewise-linear fit of each stretch, in O(n log n).
 
-    Parameters
-    ----------
-    values : (n,) float64 or int64
-        Any sequence.
-    starts, ends : (stretches,) int64
-        Half-open stretches, each fitted by itself; values outside are returned as
-        they are.
-    penalties : (stretches,) float64
-        What one parameter costs, in squared units of the values.
-
-    Returns
-    -------
-    (n,) float64
+    Half-open stretches are fitted each by itself; values outside are returned as they
+    are. A penalty is what one parameter costs, in squared units of the values.
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     starts = np.ascontiguousarray(starts, dtype=np.int64)

@@ -83,21 +83,11 @@ def _mass_and_moment(total: float, mean: float) -> tuple[float, float]:
 def _likelihoods(
     totals: FloatArray, ratios: FloatArray, means: FloatArray
 ) -> FloatArray:
-    """Return the likelihood of every bucket under every component.
+    """Return (rows, components): the likelihood of every bucket under every component.
 
-    Parameters
-    ----------
-    totals : (rows,) float64
-        Noisy totals in units of their own widths.
-    ratios : (rows,) float64
-        The median width in units of their own.
-    means : (components - 1,) float64
-        Means of the exponentials in units of the median width.
-
-    Returns
-    -------
-    (rows, components) float64
-        The atom first; each row up to a factor of its own.
+    Totals in units of their own widths, `ratios` the median width in the same units,
+    `means` of the exponentials in units of the median width. The atom comes first; each
+    row is right up to a factor of its own.
     """
     table = np.empty((totals.size, means.size + 1))
     for row in range(totals.size):
@@ -115,19 +105,7 @@ def _fit_weights(
 ) -> FloatArray:
     """Return mixture weights after `STEPS` steps of expectation maximisation.
 
-    Parameters
-    ----------
-    table : (rows, components) float64
-        Likelihoods, each row up to a factor.
-    start : (components,) float64
-        First weights, all positive.
-    beforehand : (components,) float64
-        Buckets that each component owns before any is seen.
-
-    Returns
-    -------
-    (components,) float64
-        Positive, with sum 1.
+    `beforehand` are the buckets that each component owns before any is seen.
     """
     rows, components = table.shape
     weights = start.copy()
@@ -163,14 +141,8 @@ def _posterior_means(
 ) -> FloatArray:
     """Return each bucket's posterior mean in units of its own width.
 
-    Parameters
-    ----------
-    totals, ratios, means : float64
-        As for `_likelihoods`; no total above `FAR`, so that no mass underflows.
-    weights : (classes, components) float64
-        Mixture weights of each class.
-    classes : (rows,) int64
-        The row of `weights` that holds for each bucket.
+    As for `_likelihoods`, no total above `FAR`, so that no mass underflows; `weights`
+    (classes, components), of which ``classes[row]`` holds for each bucket.
     """
     found = np.empty(totals.size)
     for row in range(totals.size):
@@ -236,11 +208,6 @@ def shrink_towards_zero(
     (buckets,) float64
         Exact totals and those above 60 widths as they are; any other lies between 0
         and its positive part plus one width.
-
-    Raises
-    ------
-    InputError
-        If the three arrays are not one-dimensional and of one length.
 
     Notes
     -----

@@ -37,20 +37,9 @@ def exchange_records(
 ) -> None:
     """Change records in place until their tables come close to `goals`.
 
-    O(sweeps x tables x records) time.
-
-    Parameters
-    ----------
-    columns : (attributes, records) int32
-        Cell numbers along each attribute; changed.
-    sizes : sequence of int
-        Cells along each attribute.
-    tables, goals : sequences
-        Attributes of each table, and its wanted counts in C order.
-    sweeps : int
-        Rounds over all tables.
-    seed : int
-        For the same records again.
+    `columns` (attributes, records) int32 holds cell numbers; `tables` and `goals` the
+    attributes of each table and its wanted counts in C order. The same seed gives the
+    same records. O(sweeps x tables x records) time.
     """
     shape = np.array(sizes, dtype=np.int64)
     records = columns.shape[1]

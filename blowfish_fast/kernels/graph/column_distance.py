@@ -23,6 +23,8 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
+from .graph_distance import rises_to
+
 
 class Separation(NamedTuple):
     """The largest distance found, and what no pair exceeds; equal when all was seen."""
@@ -137,18 +139,9 @@ def furthest_in_windows(
 ) -> Separation:
     """Return the largest distance between column i and columns i + 1 .. far[i].
 
-    Parameters
-    ----------
-    pointers, rows, values
-        Columns, compressed; rows sorted within each.
-    lengths : (columns,) float64
-        As from `column_lengths`.
-    far : (columns,) int64
-        The last column to compare with, not before the column itself.
-    descending : bool
-        Whether lengths never increase; most pairs are then never looked at.
-    budget : int
-        Entries to read before giving up on exactness.
+    Columns are compressed, their rows sorted; `lengths` from `column_lengths`. Where
+    these never increase (`descending`), most pairs are never looked at. After reading
+    `budget` entries exactness is given up.
     """
     _check_columns(pointers, rows, values, lengths)
     if far.shape != lengths.shape or (far.size and far.max() >= lengths.size):
@@ -174,16 +167,7 @@ def furthest_in_pairs(
 ) -> Separation:
     """Return the largest distance between the columns of any pair, and `known`.
 
-    Parameters
-    ----------
-    pointers, rows, values, lengths
-        As for `furthest_in_windows`.
-    first, second : (pairs,) int64
-        The two columns of each pair.
-    known : float
-        A distance found before; pairs that cannot exceed it are skipped.
-    budget : int
-        Entries to read before giving up on exactness.
+    As `furthest_in_windows`; pairs that cannot exceed the distance `known` are skipped.
     """
     _check_columns(pointers, rows, values, lengths)
     if first.shape != second.shape or (
@@ -244,13 +228,8 @@ def _check_columns(
     values: FloatArray,
     lengths: FloatArray | IntArray,
 ) -> None:
-    fits = (
-        pointers.ndim == 1
-        and pointers.size == lengths.size + 1
-        and pointers[0] == 0
-        and pointers[-1] == rows.size == values.size
-        and bool((np.diff(pointers) >= 0).all())
-    )
+    fits = rises_to(pointers, rows.size) and rows.size == values.size
+    fits = fits and pointers.size == lengths.size + 1
     if not fits:
         raise InputError(
             "compressed columns need one pointer per column and one more, from 0 to "

@@ -20,6 +20,8 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel, popcount
 
+from .graph_distance import check_nodes, rises_to
+
 MOST_QUERIES = 20
 """Most queries whose subsets are walked."""
 
@@ -28,37 +30,11 @@ SEVERAL = -2
 
 
 @kernel
-def _longest_cycle(joined: IntArray) -> int:
-    queries = joined.size
-    subsets = 1 << queries
-    ends = np.zeros(subsets, dtype=np.int64)
-    for query in range(queries):
-        ends[1 << query] = 1 << query
-    longest = 0
-    for subset in range(1, subsets):
-        here = ends[subset]
-        if here == 0:
-            continue
-        # Every cycle is walked from its lowest query, which is the lowest bit.
-        lowest = 0
-        while not (subset >> lowest) & 1:
-            lowest += 1
-        length = popcount(np.uint64(subset))
-        if length >= 2 and here & joined[lowest] and length > longest:
-            longest = length
-        onward = 0
-        for query in range(lowest, queries):
-            if (here >> query) & 1:
-                onward |= joined[query]
-        for query in range(lowest + 1, queries):
-            bit = 1 << query
-            if onward & bit and not subset & bit:
-                ends[subset | bit] |= bit
-    return longest
+def _longest_walk(joined: IntArray, starts: int, closed: bool) -> int:
+    """Return how many queries the longest path holds, from and to a start; or cycle.
 
-
-@kernel
-def _longest_open_path(joined: IntArray, starts: int) -> int:
+    Every cycle is walked from its lowest query, the lowest bit of its subset.
+    """
     queries = joined.size
     subsets = 1 << queries
     ends = np.zeros(subsets, dtype=np.int64)
@@ -70,15 +46,19 @@ def _longest_open_path(joined: IntArray, starts: int) -> int:
         here = ends[subset]
         if here == 0:
             continue
+        lowest = 0
+        while closed and not (subset >> lowest) & 1:
+            lowest += 1
         length = popcount(np.uint64(subset))
-        if here & starts and length > longest:
+        last = joined[lowest] if closed else starts
+        if here & last and length > longest and (length >= 2 or not closed):
             longest = length
         onward = 0
-        for query in range(queries):
+        for query in range(lowest, queries):
             if (here >> query) & 1:
                 onward |= joined[query]
         onward &= ~subset
-        for query in range(queries):
+        for query in range(lowest, queries):
             bit = 1 << query
             if onward & bit:
                 ends[subset | bit] |= bit
@@ -88,33 +68,23 @@ def _longest_open_path(joined: IntArray, starts: int) -> int:
 def longest_cycle(joined: IntArray) -> int:
     """Return the number of nodes of the longest simple cycle; O(2^n n) for n nodes.
 
-    A joined pair is a cycle of length 2: one move there and one back. 0 if nothing is
-    joined.
-
-    Parameters
-    ----------
-    joined : (nodes,) int64
-        The neighbours of each node as bits; symmetric, at most 20 nodes.
+    `joined` holds the neighbours of each node as bits, at most 20 nodes. A joined pair
+    is a cycle of length 2: one move there and one back. 0 if nothing is joined.
     """
-    return int(_longest_cycle(_check_links(joined)))
+    bits = _check_links(joined)
+    return int(_longest_walk(bits, (1 << bits.size) - 1, True))
 
 
 def longest_open_path(joined: IntArray, starts: int) -> int:
     """Return the number of nodes of the longest simple path between two open nodes.
 
-    Both ends may be one node, a path of length 1; 0 if no node is open. O(2^n n).
-
-    Parameters
-    ----------
-    joined : (nodes,) int64
-        The neighbours of each node as bits; symmetric, at most 20 nodes.
-    starts : int
-        The open nodes as bits.
+    `starts` holds the open nodes as bits. Both ends may be one node, a path of length
+    1; 0 if no node is open. O(2^n n).
     """
     bits = _check_links(joined)
     if not 0 <= starts < 1 << bits.size:
         raise InputError(f"open nodes must be bits of {bits.size} nodes; got {starts}")
-    return int(_longest_open_path(bits, starts))
+    return int(_longest_walk(bits, starts, False))
 
 
 def _check_links(joined: IntArray) -> IntArray:
@@ -161,26 +131,14 @@ def edge_changes(
 ) -> tuple[IntArray, IntArray]:
     """Return the query that a move lowers and the one that it lifts.
 
-    -1 stands for none, -2 for several. Linear in the queries that are compared.
-
-    Parameters
-    ----------
-    pointers : (kinds + 1,) int64
-        Where the queries of each kind of cell begin in `members`.
-    members : (entries,) int64
-        The queries that hold cells of each kind, in increasing order.
-    first, second : (edges,) int64
-        Kinds of cell from which and to which a record moves.
+    -1 stands for none, -2 for several. The queries that hold cells of kind k are
+    ``members[pointers[k] : pointers[k + 1]]``, rising; records move from kind `first`
+    to kind `second`.
     """
     kinds = pointers.size - 1
-    fits = pointers.ndim == 1 and kinds >= 0 and pointers[-1] == members.size
-    if not fits or pointers[0] != 0 or (np.diff(pointers) < 0).any():
+    if not rises_to(pointers, members.size):
         raise InputError("pointers must rise from 0 to the number of members")
-    if first.shape != second.shape or first.ndim != 1:
-        raise InputError("edges must be two arrays of one length")
-    for ends in (first, second):
-        if ends.size and (ends.min() < 0 or ends.max() >= kinds):
-            raise InputError(f"edges must join kinds 0 to {kinds - 1}")
+    check_nodes(first, second, kinds)
     lowered = np.empty(first.size, dtype=np.int64)
     lifted = np.empty(first.size, dtype=np.int64)
     _edge_changes(pointers, members, first, second, lowered, lifted)

@@ -21,6 +21,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
+from .graph_distance import check_runs
+
 
 @kernel
 def _edges_at(
@@ -120,40 +122,15 @@ def cut_variances(
     widths: FloatArray,
     cells: int,
 ) -> FloatArray:
-    """Return the variance that each query gets from the edges it cuts, and its scale.
+    """Return (5, queries) moments of the noise that each query gets from edges it cuts.
 
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-    starts, ends, values : (pieces,)
-        Query q has the value ``values[i]`` on the cells ``starts[i] .. ends[i]`` of
-        its pieces i; pieces of one query are disjoint, their values not 0.
-    heads, tails : (edges,) int64
-        The cells that a draw is added to and taken from; a tail of -1 is no cell.
-    variances, widths : (edges,) float64
-        Of the draw of each edge.
-    cells : int
-        Number of cells.
-
-    Returns
-    -------
-    (5, queries) float64
-        Variance; sum of (coefficient * width)^2; largest coefficient * width, in size;
-        sum of squared coefficients of noisy edges; width of the largest.
+    Query q has ``values[i]``, not 0, on the cells ``starts[i] .. ends[i]`` of its
+    pieces i, which are disjoint. The draw of an edge is added to its head and taken
+    from its tail (-1: no cell). Moments: variance; sum of (coefficient * width)^2;
+    largest of these, in size; sum of squared coefficients of noisy edges; width of the
+    largest.
     """
-    queries, pieces = pointers.size - 1, starts.size
-    if (
-        pointers.ndim != 1
-        or pointers[0] != 0
-        or pointers[-1] != pieces
-        or (np.diff(pointers) < 0).any()
-        or not ends.size == values.size == pieces
-        or (pieces and (starts.min() < 0 or ends.max() > cells))
-    ):
-        raise InputError(
-            f"queries must be runs of cells from 0 to {cells}, one pointer per query "
-            "and one more"
-        )
+    check_runs(pointers, starts, ends, values, cells)
     if (
         not heads.size == tails.size == variances.size == widths.size
         or (heads.size and (heads.min() < 0 or heads.max() >= cells))
@@ -163,7 +140,7 @@ def cut_variances(
             f"edges must join cells from 0 to {cells - 1}, each with its own noise"
         )
     at, edges = _edges_at(heads, tails, cells)
-    moments = np.empty((5, queries))
+    moments = np.empty((5, pointers.size - 1))
     runs = _Runs(pointers, starts, ends, values)
     noise = _EdgeNoise(heads, tails, variances, widths, at, edges)
     _moments(runs, noise, cells, moments)

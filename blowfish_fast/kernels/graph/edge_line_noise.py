@@ -24,6 +24,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
+from .graph_distance import check_runs
+
 
 class Energies(NamedTuple):
     """What each query takes from the blocks of each size.
@@ -249,39 +251,15 @@ def line_energies(
 ) -> Energies:
     """Return what queries take from blocks of edges that step along one axis.
 
-    Parameters
-    ----------
-    pointers : (queries + 1,) int64
-    starts, ends, values : (pieces,)
-        Query q has the value ``values[i]`` on the cells ``starts[i] .. ends[i]``, in C
-        order, of its pieces i; pieces of one query are sorted and disjoint.
-    shape : (rows, columns)
-        Of the grid.
-    across : {0, 1}
-        The axis that the edges step along; their lines run along the other one.
-
-    Returns
-    -------
-    Energies
-        Level l has blocks of 2^l edges, up to one that holds a whole line.
+    Query q has ``values[i]`` on the cells ``starts[i] .. ends[i]``, in C order, of its
+    pieces i, sorted and disjoint. `across` is the axis that edges step along; their
+    lines run along the other one. Level l has blocks of 2^l edges, up to a whole line.
     """
-    queries, pieces = pointers.size - 1, starts.size
-    cells = shape[0] * shape[1]
-    if (
-        pointers.ndim != 1
-        or pointers[0] != 0
-        or pointers[-1] != pieces
-        or (np.diff(pointers) < 0).any()
-        or not ends.size == values.size == pieces
-        or (pieces and (starts.min() < 0 or ends.max() > cells))
-        or across not in (0, 1)
-    ):
-        raise InputError(
-            f"queries must be runs of cells from 0 to {cells}, one pointer per query "
-            "and one more, seen across axis 0 or 1"
-        )
+    check_runs(pointers, starts, ends, values, shape[0] * shape[1])
+    if across not in (0, 1):
+        raise InputError(f"edges step along axis 0 or 1; received {across}")
     levels = line_levels(shape[1 - across])
-    energies = np.zeros((4, queries, levels))
+    energies = np.zeros((4, pointers.size - 1, levels))
     sides = np.array(shape, dtype=np.int64)
     _follow(pointers, starts, ends, values, sides, across, levels, energies)
     return Energies(*energies)

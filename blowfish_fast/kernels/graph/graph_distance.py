@@ -48,10 +48,7 @@ def _label(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
 def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
     """Return the connected part of each node, numbered by first node, and their number.
 
-    Parameters
-    ----------
-    pointers, neighbours : int64
-        A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
+    A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
     """
     check_graph(pointers, neighbours)
     labels, count = _label(pointers, neighbours)
@@ -111,17 +108,11 @@ def pair_distances(
 ) -> FloatArray:
     """Return the number of edges between pairs of nodes; infinite where none lead.
 
-    One breadth-first search per different source, stopped when its targets are found.
-
-    Parameters
-    ----------
-    pointers, neighbours : int64
-        A symmetric graph in compressed rows.
-    sources, targets : (pairs,) int64
-        Nodes of the graph.
+    One breadth-first search of a symmetric graph per different source, stopped when its
+    targets are found.
     """
     check_graph(pointers, neighbours)
-    _check_nodes(sources, targets, pointers.size - 1)
+    check_nodes(sources, targets, pointers.size - 1)
     order = np.argsort(sources, kind="stable")
     found = np.empty(sources.size)
     _search(pointers, neighbours, sources[order], targets[order], found)
@@ -172,15 +163,10 @@ def _hop(far: IntArray, lower: IntArray, upper: IntArray, answers: FloatArray) -
 def band_distances(far: IntArray, first: IntArray, second: IntArray) -> FloatArray:
     """Return the hops between nodes that are joined up to a furthest one.
 
-    Parameters
-    ----------
-    far : (nodes,) int64
-        Node i is joined to i + 1 .. far[i]; not below i, never decreasing.
-    first, second : (pairs,) int64
-        Nodes.
+    Node i is joined to i + 1 .. far[i]; `far` is not below i and never decreases.
     """
     check_far(far)
-    _check_nodes(first, second, far.size)
+    check_nodes(first, second, far.size)
     answers = np.empty(first.size)
     _hop(far, np.minimum(first, second), np.maximum(first, second), answers)
     return answers
@@ -220,17 +206,8 @@ def _spread(shape: IntArray, steps: IntArray, cells: int) -> IntArray:
 def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
     """Return the steps from the first corner of a grid to each cell; -1 if none lead.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells of each axis.
-    steps : (moves, axes) int64
-        Allowed moves, none of them negative along any axis.
-
-    Returns
-    -------
-    (cells,) int64
-        In C order.
+    In C order; `steps` (moves, axes) holds the allowed moves, none negative on any
+    axis.
     """
     steps = np.ascontiguousarray(steps, dtype=np.int64)
     if steps.ndim != 2 or steps.shape[1] != len(shape) or (steps < 0).any():
@@ -242,15 +219,32 @@ def corner_distances(shape: tuple[int, ...], steps: IntArray) -> IntArray:
     return _spread(sides, steps, int(np.prod(sides)))
 
 
-def check_graph(pointers: IntArray, neighbours: IntArray) -> None:
-    """Refuse compressed rows that a kernel could not walk safely."""
-    fits = (
-        pointers.ndim == neighbours.ndim == 1
+def rises_to(pointers: IntArray, entries: int) -> bool:
+    """Return whether pointers of compressed rows rise from 0 to so many entries."""
+    return (
+        pointers.ndim == 1
         and pointers.size > 0
         and pointers[0] == 0
-        and pointers[-1] == neighbours.size
+        and pointers[-1] == entries
         and bool((np.diff(pointers) >= 0).all())
     )
+
+
+def check_runs(
+    pointers: IntArray, starts: IntArray, ends: IntArray, values: FloatArray, cells: int
+) -> None:
+    """Refuse queries that are not runs of cells in compressed rows."""
+    fits = rises_to(pointers, starts.size) and ends.size == values.size == starts.size
+    if not fits or (starts.size and (starts.min() < 0 or ends.max() > cells)):
+        raise InputError(
+            f"queries must be runs of cells from 0 to {cells}, one pointer per query "
+            "and one more"
+        )
+
+
+def check_graph(pointers: IntArray, neighbours: IntArray) -> None:
+    """Refuse compressed rows that a kernel could not walk safely."""
+    fits = neighbours.ndim == 1 and rises_to(pointers, neighbours.size)
     if fits and neighbours.size:
         fits = neighbours.min() >= 0 and neighbours.max() < pointers.size - 1
     if not fits:
@@ -273,7 +267,8 @@ def check_far(far: IntArray) -> None:
         )
 
 
-def _check_nodes(first: IntArray, second: IntArray, nodes: int) -> None:
+def check_nodes(first: IntArray, second: IntArray, nodes: int, least: int = 0) -> None:
+    """Refuse pairs that are not two rows of nodes, from `least` on."""
     if first.ndim != 1 or first.shape != second.shape:
         raise InputError(
             "pairs must be two arrays of one length; received shapes "
@@ -282,7 +277,8 @@ def _check_nodes(first: IntArray, second: IntArray, nodes: int) -> None:
     if first.size:
         low = min(int(first.min()), int(second.min()))
         high = max(int(first.max()), int(second.max()))
-        if low < 0 or high >= nodes:
+        if low < least or high >= nodes:
             raise InputError(
-                f"pairs must name nodes from 0 to {nodes - 1}; received {low} to {high}"
+                f"pairs must name nodes from {least} to {nodes - 1}; received {low} to "
+                f"{high}"
             )

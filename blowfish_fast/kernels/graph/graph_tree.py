@@ -25,7 +25,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .graph_distance import check_graph
+from .graph_distance import check_graph, check_nodes
 
 Values = TypeVar("Values", IntArray, FloatArray)
 
@@ -280,19 +280,7 @@ def lowest_common(
     """
     parents, order, first, second = _whole(parents, order, first, second)
     _check(parents, parents, order)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise InputError(
-            "pairs must be two arrays of one length; received shapes "
-            f"{first.shape} and {second.shape}"
-        )
-    if first.size:
-        low = min(int(first.min()), int(second.min()))
-        high = max(int(first.max()), int(second.max()))
-        if low < NO_PARENT or high >= parents.size:
-            raise InputError(
-                f"pairs must name nodes from 0 to {parents.size - 1}, or -1; received "
-                f"{low} to {high}"
-            )
+    check_nodes(first, second, parents.size, least=NO_PARENT)
     _check_top_down(parents, order)
     return _meet(parents, order, first, second)
 
@@ -302,14 +290,8 @@ def path_sums(
 ) -> IntArray:
     """Return the sum over the rows that change when a record moves, for each pair.
 
-    These are the nodes on the two ways up to the lowest common node, without it.
-
-    Parameters
-    ----------
-    sums : (nodes,) int64
-        As from `sums_to_root`.
-    first, second, tops : (pairs,) int64
-        Nodes or -1, and their lowest common node.
+    These are the nodes on the two ways up to the lowest common node `tops`, without it;
+    `sums` from `sums_to_root`, nodes may be -1.
     """
     # The entry after the last stands for -1.
     above = np.append(sums, 0)

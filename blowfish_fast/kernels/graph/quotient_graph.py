@@ -17,8 +17,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, IntArray
-from blowfish_fast.errors import InputError, SizeError
+from blowfish_fast.errors import SizeError
 from blowfish_fast.kernels._jit import kernel
+
+from .graph_distance import check_nodes
 
 PAIRS_AT_ONCE = 2**22
 """Pairs of bins that are listed before they are merged."""
@@ -65,34 +67,13 @@ def _rows(first: IntArray, second: IntArray, nodes: int) -> tuple[IntArray, IntA
 def adjacency(
     first: IntArray, second: IntArray, nodes: int
 ) -> tuple[IntArray, IntArray]:
-    """Return a graph in compressed rows: sorted, symmetric, without repeats.
+    """Return pointers and neighbours of a graph: sorted, symmetric, without repeats.
 
-    Parameters
-    ----------
-    first, second : (pairs,) int64
-        The two ends of each pair, different from each other, in ``[0, nodes)``.
-    nodes : int
-        Number of nodes.
-
-    Returns
-    -------
-    pointers : (nodes + 1,) int64
-    neighbours : (twice the edges,) int64
+    The two ends of a pair are different nodes.
     """
     first = np.ascontiguousarray(first, dtype=np.int64)
     second = np.ascontiguousarray(second, dtype=np.int64)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise InputError(
-            "the ends of the pairs must be two arrays of one length; received "
-            f"shapes {first.shape} and {second.shape}"
-        )
-    if first.size:
-        low = min(int(first.min()), int(second.min()))
-        high = max(int(first.max()), int(second.max()))
-        if low < 0 or high >= nodes:
-            raise InputError(
-                f"pairs must name nodes from 0 to {nodes - 1}; received {low} to {high}"
-            )
+    check_nodes(first, second, nodes)
     return _rows(first, second, nodes)
 
 
@@ -109,12 +90,7 @@ def group_members(
 ) -> tuple[IntArray, IntArray]:
     """Return the different bins of each group of cells, in compressed rows.
 
-    Parameters
-    ----------
-    groups, labels : (cells,) int64
-        The group of each cell, numbered from 0, and its bin.
-    bins : int
-        Number of bins.
+    `groups` and `labels` give the group and the bin of each cell, numbered from 0.
     """
     keys = np.unique(groups * np.int64(bins) + labels)
     count = int(keys[-1] // bins) + 1 if keys.size else 0
@@ -162,15 +138,9 @@ def clique_pairs(
 ) -> Iterator[IntArray]:
     """Yield every pair of bins that share a group, as keys ``low * bins + high``.
 
-    Groups equal to the one before them are skipped: all lines of a grid look alike
-    when bins are slabs of it. Refused when more than `most` pairs would be listed.
-
-    Parameters
-    ----------
-    pointers, members : int64
-        Groups in compressed rows, as from `group_members`.
-    bins, most : int
-        Number of bins, and the largest number of pairs to list.
+    Groups in compressed rows, as from `group_members`; those equal to the one before
+    are skipped: all lines of a grid look alike when bins are slabs of it. Refused when
+    more than `most` pairs would be listed.
     """
     chosen = np.flatnonzero(_is_news(pointers, members))
     sizes = pointers[chosen + 1] - pointers[chosen]

@@ -133,14 +133,8 @@ def _sweep(
 def largest_separation(starts: IntArray, ends: IntArray, far: IntArray) -> int:
     """Return the most ranges that hold exactly one of two joined nodes.
 
+    Half-open ranges of nodes, none empty; node i is joined to i + 1 .. far[i].
     O((ranges + nodes) log nodes).
-
-    Parameters
-    ----------
-    starts, ends : (ranges,) int64
-        Half-open ranges of nodes, none of them empty.
-    far : (nodes,) int64
-        Node i is joined to i + 1 .. far[i].
     """
     check_far(far)
     coverage = range_coverage(starts, ends, far.size)
@@ -195,17 +189,8 @@ def largest_edge_separation(
 ) -> int:
     """Return the most ranges that hold exactly one end of an edge of a graph.
 
-    Nodes from `cells` on are no cells, and edges to them are passed over.
-    O((ranges + edges) log cells).
-
-    Parameters
-    ----------
-    pointers, neighbours : int64
-        A symmetric graph in compressed rows.
-    starts, ends : (ranges,) int64
-        Half-open ranges of cells.
-    cells : int
-        Number of cells, the first nodes of the graph.
+    The cells are the first nodes of a symmetric graph in compressed rows; edges to
+    other nodes are passed over. O((ranges + edges) log cells).
     """
     check_graph(pointers, neighbours)
     if cells > pointers.size - 1:
@@ -261,14 +246,8 @@ def _slide_all(lines: FloatArray, far: IntArray) -> float:
 def largest_change_within(lines: FloatArray, far: IntArray) -> float:
     """Return the largest difference of values between two joined nodes.
 
-    Windows slide along each line with a queue of candidates; O(lines * nodes).
-
-    Parameters
-    ----------
-    lines : (lines, nodes) float64
-        Values of the nodes, once per line.
-    far : (nodes,) int64
-        Node i is joined to i + 1 .. far[i].
+    `lines` (lines, nodes); node i is joined to i + 1 .. far[i]. Windows slide along
+    each line with a queue of candidates; O(lines * nodes).
     """
     check_far(far)
     if lines.ndim != 2 or lines.shape[1] != far.size:

@@ -121,15 +121,10 @@ def extend_partitions(
 ) -> None:
     """Fill `least` and `chosen` for the ends ``begin + 1 .. end``.
 
-    Parameters
-    ----------
-    costs : (max(levels, 6), >= end - begin) int64
-        ``costs[k, e - begin - 1]`` is the cost of the bucket [e - 2^k, e); entries
-        with 2^k > e may hold anything moderate.
-    least : (PAD + cells + 1,) int64
-        ``least[PAD + e]``: cost of the cheapest partition of the first e cells.
-    chosen : (cells + 1,) int8
-        Binary logarithm of the length of its last bucket.
+    ``costs[k, e - begin - 1]`` is the cost of the bucket [e - 2^k, e); entries with 2^k
+    > e may hold anything moderate. ``least[PAD + e]`` is the cost of the cheapest
+    partition of the first e cells, ``chosen[e]`` the binary logarithm of its last
+    bucket's length.
     """
     sums = np.empty(LONG_CHUNK, dtype=np.int64)
     choices = np.empty(LONG_CHUNK, dtype=np.int64)
@@ -160,19 +155,22 @@ def extend_partitions(
 
 
 @kernel
-def read_partition(chosen: ByteArray) -> IntArray:
-    """Return the boundaries 0 .. cells of the partition that `chosen` describes."""
-    cells = chosen.size - 1
+def read_partition_into(chosen: ByteArray, boundaries: IntArray) -> int:
+    """Write the boundaries 0 .. cells that `chosen` describes; return the buckets."""
     buckets = 0
-    end = cells
+    end = chosen.size - 1
     while end > 0:
         end -= 1 << int(chosen[end])
         buckets += 1
-    boundaries = np.empty(buckets + 1, dtype=np.int64)
-    end = cells
+    end = chosen.size - 1
     boundaries[buckets] = end
-    while buckets > 0:
+    for bucket in range(buckets - 1, -1, -1):
         end -= 1 << int(chosen[end])
-        buckets -= 1
-        boundaries[buckets] = end
-    return boundaries
+        boundaries[bucket] = end
+    return buckets
+
+
+def read_partition(chosen: ByteArray) -> IntArray:
+    """Return the boundaries 0 .. cells of the partition that `chosen` describes."""
+    boundaries = np.empty(chosen.size, dtype=np.int64)
+    return boundaries[: read_partition_into(chosen, boundaries) + 1].copy()

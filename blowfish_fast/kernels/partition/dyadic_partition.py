@@ -25,7 +25,6 @@ domain do not exist: a node with an empty right half has nothing to choose.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -43,7 +42,8 @@ from blowfish_fast.kernels.sampling.exponential_choice import (
 )
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 
-Number: TypeAlias = int | float | Fraction
+from .fixed_point import LARGEST, Number, cut_to_one, fixed_point, logarithm
+
 Base: TypeAlias = tuple[float, float, float]
 
 BASE: Base = (0.49, 0.49, 0.02)
@@ -51,9 +51,6 @@ BASE: Base = (0.49, 0.49, 0.02)
 
 _BUCKET, _SPLIT, _CUT = 0, 1, 2  # a choice of _CUT + k means windows of 2**k cells
 _ROWS = 1 << 13  # nodes per block
-_MOST_BITS = 48
-_LARGEST = 1 << 10  # nats for a unit of cost, or for a bucket; more would be no use
-_DECIMAL = Context(prec=60)
 
 
 class TreeWeights(NamedTuple):
@@ -84,11 +81,6 @@ def tree_weights(
     Parameters are those of `sample_dyadic_partition`. Nothing here may depend on
     counts. The rate is rounded down, never up.
     """
-    if min(rate, penalty) < 0 or min(base) <= 0:
-        raise InputError(
-            "rate and penalty may not be negative and base weights must be positive, "
-            f"but they are {rate}, {penalty} and {base}"
-        )
     levels = (cells - 1).bit_length()
     weights = [Fraction(1)] * (levels + 1)
     if length_weights is not None:
@@ -97,20 +89,13 @@ def tree_weights(
                 f"length weights: one per level, {levels + 1} for {cells} cells, "
                 f"not {len(length_weights)}"
             )
-        weights = [
-            max(min(Fraction(w), Fraction(1)), Fraction(0)) for w in length_weights
-        ]
-    cost = Fraction(penalty)
-    speed = min(Fraction(rate), Fraction(_LARGEST) / max(cost, Fraction(1)))
-    floor = _floor(levels, base)
-    # Every sum formed in the tree stays below this many nats in size.
-    bound = ceil((speed * cost * (1 << levels)) + speed) + 4 * floor
-    bits = min(_MOST_BITS, 62 - bound.bit_length())
-    scaled = speed * (1 << bits)
+        weights = [cut_to_one(weight) for weight in length_weights]
+    floor = _floor(levels, base) if min(base) > 0 else 0
+    bits, unit, price = fixed_point(rate, penalty, base, levels, 4 * floor)
     return TreeWeights(
         bits,
-        tuple(int(scaled * weight / quantile[1]) for weight in weights),
-        round(scaled * cost),
+        tuple(int(unit * weight / quantile[1]) for weight in weights),
+        price,
         -(floor << bits),
         _base_logarithms(levels, base, bits),
     )
@@ -123,8 +108,8 @@ def _floor(levels: int, base: Base) -> int:
     To isolate one bad window, the sampler splits at most `levels` times and chooses
     once more at each sibling; 64 nats below the price of that nothing is ever drawn.
     """
-    bucket, split, cuts = (-_log(share) for share in _shares(base))
-    cut = cuts + levels * _log(Fraction(2))
+    bucket, split, cuts = (-logarithm(share) for share in _shares(base))
+    cut = cuts + levels * logarithm(Fraction(2))
     return 64 + ceil(levels * (split + max(cut, bucket)) + cut)
 
 
@@ -132,12 +117,6 @@ def _shares(base: Base) -> list[Fraction]:
     """Return the base weights, made to sum to 1."""
     whole = sum(Fraction(weight) for weight in base)
     return [Fraction(weight) / whole for weight in base]
-
-
-def _log(value: Fraction) -> Fraction:
-    """Return a logarithm to 60 digits, the same on every machine."""
-    quotient = _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return Fraction(_DECIMAL.ln(quotient))
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +130,7 @@ def _base_logarithms(levels: int, base: Base, bits: int) -> tuple[IntArray, ...]
         else:
             first = cuts * (1 << (height - 1)) / ((1 << height) - 1)
             shares = [bucket, split, *(first / (1 << k) for k in range(height))]
-        logarithms = [round(_log(share) * (1 << bits)) for share in shares]
+        logarithms = [round(logarithm(share) * (1 << bits)) for share in shares]
         table.append(np.array(logarithms, dtype=np.int64))
         table[-1].flags.writeable = False
     return tuple(table)
@@ -194,7 +173,7 @@ def sampling_slack(
     """
     levels = (cells - 1).bit_length()
     if rate is None or penalty is None:
-        rate, penalty = _LARGEST, 1  # no other pair leaves fewer fraction bits
+        rate, penalty = LARGEST, 1  # no other pair leaves fewer fraction bits
     bits = tree_weights(cells, rate=rate, penalty=penalty, base=base).fraction_bits
     return 8 * levels * total_error(levels + 2, bits)
 
@@ -204,23 +183,8 @@ def choose_blocks(
 ) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Decide for every node of the tree, from the bottom, a block at a time.
 
-    Parameters
-    ----------
-    costs : list of int64 arrays
-        From `dyadic_quantile_costs`.
-    weights : TreeWeights
-        From `tree_weights`, for the same domain and quantile.
-    words : callable
-        Source of random words.
-
-    Yields
-    ------
-    first : int
-        Heap number of the block's first node; the others follow it.
-    table : (nodes, choices) int64
-        Log-weights of each node's choices: one bucket, split, windows of 1, 2, 4 ...
-    choices : (nodes,) int64
-        The column drawn for each node.
+    Yields the heap number of a block's first node, the (nodes, choices) log-weights of
+    one bucket, split, windows of 1, 2, 4 ..., and the column drawn for each node.
     """
     cells = costs[0].size
     levels = len(costs) - 1

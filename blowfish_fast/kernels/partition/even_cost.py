@@ -37,23 +37,10 @@ def least_even_cost(
 ) -> int:
     """Return the least sum of weighted pinball costs and prices, times 2^18, exactly.
 
-    Parameters
-    ----------
-    counts : (rows, columns) int64
-        Not negative, from `counts_within`.
-    level_weights : list of lists of float
-        At place [i][j], in [0, 1], the weight of a bucket of 2^i by 2^j cells; rounded
-        down to a multiple of 2^-16.
-    price : int
-        Of a bucket, in units of 2^-18 records.
-    threads : int
-        Number of threads; the result does not depend on it.
-
-    Returns
-    -------
-    int
-        One record more changes it by -2^16 at least and by 3 * 2^16 at most. O(n) after
-        the costs, which take O(n log(rows) log(columns)).
+    `counts` from `counts_within`; ``level_weights[i][j]`` in [0, 1], for buckets of 2^i
+    by 2^j cells, is rounded down to a multiple of 2^-16; the price is in units of 2^-18
+    records. One record more changes the result by -2^16 at least and 3 * 2^16 at most.
+    O(n) after the costs, which take O(n log(rows) log(columns)).
     """
     costs = dyadic_rectangle_costs(counts, 3, 4, threads=threads)
     best: list[list[IntArray]] = []

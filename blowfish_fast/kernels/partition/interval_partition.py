@@ -23,6 +23,10 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray, WordArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.sampling.discrete_laplace import (
+    geometric,
+    subtract_geometric,
+)
 from blowfish_fast.kernels.tree.block_schedule import buffers_needed, run_blocks
 from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,
@@ -64,6 +68,11 @@ WordSource: TypeAlias = Callable[[int, int], WordArray]
 # (level << LEVEL_BITS) + e.
 LEVEL_BITS = 40
 
+MOST_CUT = 62
+"""Cells of a partition whose cuts are the bits of a number."""
+
+DRAWS_AT_ONCE = 2**14
+
 
 def _noisy_job(
     job: LevelJob,
@@ -73,7 +82,6 @@ def _noisy_job(
     buffers: list[IntArray],
 ) -> Callable[[int, Room], None]:
     """Return the job that costs some levels of a block and subtracts their noise."""
-    from blowfish_fast.kernels.sampling.discrete_laplace import subtract_geometric
 
     def run(block: int, room: Room) -> None:
         begin = block * BLOCK
@@ -148,22 +156,105 @@ def least_cost_partition(
     >>> least_cost_partition(cells, np.full(4, 2.0), step=2.0**-8)
     array([ 0,  2,  3,  7,  8, 10])
     """
+    values, recipes, noise = _recipes(x, penalties, scales, step, quantile)
+    if threads < 1 or (noise is not None and words is None):
+        raise InputError(
+            "a partition needs a thread, and noise a source of words: got "
+            f"{threads} threads, words {words!r}"
+        )
+    return _cheapest(values, recipes, noise, words, threads)
+
+
+def least_cost_partitions(
+    x: AnyArray,
+    penalties: FloatArray,
+    scales: FloatArray,
+    words: WordSource,
+    draws: int,
+    *,
+    step: float,
+    quantile: tuple[int, int] | None = None,
+) -> IntArray:
+    """Choose as `least_cost_partition` does, many times: costs once, noise each time.
+
+    For at most 62 cells. Draw d chooses the partition that is cut before cell c + 1
+    where bit c of the result is set; draws are independent of each other.
+    """
+    values, recipes, noise = _recipes(x, penalties, scales, step, quantile)
+    cells, levels = values.size, len(recipes)
+    if cells > MOST_CUT or noise is None:
+        raise InputError(
+            f"many noisy choices are made on at most {MOST_CUT} cells; received {cells}"
+        )
+    costs = np.zeros((max(levels, SHORT_LEVELS), cells), dtype=np.int64)
+    jobs, make_room = level_jobs(values, recipes)
+    room = make_room()
+    for job in jobs:
+        job.fill(0, cells, costs, room)
+    cuts = np.empty(draws, dtype=np.int64)
+    for first in range(0, draws, DRAWS_AT_ONCE):
+        size = min(DRAWS_AT_ONCE, draws - first)
+        noisy = noisy_costs(costs, noise, words, first, size)
+        _cut_many(noisy, levels, cuts[first : first + size])
+    return cuts
+
+
+def noisy_costs(
+    costs: IntArray, noise: FloatArray, words: WordSource, first: int, size: int
+) -> IntArray:
+    """Return (draws, levels, ends): costs less noise of its own in every draw."""
+    noisy = np.repeat(costs[None], size, axis=0)
+    for level, scale in enumerate(noise.tolist()):
+        ends = costs.shape[1] - (1 << level) + 1
+        start = (level << LEVEL_BITS) + first * costs.shape[1]
+        above, below = scale.as_integer_ratio()
+        drawn = geometric(words, start, above, below, size=size * ends)
+        noisy[:, level, (1 << level) - 1 :] -= drawn.reshape(size, ends)
+    return noisy
+
+
+@kernel
+def _cut_many(noisy: IntArray, levels: int, cuts: IntArray) -> None:
+    cells = noisy.shape[2]
+    least = np.full(PAD + cells + 1, np.int64(IMPOSSIBLE))
+    chosen = np.zeros(cells + 1, dtype=np.int8)
+    # Not a literal, for which the callee would be compiled a second time.
+    begin = int(0)  # noqa: RUF046, UP018
+    for draw in range(cuts.size):
+        least[PAD] = 0
+        extend_partitions(noisy[draw], levels, begin, cells, least, chosen)
+        cut = np.int64(0)
+        end = cells - (1 << int(chosen[cells]))
+        while end > 0:
+            cut |= np.int64(1) << (end - 1)
+            end -= 1 << int(chosen[end])
+        cuts[draw] = cut
+
+
+def _recipes(
+    x: AnyArray,
+    penalties: FloatArray,
+    scales: FloatArray | None,
+    step: float,
+    quantile: tuple[int, int] | None,
+) -> tuple[IntArray, IntArray, FloatArray | None]:
+    """Return the counts, what each level costs, and its noise, on the public grid."""
     x = np.asarray(x)
     penalties = np.asarray(penalties, dtype=np.float64)
     scales = None if scales is None else np.asarray(scales, dtype=np.float64)
     levels = x.size.bit_length()
-    if x.ndim != 1 or x.size == 0 or threads < 1:
+    if x.ndim != 1 or x.size == 0:
         raise InputError(
-            "a partition needs one axis of at least one cell, and a thread: "
-            f"got shape {x.shape}, {threads} threads. Flatten the cells in some order."
+            "a partition needs one axis of at least one cell: got shape "
+            f"{x.shape}. Flatten the cells in some order."
         )
     if penalties.shape != (levels,) or (
-        scales is not None and (scales.shape != (levels,) or words is None)
+        scales is not None and scales.shape != (levels,)
     ):
         raise InputError(
             f"{x.size} cells need {levels} penalties, one for each power of two, and "
-            f"as many scales with a source of words: got {penalties.shape}, "
-            f"{None if scales is None else scales.shape}, words {words!r}. Pass all."
+            f"as many scales: got {penalties.shape} and "
+            f"{None if scales is None else scales.shape}. Pass all."
         )
     if quantile is not None:
         check_quantile(*quantile)
@@ -183,7 +274,7 @@ def least_cost_partition(
             for level, price in enumerate(prices.tolist())
         ]
     )
-    return _cheapest(values, recipes, noise, words, threads)
+    return values, recipes, noise
 
 
 def _cheapest(

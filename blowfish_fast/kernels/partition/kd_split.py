@@ -200,13 +200,7 @@ def _median_cuts(slabs: FloatArray, edges: IntArray) -> IntArray:
 
 
 def grid_table(cells: AnyArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """Return the cells and their summed-area table, both flat, with sides and strides.
-
-    Parameters
-    ----------
-    cells : (n1, ..., nd) array of numbers
-        At least one cell.
-    """
+    """Return cells and summed-area table, both flat, with sides and strides."""
     grid = np.ascontiguousarray(cells, dtype=np.float64)
     if grid.ndim == 0 or grid.size == 0 or not np.isfinite(grid).all():
         raise InputError(

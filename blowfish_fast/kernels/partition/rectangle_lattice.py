@@ -62,19 +62,10 @@ def _fill_rows(
     smaller: IntArray,
     table: IntArray,
 ) -> None:
-    """Write the log-weights of the choices of some nodes of one size.
+    """Write the log-weights of the choices of some nodes of one size into `table`.
 
-    Parameters
-    ----------
-    nodes : (count,) int64
-        Places of the nodes among those of their size, in C order.
-    kinds, logarithms : (choices,) int64
-        What the choices are, and their log prior weights.
-    buckets, windows
-        The tables of this size.
-    above, beside, smaller
-        Totals of nodes of half the rows, of half the columns, of half of both.
-    table : (count, choices) int64, written
+    `nodes` are places in C order; `above`, `beside` and `smaller` hold the totals of
+    nodes of half the rows, of half the columns, of half of both.
     """
     columns = buckets.shape[1]
     last = windows.shape[2]
@@ -157,12 +148,7 @@ def bucket_weights(
 def lattice_totals(costs: Grids, weights: RectangleWeights) -> Lattice:
     """Weigh every node, from single cells up to the whole grid.
 
-    Parameters
-    ----------
-    costs : list of lists of int64 arrays
-        From `dyadic_rectangle_costs`; overwritten, since they are the largest arrays.
-    weights : RectangleWeights
-        From `fixed_point_weights`, for the same grid and quantile.
+    The costs of `dyadic_rectangle_costs` are overwritten: they are the largest arrays.
     """
     rows, columns = costs[0][0].shape
     shape = (int(rows), int(columns))
@@ -231,19 +217,9 @@ def is_half_empty(place: int, level: int, side: int) -> bool:
 def choice_table(lattice: Lattice, tall: int, wide: int, nodes: IntArray) -> IntArray:
     """Return the log-weights of the choices of some nodes of one size.
 
-    Parameters
-    ----------
-    lattice : Lattice
-        Complete below this size.
-    tall, wide : int
-        Levels of the nodes, not both 0.
-    nodes : (count,) int64
-        Their places in C order; no second half may be empty.
-
-    Returns
-    -------
-    (count, choices) int64
-        As many columns as ``lattice.weights.choices[tall, wide]`` names.
+    The lattice is complete below this size; `nodes` are places in C order, of which no
+    second half is empty. One column for each of ``lattice.weights.choices[tall,
+    wide]``.
     """
     kinds, logarithms = lattice.weights.choices[tall, wide]
     totals = lattice.totals

@@ -29,6 +29,7 @@ from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 
+from .fixed_point import Number
 from .rectangle_lattice import Lattice, choice_table, is_half_empty, lattice_totals
 from .rectangle_prior import (
     BASE,
@@ -38,7 +39,6 @@ from .rectangle_prior import (
     ROWS,
     WINDOWS,
     Base,
-    Number,
     fixed_point_weights,
     lattice_levels,
 )
@@ -54,19 +54,10 @@ _PARTS = {ROWS: (2, 1), COLUMNS: (1, 2), QUARTERS: (2, 2)}
 def choose_windows(lattice: Lattice, words: exponential_choice.Words) -> IntArray:
     """Let the nodes that are reached decide, from the whole grid down.
 
-    Parameters
-    ----------
-    lattice : Lattice
-        From `lattice_totals`.
-    words : callable
-        Source of random words; as many are read as nodes decide, from 0 on.
-
-    Returns
-    -------
-    (nodes, 6) int64
-        The nodes that are not divided further: their levels, their place among the
-        nodes of these levels, and the levels of the windows that they are cut into
-        (their own for one bucket).
+    As many words are read as nodes decide, from 0 on. Returns (nodes, 6), the nodes
+    that are not divided further: their levels, their place among the nodes of these
+    levels, and the levels of the windows that they are cut into (their own for one
+    bucket).
     """
     tall, wide = lattice_levels(lattice.shape)
     root = np.zeros((1, 2), dtype=np.int64)

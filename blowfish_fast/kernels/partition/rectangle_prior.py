@@ -16,7 +16,6 @@ is always there. Nothing here may depend on counts.
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -28,15 +27,12 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.sampling.exponential_choice import total_error
 
-Number: TypeAlias = int | float | Fraction
+from .fixed_point import LARGEST, Number, cut_to_one, fixed_point, logarithm
+
 Shape: TypeAlias = tuple[int, int]
 
 BUCKET, ROWS, COLUMNS, QUARTERS, WINDOWS = range(5)
 """Kinds of choices; a kind of WINDOWS + r means windows r halvings down."""
-
-_MOST_BITS = 48
-_LARGEST = 1 << 10  # nats for a unit of cost, or for a bucket; more would be no use
-_DECIMAL = Context(prec=60)
 
 
 class Base(NamedTuple):
@@ -91,50 +87,24 @@ def fixed_point_weights(
 ) -> RectangleWeights:
     """Return the fixed-point constants for a grid of `shape`.
 
-    Parameters
-    ----------
-    shape : (int, int)
-        Rows and columns.
-    rate : number
-        Log-weight lost per unit of pinball cost; rounded down, never up.
-    penalty : number
-        Public cost of a bucket, in the unit of counts.
-    quantile : (int, int)
-        Numerator and denominator of the pinball cost's quantile.
-    base : Base
-        Prior weights.
-    level_weights : list of lists, optional
-        Item [i][j]: public factor on the cost of buckets of 2**i by 2**j cells, cut to
-        [0, 1].
+    Parameters are those of `sample_rectangles`; the rate is rounded down, never up, and
+    level weights are cut to [0, 1].
     """
-    if min(rate, penalty) < 0 or min(base) <= 0:
-        raise InputError(
-            "rate and penalty may not be negative and base weights must be positive, "
-            f"but they are {rate}, {penalty} and {base}"
-        )
     tall, wide = lattice_levels(shape)
     factors = [[Fraction(1)] * (wide + 1) for _ in range(tall + 1)]
     if level_weights is not None:
-        factors = [
-            [max(min(Fraction(one), Fraction(1)), Fraction(0)) for one in row]
-            for row in level_weights
-        ]
+        factors = [[cut_to_one(one) for one in row] for row in level_weights]
         if len(factors) != tall + 1 or {len(row) for row in factors} != {wide + 1}:
             raise InputError(
                 f"level weights: {tall + 1} lists of {wide + 1} numbers for a grid of "
                 f"shape {shape}"
             )
-    cost = Fraction(penalty)
-    speed = min(Fraction(rate), Fraction(_LARGEST) / max(cost, Fraction(1)))
-    floor = _floor(tall, wide, base)
-    # Every sum formed in the lattice stays below this many nats in size.
-    bound = ceil((speed * cost * (1 << (tall + wide))) + speed) + 8 * floor
-    bits = min(_MOST_BITS, 62 - bound.bit_length())
-    scaled = speed * (1 << bits)
+    floor = _floor(tall, wide, base) if min(base) > 0 else 0
+    bits, unit, price = fixed_point(rate, penalty, base, tall + wide, 8 * floor)
     return RectangleWeights(
         bits,
-        [[int(scaled * one / quantile[1]) for one in row] for row in factors],
-        round(scaled * cost),
+        [[int(unit * one / quantile[1]) for one in row] for row in factors],
+        price,
         -(floor << bits),
         _choices(tall, wide, base, bits),
     )
@@ -150,28 +120,14 @@ def rectangle_slack(
     """Return what the rounding of totals can add to the privacy loss.
 
     The output of `sample_rectangles` on two histograms that differ by one record has
-    log-likelihood ratio at most ``rate * range + rectangle_slack(...)``, where the
-    range is 1 if a record is added or removed and 2 if it moves.
-
-    Parameters
-    ----------
-    shape : (int, int)
-        Rows and columns.
-    rate, penalty : number, optional
-        Upper bounds of what the sampler will be given; both make the answer sharper,
-        one alone does not.
-    base
-        As for `fixed_point_weights`.
-
-    Returns
-    -------
-    Fraction
-        ``8 * levels * total_error``, the levels of both axes added up: 4e-8 for 1024 x
-        1024 cells.
+    log-likelihood ratio at most ``rate * range + rectangle_slack(...)``, the range
+    being 1 if a record is added or removed and 2 if it moves: ``8 * levels *
+    total_error``, the levels of both axes added up; 4e-8 for 1024 x 1024 cells. Upper
+    bounds of both rate and penalty make it sharper.
     """
     tall, wide = lattice_levels(shape)
     if rate is None or penalty is None:
-        rate, penalty = _LARGEST, 1  # no other pair leaves fewer fraction bits
+        rate, penalty = LARGEST, 1  # no other pair leaves fewer fraction bits
     bits = fixed_point_weights(
         shape, rate=rate, penalty=penalty, base=base
     ).fraction_bits
@@ -189,7 +145,7 @@ def _floor(tall: int, wide: int, base: Base) -> int:
     steps = max(tall, wide)
     bucket, halves, quarters, windows = (Fraction(one) for one in base)
     rarest = min(bucket, halves / 2, quarters, windows / (1 << steps))
-    dearest = -_log(rarest / sum(map(Fraction, base)))
+    dearest = -logarithm(rarest / sum(map(Fraction, base)))
     return 64 + ceil((4 * steps + 1) * dearest)
 
 
@@ -219,13 +175,6 @@ def _shares(tall: int, wide: int, base: Base) -> dict[int, Fraction]:
     return {kind: share / total for kind, share in shares.items()}
 
 
-@lru_cache(maxsize=256)
-def _log(value: Fraction) -> Fraction:
-    """Return a logarithm to 60 digits, the same on every machine."""
-    quotient = _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return Fraction(_DECIMAL.ln(quotient))
-
-
 @lru_cache(maxsize=16)
 def _choices(
     tall: int, wide: int, base: Base, bits: int
@@ -238,7 +187,7 @@ def _choices(
                 continue
             shares = _shares(row, column, base)
             logarithms = np.array(
-                [round(_log(share) * (1 << bits)) for share in shares.values()],
+                [round(logarithm(share) * (1 << bits)) for share in shares.values()],
                 dtype=np.int64,
             )
             logarithms.flags.writeable = False

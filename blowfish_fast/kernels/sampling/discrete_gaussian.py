@@ -76,15 +76,10 @@ _QUICK = _quick_limits()
 def _first_look(
     words: WordArray, laws: FloatArray, out: IntArray, left: IntArray
 ) -> int:
-    """Propose a draw for each word; list those that are not settled.
+    """Propose a draw for each word; list those that are not settled in `left`.
 
-    Parameters
-    ----------
-    words : (n,) uint64
-    laws : (3, n) or (3, 1) float64
-        Stretch s, 1 / v and 1 / (4 (s^2 - v)) of each draw, or of all.
-    out, left : (n,) int64
-        Draws, and the indices of those that need a second look.
+    `laws` (3, n) or (3, 1): stretch s, 1 / v and 1 / (4 (s^2 - v)) of each draw, or of
+    all.
     """
     found = 0
     shared = laws.shape[1] == 1
@@ -116,17 +111,8 @@ def _second_look(
 ) -> tuple[int, int]:
     """Settle the listed draws with two words more; count rejected and open ones.
 
-    Parameters
-    ----------
-    todo : (t,) int64
-        Indices of the draws.
-    words : (t, 3) uint64
-        First word, height, and abscissa in the tail.
-    laws, out
-        As for `_first_look`.
-    lists : (2, n) int64
-        Filled with the draws that are rejected, and the places in `todo` of those
-        that stay open.
+    `words` (t, 3): first word, height, abscissa in the tail. `lists` (2, n) takes the
+    draws that are rejected, and the places in `todo` of those that stay open.
     """
     rejected, opened = 0, 0
     for t in range(todo.size):
@@ -205,6 +191,8 @@ def gaussian(
     out: IntArray | None = None,
 ) -> IntArray:
     """Draw exact discrete Gaussian noise, P(z) proportional to exp(-z^2 / 2v).
+
+    Lemma EN7.
 
     Parameters
     ----------

@@ -128,23 +128,13 @@ def _draw(
 ) -> int:
     """Turn words into draws; list the undecided ones and return their number.
 
-    Parameters
-    ----------
-    words : (n,) uint64
-    scales, offsets : (n,) float64, or (1,) for a shared scale
-        `offsets` holds the offset minus 1/2, as `_fill_offsets` gives it.
-    finish : int
-        Store signed draws, store sizes, or subtract sizes from `out`.
-    out : (n,) int64
-        An undecided draw counts as 0 here.
-    undecided : (n,) int64
-        Filled with the indices of the undecided draws.
+    One scale and offset (minus 1/2, as `_fill_offsets` gives it) for each word, or one
+    for all. `finish`: store signed draws, store sizes, or subtract sizes from `out`; an
+    undecided draw counts as 0.
 
-    Notes
-    -----
-    Blocks stay in the first cache. The table look-ups have a loop of their own, so
-    that the arithmetic is one straight line that the compiler turns into vectors;
-    nothing branches on a draw but the listing of undecided ones.
+    Blocks stay in the first cache. The table look-ups have a loop of their own, so that
+    the arithmetic is one straight line that the compiler turns into vectors; nothing
+    branches on a draw but the listing of undecided ones.
     """
     shared = scales.size == 1
     scale = np.full(BLOCK, scales[0])
@@ -262,6 +252,8 @@ def laplace(
 ) -> IntArray:
     """Draw exact discrete Laplace noise, P(z) proportional to exp(-|z| / scale).
 
+    Lemma EN1.
+
     Parameters
     ----------
     words
@@ -297,7 +289,7 @@ def geometric(
     size: int | None = None,
     out: IntArray | None = None,
 ) -> IntArray:
-    """Draw exact geometric noise, P(G >= k) = exp(-k / scale).
+    """Draw exact geometric noise, P(G >= k) = exp(-k / scale): Lemma EN1.
 
     Parameters and result are those of `laplace`; no draw is negative.
 

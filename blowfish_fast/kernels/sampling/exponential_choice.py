@@ -85,28 +85,13 @@ def weigh_rows(
     totals: IntArray,
     doubtful: IntArray,
 ) -> int:
-    """Choose in every row, and add the row's weights up.
+    """Choose in every row, and add the row's weights up; return how many are doubtful.
 
-    Parameters
-    ----------
-    log_weights : (rows, candidates) int64
-        Multiples of ``2**-fraction_bits``, below 2**62 in size, or `ABSENT`.
-    words : (rows,) uint64
-        The leading 64 bits of each row's uniform number.
-    fraction_bits : int
-        At most `MOST_FRACTION_BITS`.
-    choices : (rows,) int64, written
-        The candidate that the word selects, unless the row is doubtful.
-    totals : (rows,) int64, written
-        The logarithm of the row's sum of weights, in the same units; its error is
-        at most `total_error`.
-    doubtful : (rows,) int64, written
-        First the rows that need the resolver.
-
-    Returns
-    -------
-    int
-        The number of doubtful rows.
+    `log_weights` (rows, candidates): multiples of ``2**-fraction_bits``, below 2**62 in
+    size, or `ABSENT`; `words` the leading 64 bits of each row's uniform number.
+    Written: `choices`; `totals`, the logarithm of the sum of weights in the same units,
+    off by at most `total_error`; and first in `doubtful` the rows that need the
+    resolver.
     """
     rows, candidates = log_weights.shape
     unit = 2.0**-fraction_bits
@@ -206,21 +191,7 @@ def resolve_choice(
 ) -> int:
     """Choose one candidate with big integers, reading words until it is certain.
 
-    Parameters
-    ----------
-    words : callable
-        Source of random words.
-    position : int
-        Where the leading word stands; `RESOLVER_BASE` says where the others do.
-    log_weights : list of int
-        One row, as for `weigh_rows`, of any size.
-    fraction_bits : int
-        Fraction bits of the log-weights.
-
-    Returns
-    -------
-    int
-        The candidate whose part of the unit interval holds the uniform number.
+    The leading word stands at `position`; `RESOLVER_BASE` says where the others do.
     """
     present = [i for i, weight in enumerate(log_weights) if weight != ABSENT]
     best = max(log_weights[i] for i in present)
@@ -250,7 +221,7 @@ def resolve_choice(
 def choose(
     words: Words, start: int, log_weights: IntArray, fraction_bits: int
 ) -> IntArray:
-    """Draw one candidate per row, exactly in proportion to the weights.
+    """Draw one candidate per row, exactly in proportion to the weights: Lemma EC2.
 
     Parameters
     ----------

@@ -107,17 +107,9 @@ def resolve_point(
 ) -> int | None:
     """Decide one point in fractions: its draw, or None where it is not kept.
 
-    Parameters
-    ----------
-    words : three int
-        Strip, sign and abscissa in the first, height in the second, and the abscissa
-        of a point in the tail in the third.
-    stretch : float
-        s, any double with s^2 above the variance.
-    variance : Fraction
-        v of the law exp(-k^2 / 2v).
-    more : iterator of int
-        Words that lengthen the numbers where their bits do not decide.
+    The first word holds strip, sign and abscissa, the second the height, the third the
+    abscissa of a point in the tail; `more` lengthens them where their bits do not
+    decide. The stretch is any double whose square is above the variance.
     """
     word, second, third = words
     strip, negative = word & (STRIPS - 1), (word >> STRIP_BITS) & 1

@@ -106,20 +106,13 @@ def laplace_half_widths(
     borders: FloatArray,
     quantiles: FloatArray,
 ) -> FloatArray:
-    """Return h with P(|sum a_i Z_i| > h) <= miss for each query.
+    """Return h with P(|sum a_i Z_i| > h) <= miss for each query: Lemma IN4.
 
-    Parameters
-    ----------
-    moments : five (queries,) float64
-        Variance of the sum; sum of (a_i b_i)^2; largest |a_i b_i|, or more; sum of
-        a_i^2, or more; scale b of the largest row, nan where `largest` is only a bound.
-    least : float
-        Smallest scale of any row that may enter; 0 where it is not known.
-    miss : float
-        Probability of a larger error.
-    borders, quantiles : (cells,) float64
-        The table: from ``borders[i]`` on, sums of continuous Laplace noise of square 1
-        whose largest squared part is 1 / theta have no larger quantile.
+    Five moments of each query: variance of the sum; sum of (a_i b_i)^2; largest |a_i
+    b_i|, or more; sum of a_i^2, or more; scale b of the largest row, nan where only a
+    bound is known. `least` is the smallest scale of any row, 0 where it is not known.
+    The table: from ``borders[i]`` on, sums of continuous Laplace noise of square 1
+    whose largest squared part is 1 / theta have no larger quantile.
     """
     variance, square, largest, steps, width = (
         np.ascontiguousarray(one, dtype=np.float64) for one in moments

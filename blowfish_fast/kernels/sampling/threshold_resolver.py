@@ -42,24 +42,12 @@ def resolve(
     *,
     signed: bool,
 ) -> int:
-    """Return the draw of one word for certain, whatever the scale.
+    """Return the draw of one word for certain, for any positive rational scale.
 
-    Parameters
-    ----------
-    words
-        Source of the words that lengthen U.
-    position, word
-        Place and value of the word that the draw began with.
-    numerator, denominator
-        The scale, any positive rational.
-    signed
-        Discrete Laplace if true, geometric if not.
+    Lemma EN6.
 
-    Returns
-    -------
-    int
-        The draw. No threshold is rational, so each round decides but for a chance
-        of about ``scale / 2^64`` to the power of the round.
+    Discrete Laplace if `signed`, else geometric. No threshold is rational, so each
+    round decides but for a chance of about ``scale / 2^64`` to the power of the round.
     """
     known, bits = word >> 1, 63
     for place in itertools.count(RESOLVER_BASE + (position << RESOLVER_BITS)):

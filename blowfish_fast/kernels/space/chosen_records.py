@@ -238,15 +238,9 @@ def first_by_tag(
 ) -> BoolArray:
     """Mark the rows of each group that are among its first `most` by tag.
 
-    Parameters
-    ----------
-    starts, rows
-        From `group_rows`.
-    tags : (large rows, 2) uint64
-        Of the rows of groups with more than `most` rows, in the order of
-        `rows_of_large_groups`. All others are kept.
-    most : int
-        Rows with equal tags are kept or dropped together.
+    `starts` and `rows` from `group_rows`; `tags` of the rows of groups with more than
+    `most` rows, in the order of `rows_of_large_groups`; all others are kept. Rows with
+    equal tags are kept or dropped together.
     """
     kept = np.ones(rows.size, dtype=np.bool_)
     place = 0

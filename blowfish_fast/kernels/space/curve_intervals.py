@@ -401,11 +401,6 @@ def rectangle_intervals(
     values : (intervals,) float64
         Weight of the cells of each interval, in (0, 1].
 
-    Raises
-    ------
-    InputError
-        If the arrays do not fit the shape or one another.
-
     Notes
     -----
     Time per rectangle is O(perimeter) on a plane whose walk goes to neighbouring cells,

@@ -230,11 +230,6 @@ def hilbert_order(shape: Sequence[int]) -> IntArray:
         C-order index of the cell visited at each step, each cell once. The walk
         starts at cell 0.
 
-    Raises
-    ------
-    InputError
-        If a side is negative.
-
     Notes
     -----
     Nothing is sorted. Time is O(cells) in one and two dimensions; in d >= 3 it is

@@ -41,18 +41,8 @@ def check_pieces(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return compressed intervals as contiguous int64 after checking their form.
 
-    Parameters
-    ----------
-    pointers : (rows + 1,) int64
-        Row `i` owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``.
-    starts, ends : (intervals,) int64
-        Half-open, within ``[0, limit]``, sorted and disjoint within a row.
-    limit : int
-        Number of positions.
-
-    Returns
-    -------
-    pointers, starts, ends : int64
+    Row i owns the intervals ``pointers[i]`` up to ``pointers[i + 1]``: half-open,
+    within ``[0, limit]``, sorted and disjoint within a row.
     """
     pointers = as_input(pointers, np.int64)
     starts = as_input(starts, np.int64)

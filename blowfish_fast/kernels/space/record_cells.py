@@ -68,23 +68,9 @@ def cells_between_edges(
 ) -> tuple[IntArray, BoolArray]:
     """Return the cell of each value, and which kinds of stray value occurred.
 
-    Parameters
-    ----------
-    values : (n,) float64
-        NaN is missing.
-    guide : EdgeGuide
-        From `edge_guide`.
-    targets : Targets
-        Cells of stray values.
-    closed : bool
-        Whether the last cell holds the last edge.
-
-    Returns
-    -------
-    cells : (n,) int64
-        Cell i holds [edges[i], edges[i + 1]).
-    strays : (2,) bool
-        Whether some value lay outside, whether one was missing; not how many.
+    Cell i holds [edges[i], edges[i + 1]), the last one also its end if `closed`; NaN is
+    missing. The two truth values say whether some value lay outside, whether one was
+    missing; not how many.
     """
     cells = np.empty(values.size, dtype=np.int64)
     strays = np.zeros(2, dtype=np.bool_)

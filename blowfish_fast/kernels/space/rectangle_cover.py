@@ -23,15 +23,7 @@ from blowfish_fast.kernels._jit import kernel
 
 
 def box_coverage(shape: tuple[int, ...], lows: IntArray, highs: IntArray) -> IntArray:
-    """Return how many boxes [low, high) hold each cell. O(boxes * 2^d + cells * d).
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells of each axis.
-    lows, highs : (boxes, d) int64
-        Corners, with 0 <= low <= high <= shape.
-    """
+    """Return how many boxes [low, high) hold each cell. O(boxes * 2^d + cells * d)."""
     _check_boxes(shape, lows, highs)
     wide = tuple(side + 1 for side in shape)
     cells = int(np.prod(wide))
@@ -67,14 +59,8 @@ def largest_box_separation(
 ) -> int:
     """Return the most boxes that hold exactly one of two cells, a step apart.
 
+    Steps are differences of coordinates; those that leave the grid are passed over.
     O(steps * (boxes * 2^d + cells * d)).
-
-    Parameters
-    ----------
-    shape, lows, highs
-        As for `box_coverage`.
-    steps : (steps, d) int64
-        Differences of cell coordinates; those that leave the grid are passed over.
     """
     coverage = box_coverage(shape, lows, highs)
     sides = np.array(shape)
@@ -141,22 +127,11 @@ def box_columns(
     first_weight: FloatArray,
     last_weight: FloatArray,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the matrix of boxes by cells in compressed columns.
+    """Return pointers, rows and values of the matrix of boxes by cells, in columns.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Cells of each axis.
-    first, last : (boxes, d) int64
-        First and last cell of each box along each axis, both inclusive.
-    first_weight, last_weight : (boxes, d) float64
-        Part of the first and of the last cell that is held; cells between are held
-        whole. The first weight alone counts where first and last are one cell.
-
-    Returns
-    -------
-    pointers : (cells + 1,) int64
-    rows, values : (entries,)
+    `first` and `last` (boxes, d) are cells, both inclusive; the weights say which part
+    of them is held. Cells between are held whole; the first weight alone counts where
+    first and last are one cell.
     """
     _check_boxes(shape, first, last + 1)
     if not first.shape == last.shape == first_weight.shape == last_weight.shape:

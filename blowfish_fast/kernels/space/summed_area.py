@@ -163,11 +163,6 @@ def summed_area_table(counts: AnyArray) -> AnyArray:
         ``table[i, j]`` is the sum of ``counts[:i, :j]``. Whole numbers give int64 and
         exact sums, as long as they stay below 2^63; floats give float64.
 
-    Raises
-    ------
-    InputError
-        If `counts` has no axis.
-
     Notes
     -----
     O(d cells) time; memory is the table alone.
@@ -209,11 +204,6 @@ def rectangle_sums(table: AnyArray, lows: AnyArray, highs: AnyArray) -> AnyArray
     sums : (m,) of the table's dtype
         Exact for int64.
 
-    Raises
-    ------
-    InputError
-        If the shapes do not fit one another.
-
     Notes
     -----
     O(d 2^d) time per rectangle, O(d) memory besides the result.
@@ -251,11 +241,6 @@ def fractional_rectangle_sums(
     sums : (m,) float64
         The parts of whole cells are added up as precisely as the table has them, so
         of whole counts below 2^53 only the fractions are rounded.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit one another.
 
     Notes
     -----

@@ -29,16 +29,9 @@ def count_tables(
 ) -> None:
     """Add one to a cell of every table for each record; `counts` is changed in place.
 
-    Parameters
-    ----------
-    counts : int64
-        The cells of all tables, one table after the other, each in C order.
-    columns : (attributes, records) int32
-        Cell numbers of the records along each attribute.
-    sizes : sequence of int
-        Cells along each attribute.
-    tables : sequence of tuples of int
-        The attributes of each table, in the order of its axes.
+    `counts` holds the cells of all tables, one after the other, each in C order;
+    `columns` (attributes, records) the cell numbers; `sizes` the cells of each
+    attribute; `tables` the attributes of each table, in the order of its axes.
     """
     shape = np.array(sizes, dtype=np.int64)
     fits = columns.ndim == 2 and columns.shape[0] == shape.size

@@ -63,18 +63,9 @@ def _circle_sums(
 
 
 def circle_sums(counts: IntArray, frequencies: int) -> IntArray:
-    """Return the cosine and sine sums of frequencies 1, 2, ... in steps of 2^-14.
+    """Return cosine and sine sums of frequencies 1, 2, .. in steps of 2^-14, (f, 2).
 
-    Parameters
-    ----------
-    counts : (n,) int64
-        Adding up to less than 2^48; beyond, sums are exact up to multiples of 2^64.
-    frequencies : int
-        From 0 to n // 2.
-
-    Returns
-    -------
-    (frequencies, 2) int64
+    Exact for counts that add up to less than 2^48; beyond, up to multiples of 2^64.
     """
     if counts.ndim != 1 or not 0 <= frequencies <= counts.size // 2:
         raise InputError(

@@ -97,7 +97,7 @@ def test_bad_shapes_are_refused():
     with pytest.raises(InputError, match="bits of 2 nodes"):
         longest_open_path(np.array([2, 1]), 4)
     lists = np.array([0, 1]), np.array([3])
-    with pytest.raises(InputError, match="join kinds"):
+    with pytest.raises(InputError, match="pairs must name nodes from 0 to 0"):
         edge_changes(*lists, np.array([0]), np.array([1]))
     with pytest.raises(InputError, match="one length"):
         edge_changes(*lists, np.array([0]), np.array([0, 0]))

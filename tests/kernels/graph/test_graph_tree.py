@@ -136,7 +136,7 @@ def test_bad_trees_are_refused():
     tree = np.array([-1, 0]), np.array([0, 1])
     with pytest.raises(InputError, match="one length"):
         lowest_common(*tree, np.array([0]), np.array([0, 1]))
-    with pytest.raises(InputError, match="or -1"):
+    with pytest.raises(InputError, match="nodes from -1"):
         lowest_common(*tree, np.array([0]), np.array([2]))
     for order in ([1, 0], [0, 0], [0, -1]):
         with pytest.raises(InputError, match="once, after its parent"):

@@ -123,9 +123,10 @@ def _run(
     With a folder, what is found is kept there stop by stop: the same command takes an
     audit up where it was broken off.
     """
+    from blowfish_fast._support.cores import usable_cores
     from blowfish_fast.audit.progress_file import ProgressFile
     from blowfish_fast.audit.report import Report
-    from blowfish_fast.audit.walk import audit_everything, usable_workers
+    from blowfish_fast.audit.walk import audit_everything
 
     kept = None if out is None else ProgressFile(out, plan, bf.__version__)
     start = time.perf_counter()
@@ -135,7 +136,7 @@ def _run(
                 plan,
                 mechanisms=mechanisms or None,
                 open_ledger=bf.Ledger,
-                workers=workers or usable_workers(),
+                workers=workers or usable_cores(),
                 kept=kept,
                 progress=bar_counter(bar, "auditing"),
             )

@@ -54,22 +54,41 @@ class Partition(ABC):
     @property
     @abstractmethod
     def default_share(self) -> Fraction:
-        """Part of epsilon to spend here unless the caller says otherwise."""
+        """Part of epsilon to spend here unless the caller says otherwise.
+
+        Where a partition gives no reason: what served best on the benchmark data.
+        """
+
+    def select(
+        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Buckets:
+        """Return buckets, epsilon-private under `policy`.
+
+        Where there is one cell, or no edge to hide a record behind, nothing is drawn.
+        """
+        self._check(policy, counts.size)
+        if counts.size == 1 or record_distance(policy) == 0:
+            return self._undrawn(counts, policy)
+        return self._choose(counts, policy, epsilon, rng)
 
     @abstractmethod
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
-        """Return contiguous buckets, epsilon-private under `policy`."""
+        """Draw the buckets."""
+
+    def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
+        """Return the buckets where nothing is drawn."""
+        return Buckets.single_cells(counts.size)
+
+    def _check(self, policy: Policy, cells: int) -> None:  # noqa: B027
+        """Refuse domains for which the partition is not offered."""
 
 
 def record_distance(policy: Policy) -> int:
     """Return how many additions and removals of one record an edge stands for.
+
+    Lemma LC2.
 
     A move is one removal and one addition, so what is private when a record is added
     or removed costs twice under a policy with moves; nothing moves at no cost.

@@ -12,12 +12,12 @@ Pieces: costs from ``kernels.rectangle_costs``, weights from
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 from math import sqrt
 from typing import TYPE_CHECKING
 
 from blowfish_fast import kernels
+from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
@@ -36,8 +36,6 @@ QUANTILE = (3, 4)
 CELL_PRICE, LARGE_PRICE = 0.5, 0.2
 # Buckets whose mean side exceeds 3/8 of a typical query's count in full.
 REACH = 8 / 3
-# Below, starting a thread takes longer than its work.
-MANY_CELLS = 2**16
 
 
 class DyadicRectangles(Partition):
@@ -80,6 +78,7 @@ class DyadicRectangles(Partition):
 
     name = "dyadic_rectangles"
     loss_range = 1
+    default_share = Fraction(3, 10)
 
     def __init__(self, *, price: float | None = None, query_cells: float = 1.0) -> None:
         if not query_cells >= 1:
@@ -93,42 +92,35 @@ class DyadicRectangles(Partition):
         self.price = float(price)
         self.query_cells = float(query_cells)
 
-    @property
-    def default_share(self) -> Fraction:
-        """Part of epsilon that served best on the benchmark data."""
-        return Fraction(3, 10)
-
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         """Return sampled rectangles in the order in which a Hilbert curve meets them.
 
         `counts` lie in C order on the grid of the policy's domain.
         """
-        self.check_grid(policy.domain)
         shape = policy.domain.shape
-        distance = record_distance(policy)
         walk = cell_order(policy.domain).order
-        if counts.size == 1 or distance == 0:
-            return Buckets.single_cells(counts.size, walk, curve=True)
         edges, order = kernels.sample_rectangles(
             counts.reshape(shape),
             rng.stream(),
-            rate=self.rate(shape, epsilon / distance),
+            rate=self.rate(shape, epsilon / record_distance(policy)),
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             level_weights=self.level_weights(shape),
             walk=walk,
-            threads=(os.cpu_count() or 1) if counts.size >= MANY_CELLS else 1,
+            threads=threads_for(counts.size),
         )
         if edges.size > counts.size:
-            return Buckets.single_cells(counts.size, walk, curve=True)
+            return self._undrawn(counts, policy)
         return Buckets(edges, order)
+
+    def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
+        walk = cell_order(policy.domain).order
+        return Buckets.single_cells(counts.size, walk, curve=True)
+
+    def _check(self, policy: Policy, cells: int) -> None:
+        self.check_grid(policy.domain)
 
     @staticmethod
     def check_grid(domain: Domain) -> None:
@@ -158,7 +150,10 @@ class DyadicRectangles(Partition):
         ]
 
     def rate(self, shape: tuple[int, ...], epsilon: Fraction) -> Fraction:
-        """Return the rate that `epsilon` allows once the sampler's slack is paid."""
+        """Return the rate that `epsilon` allows once the sampler's slack is paid.
+
+        Lemma DR7.
+        """
         slack = kernels.rectangle_slack((shape[0], shape[1]))
         if epsilon <= 2 * slack:
             raise EpsilonError(

@@ -74,6 +74,7 @@ class KBuckets(Partition):
 
     name = "k_buckets"
     loss_range = 1
+    default_share = Fraction(1, 10)
 
     def __init__(
         self, buckets: int | None = None, *, largest_count: int = 1000
@@ -86,11 +87,6 @@ class KBuckets(Partition):
             )
         self.buckets = buckets
         self.largest_count = largest_count
-
-    @property
-    def default_share(self) -> Fraction:
-        """Part of epsilon that served best on the benchmark data."""
-        return Fraction(1, 10)
 
     @property
     def reach(self) -> int:
@@ -109,32 +105,28 @@ class KBuckets(Partition):
         draws = max(self.count(cells) - 1, 1)
         return (Fraction(1, draws),) * draws
 
+    def _check(self, policy: Policy, cells: int) -> None:
+        kernels.squares_grid(cells, self.largest_count)
+
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
         """Return how fast weights fall with errors in each of the k - 1 draws.
+
+        Lemma SF4.
 
         `epsilon` is the budget when one record is added or removed.
         """
         return epsilon / ((self.count(cells) - 1) * self.reach)
 
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         """Return the buckets between the borders that were drawn."""
-        cells = counts.size
-        distance = record_distance(policy)
+        cells, buckets = counts.size, self.count(counts.size)
         bits = kernels.squares_grid(cells, self.largest_count)
-        buckets = self.count(cells)
-        if cells == 1 or distance == 0:
-            return Buckets.single_cells(cells)
         borders = evenly_spaced(cells, min(cells, MOST_STRETCHES))
         if buckets in (1, borders.size - 1):
             return Buckets(borders if buckets > 1 else np.array([0, cells]))
-        rate = self.rate(cells, epsilon / distance) / 2**bits
+        rate = self.rate(cells, epsilon / record_distance(policy)) / 2**bits
         errors = kernels.bucket_errors(
             np.minimum(counts, self.largest_count), borders, bits
         )

@@ -10,13 +10,15 @@ Pieces: deviations, noise and dynamic programme from ``kernels.interval_partitio
 from __future__ import annotations
 
 import math
-import os
+from collections import Counter
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, SizeError
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 
 MOST_CELLS_ALL_LENGTHS = 4096
 QUANTILE = (3, 4)
-# Below, starting a thread takes longer than its work.
-MANY_CELLS = 2**16
 
 
 class LeastCost(Partition):
@@ -82,6 +82,8 @@ class LeastCost(Partition):
     """
 
     name = "least_cost"
+    default_share = Fraction(1, 4)
+    """The paper's quarter of epsilon."""
 
     def __init__(
         self,
@@ -102,57 +104,72 @@ class LeastCost(Partition):
         self.cost = cost
         self.offset = float(offset)
 
-    @property
-    def default_share(self) -> Fraction:
-        """The paper's quarter of epsilon."""
-        return Fraction(1, 4)
-
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
-    ) -> Buckets:
-        """Return the partition of least noisy cost."""
-        cells = counts.size
+    def _check(self, policy: Policy, cells: int) -> None:
         if self.lengths == "all" and cells > MOST_CELLS_ALL_LENGTHS:
             raise SizeError(
                 f'lengths="all" compares {cells * (cells + 1) // 2:,} intervals; it is '
                 f'offered up to {MOST_CELLS_ALL_LENGTHS} cells. Use lengths="powers"'
             )
-        distance = record_distance(policy)
-        if cells == 1 or distance == 0:
-            # Nothing to choose, or nothing to hide it from: no candidate is noisy.
-            return self._best(counts)
-        noise = self.noise(cells, epsilon / distance)
-        clipped = np.minimum(counts, noise.cap)
-        quantile = QUANTILE if self.cost == "pinball" else None
-        prices = self.bucket_cost + self.offset * noise.scales
+
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Buckets:
+        """Return the partition of least noisy cost."""
+        given, step = self._candidates(counts, policy, epsilon)
         if self.lengths == "all":
-            edges = kernels.least_cost_partition_all(
-                clipped,
-                prices,
-                noise.scales,
-                rng.stream(),
-                step=noise.step,
-                quantile=quantile,
-            )
+            edges = kernels.least_cost_partition_all(*given, rng.stream(), **step)
         else:
             edges = kernels.least_cost_partition(
-                clipped,
-                prices,
-                noise.scales,
-                rng.stream(),
-                step=noise.step,
-                threads=(os.cpu_count() or 1) if cells >= MANY_CELLS else 1,
-                quantile=quantile,
+                *given, rng.stream(), threads=threads_for(counts.size), **step
             )
         return Buckets(edges)
 
+    def select_many(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        draws: int,
+        rng: Randomness,
+    ) -> Counter[Hashable] | None:
+        """Return how often each partition is chosen in `draws` independent choices.
+
+        Costs are found once, noise is drawn for every choice. Keys are labels of
+        cells. None for all lengths, where nothing is prepared for many choices.
+        """
+        if self.lengths == "all":
+            return None
+        given, step = self._candidates(counts, policy, epsilon)
+        cuts = kernels.least_cost_partitions(*given, rng.stream(), draws, **step)
+        places = np.arange(counts.size)
+        return Counter(
+            {
+                tuple(np.cumsum((cut << 1 >> places) & 1).tolist()): number
+                for cut, number in zip(
+                    *(one.tolist() for one in np.unique(cuts, return_counts=True)),
+                    strict=True,
+                )
+            }
+        )
+
+    def _candidates(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction
+    ) -> tuple[tuple[IntArray, FloatArray, FloatArray], dict[str, Any]]:
+        """Return counts, prices and noise scales; the grid and the kind of cost."""
+        noise = self.noise(counts.size, epsilon / record_distance(policy))
+        prices = self.bucket_cost + self.offset * noise.scales
+        quantile = QUANTILE if self.cost == "pinball" else None
+        clipped = np.minimum(counts, noise.cap)
+        return (clipped, prices, noise.scales), {
+            "step": noise.step,
+            "quantile": quantile,
+        }
+
     def noise(self, cells: int, epsilon: Fraction) -> CandidateNoise:
         """Return the public grid and the noise scale of every candidate length.
+
+        Lemma LC5.
 
         `epsilon` is the budget when one record is added or removed. On a grid of
         `step`, floored costs change by at most the sensitivity rounded up to it.
@@ -188,9 +205,8 @@ class LeastCost(Partition):
         other = max(quantile, 1 - quantile)
         return [Fraction(0) if size == 1 else 1 - other for size in sizes], other
 
-    def _best(self, counts: IntArray) -> Buckets:
-        from blowfish_fast.kernels.partition import interval_partition as kernels
-
+    def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
+        """Return the partition of least cost: no candidate is noisy."""
         if counts.size == 1:
             return Buckets.single_cells(1)
         step, cap = kernels.partition_grid(counts.size, self.bucket_cost)

@@ -96,6 +96,7 @@ class MatchingPairs(Partition):
     """
 
     name = "matching_pairs"
+    default_share = Fraction(1, 3)
 
     def __init__(
         self, window: int | None = None, *, rounds: int = 1, offset: float = 0.0
@@ -118,35 +119,25 @@ class MatchingPairs(Partition):
             # Found out before anything is charged.
             blossom.rustworkx_module()
 
-    @property
-    def default_share(self) -> Fraction:
-        """Part of epsilon that served best on the benchmark data."""
-        return Fraction(1, 3)
-
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
-    ) -> Buckets:
-        """Return the pairing of least noisy cost."""
-        cells = counts.size
+    def _check(self, policy: Policy, cells: int) -> None:
         if self._by_blossoms and cells > MOST_CELLS:
             pairs = "every pair" if self.window is None else f"window={self.window}"
             raise SizeError(
                 f"pairs of {cells:,} cells are too many to compare: {pairs} is offered "
                 f"up to {MOST_CELLS} cells. Use window=1 .. 8, or partitions.NoisySort"
             )
-        distance = record_distance(policy)
-        if cells == 1 or distance == 0:
-            return Buckets.single_cells(cells)
+
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Buckets:
+        """Return the pairing of least noisy cost."""
+        cells = counts.size
+        each = epsilon / record_distance(policy) / self.rounds
         parts = connected_parts(policy)
         labels = np.arange(cells)
         for _ in range(self.rounds):
             sizes = np.bincount(labels)
-            noise = self.noise(cells, epsilon / distance / self.rounds, sizes)
+            noise = self.noise(cells, each, sizes)
             totals = np.zeros(sizes.size, dtype=np.int64)
             np.add.at(totals, labels, np.minimum(counts, noise.cap))
             part = np.empty(sizes.size, dtype=np.int64)
@@ -162,7 +153,7 @@ class MatchingPairs(Partition):
         return self.window is None or self.window > WIDEST_PROGRAMME
 
     def noise(self, cells: int, epsilon: Fraction, sizes: IntArray) -> PairNoise:
-        """Return the public grid and the noise of both kinds of candidates.
+        """Return the public grid and the noise of both kinds of candidates: Lemma MP5.
 
         `epsilon` is the budget of one round when one record is added or removed,
         `cells` the number of cells and `sizes` how many each bucket of the last round

@@ -8,6 +8,7 @@ Pieces: grouping from ``kernels.sorted_groups``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -68,6 +69,8 @@ class NoisySort(Partition):
     """
 
     name = "noisy_sort"
+    default_share = Fraction(3, 4)
+    """Large: noisy counts alone tell cells apart, while large totals stand noise."""
 
     def __init__(
         self,
@@ -92,17 +95,10 @@ class NoisySort(Partition):
         self.largest = None if largest is None else int(largest)
         self.grouping = grouping
 
-    @property
-    def default_share(self) -> Fraction:
-        """Part of epsilon that served best on the benchmark data.
-
-        Large, since cells are told apart by their noisy counts alone, while the
-        totals of large buckets stand much noise.
-        """
-        return Fraction(3, 4)
-
     def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
         """Return what is drawn: one draw per cell, or per edge where edges are few.
+
+        Lemma NS2.
 
         A draw per cell pays 1 for a record added or removed, 2 for a move; a draw per
         edge, added to one end and taken from the other, pays 1 for that edge.
@@ -118,46 +114,21 @@ class NoisySort(Partition):
         scales = scales_within(weights, worst * 2**WEIGHT_BITS, epsilon, exact)
         return CellNoise(scales, edges)
 
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         """Return groups of cells with similar noisy counts."""
-        if counts.size == 1 or record_distance(policy) == 0:
-            return Buckets.single_cells(counts.size)
-        scales, edges = self.noise(policy, epsilon)
-        rate = int(scales.rates[0])
-        if rate == 0:
-            # An epsilon too small to tell anything buys nothing, and reads nothing.
-            return self._group(np.zeros(counts.size, dtype=np.int64), policy)
-        drawn = rng.laplace(scales.unit, rate, size=scales.rates.size)
-        return self._group(counts + on_cells(drawn, edges, counts.size), policy)
-
-    def _group(self, noisy: IntArray, policy: Policy) -> Buckets:
-        """Sort and cut; this reads noisy counts only."""
+        noisy = noisy_counts(counts, self.noise(policy, epsilon), rng)
         # No count is negative, so what lies below 0 is as good as 0.
-        likely = np.maximum(noisy, 0)
-        parts = connected_parts(policy)
-        order = np.lexsort((likely, parts))
-        turns = np.flatnonzero(np.diff(parts[order])) + 1
-        stretches = np.concatenate([[0], turns, [order.size]])
+        return sorted_buckets(np.maximum(noisy, 0), policy, self._cut)
+
+    def _cut(self, values: IntArray, stretches: IntArray) -> IntArray:
+        """Return the edges of groups of sorted values, none across two stretches."""
         if self.grouping == "even" and self.largest is not None:
-            behind = np.arange(order.size) - np.repeat(
-                stretches[:-1], np.diff(stretches)
-            )
-            edges = np.append(np.flatnonzero(behind % self.largest == 0), order.size)
-        else:
-            edges = kernels.group_sorted(
-                likely[order], self.bucket_cost, self.largest, stretches
-            )
-        # Buckets are numbered by the first of their cells.
-        named = np.empty_like(order)
-        named[order] = np.repeat(np.minimum.reduceat(order, edges[:-1]), np.diff(edges))
-        return Buckets.from_labels(np.unique(named, return_inverse=True)[1])
+            begins = np.repeat(stretches[:-1], np.diff(stretches))
+            behind = np.arange(values.size) - begins
+            return np.append(np.flatnonzero(behind % self.largest == 0), values.size)
+        return kernels.group_sorted(values, self.bucket_cost, self.largest, stretches)
 
 
 class CellNoise(NamedTuple):
@@ -165,6 +136,33 @@ class CellNoise(NamedTuple):
 
     scales: Scales
     edges: IntArray | None
+
+
+def noisy_counts(counts: IntArray, noise: CellNoise, rng: Randomness) -> IntArray:
+    """Return the counts with their noise: all that the groups are made from."""
+    scales, edges = noise
+    rate = int(scales.rates[0])
+    if rate == 0:
+        # An epsilon too small to tell anything buys nothing, and reads nothing.
+        return np.zeros(counts.size, dtype=np.int64)
+    drawn = rng.laplace(scales.unit, rate, size=scales.rates.size)
+    return counts + on_cells(drawn, edges, counts.size)
+
+
+def sorted_buckets(
+    values: IntArray,
+    policy: Policy,
+    cut: Callable[[IntArray, IntArray], IntArray],
+) -> Buckets:
+    """Sort cells by value, each connected part by itself, and cut them into buckets."""
+    parts = connected_parts(policy)
+    order = np.lexsort((values, parts))
+    turns = np.flatnonzero(np.diff(parts[order])) + 1
+    edges = cut(values[order], np.concatenate([[0], turns, [order.size]]))
+    # Buckets are numbered by the first of their cells.
+    named = np.empty_like(order)
+    named[order] = np.repeat(np.minimum.reduceat(order, edges[:-1]), np.diff(edges))
+    return Buckets.from_labels(np.unique(named, return_inverse=True)[1])
 
 
 def on_cells(drawn: IntArray, edges: IntArray | None, cells: int) -> IntArray:

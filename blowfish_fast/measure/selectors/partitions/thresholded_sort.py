@@ -22,8 +22,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.policies import Policy
 
-from .base import Partition, connected_parts, record_distance
-from .noisy_sort import CellNoise, NoisySort, on_cells
+from .base import Partition
+from .noisy_sort import CellNoise, NoisySort, noisy_counts, sorted_buckets
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.randomness import Randomness
@@ -67,6 +67,8 @@ class ThresholdedSort(Partition):
     """
 
     name = "thresholded_sort"
+    default_share = Fraction(17, 20)
+    """The paper's at small epsilons; best on the benchmark data too."""
 
     def __init__(self, threshold: float = 0.35) -> None:
         if not (math.isfinite(threshold) and threshold >= 0):
@@ -75,37 +77,19 @@ class ThresholdedSort(Partition):
             )
         self.threshold = float(threshold)
 
-    @property
-    def default_share(self) -> Fraction:
-        """Part of epsilon that the paper spends on the clusters at small epsilons.
-
-        It was best on the benchmark data too, beside a half and seven tenths.
-        """
-        return Fraction(17, 20)
-
     def noise(self, policy: Policy, epsilon: Fraction) -> CellNoise:
-        """Return what is drawn: one draw per cell, or per edge where edges are few."""
+        """Return what is drawn: one draw per cell, or per edge where edges are few.
+
+        Lemma TS1.
+        """
         return NoisySort().noise(policy, epsilon)
 
-    def select(
-        self,
-        counts: IntArray,
-        *,
-        policy: Policy,
-        epsilon: Fraction,
-        rng: Randomness,
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> Buckets:
         """Return clusters of cells with similar noisy counts."""
-        if counts.size == 1 or record_distance(policy) == 0:
-            return Buckets.single_cells(counts.size)
         noise = self.noise(policy, epsilon)
-        rate = int(noise.scales.rates[0])
-        if rate == 0:
-            # An epsilon too small to tell anything buys nothing, and reads nothing.
-            return self._clusters(np.zeros(counts.size, np.int64), policy, noise)
-        drawn = rng.laplace(noise.scales.unit, rate, size=noise.scales.rates.size)
-        noisy = counts + on_cells(drawn, noise.edges, counts.size)
-        return self._clusters(noisy, policy, noise)
+        return self._clusters(noisy_counts(counts, noise, rng), policy, noise)
 
     def _clusters(self, noisy: IntArray, policy: Policy, noise: CellNoise) -> Buckets:
         """Cut off what is small, sort and cluster; this reads noisy counts only."""
@@ -114,18 +98,12 @@ class ThresholdedSort(Partition):
         variance = float(noise.scales.variances[0]) * carried
         width = math.sqrt(variance / 2.0)
         cutoff = self.threshold * math.log(noisy.size) * width
-        likely = np.where(noisy <= cutoff, 0, noisy)
-        parts = connected_parts(policy)
-        order = np.lexsort((likely, parts))
-        turns = np.flatnonzero(np.diff(parts[order])) + 1
-        stretches = np.concatenate([[0], turns, [order.size]])
-        # Noise pulls the counts of a cluster apart by a variance for each cell but
-        # one: with that one as the price, costs are errors but for a constant. Noise
-        # of mean size b on the total has the variance 2 b^2, shared by the cells.
-        edges = kernels.group_squares(
-            likely[order], variance, 2.0 * self.bucket_cost**2, stretches
-        )
-        # Buckets are numbered by the first of their cells.
-        named = np.empty_like(order)
-        named[order] = np.repeat(np.minimum.reduceat(order, edges[:-1]), np.diff(edges))
-        return Buckets.from_labels(np.unique(named, return_inverse=True)[1])
+
+        def cut(values: IntArray, stretches: IntArray) -> IntArray:
+            # Noise pulls the counts of a cluster apart by a variance for each cell but
+            # one: with that one as the price, costs are errors but for a constant.
+            # Noise of mean size b on the total has the variance 2 b^2, shared by cells.
+            price = 2.0 * self.bucket_cost**2
+            return kernels.group_squares(values, variance, price, stretches)
+
+        return sorted_buckets(np.where(noisy <= cutoff, 0, noisy), policy, cut)

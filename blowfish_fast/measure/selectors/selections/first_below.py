@@ -8,6 +8,7 @@ bar 10 + noise 11                  ^
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -64,12 +65,31 @@ class FirstBelow:
     def select(
         self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
     ) -> int:
-        """Return the number of the first tail below the bar; the last if none is."""
+        """Return the number of the first tail below the bar; the last if none is.
+
+        Lemma PE6.
+        """
+        many = self.select_many(
+            counts, policy=policy, epsilon=epsilon, draws=1, rng=rng
+        )
+        return next(iter(many))
+
+    def select_many(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        draws: int,
+        rng: Randomness,
+    ) -> Counter[int]:
+        """Return how often each number is chosen in `draws` independent choices."""
         tails = self.tails(counts)
-        if not (policy.has_moves or policy.has_bottom):
-            below = tails <= self.bar
-        else:
+        noise = np.zeros((draws, tails.size + 1), dtype=np.int64)
+        if policy.has_moves or policy.has_bottom:
             half = epsilon / 2
-            noise = rng.laplace(half.denominator, half.numerator, size=tails.size + 1)
-            below = tails + noise[1:] <= self.bar + noise[0]
-        return int(below.argmax()) if below.any() else tails.size - 1
+            drawn = rng.laplace(half.denominator, half.numerator, size=noise.size)
+            noise = drawn.reshape(noise.shape)
+        below = tails + noise[:, 1:] <= self.bar + noise[:, :1]
+        first = np.where(below.any(axis=1), below.argmax(axis=1), tails.size - 1)
+        return +Counter(dict(enumerate(np.bincount(first).tolist())))

@@ -8,11 +8,14 @@ Pieces: the statistic ``kernels.even_cost``; noise from ``kernels.discrete_lapla
 
 from __future__ import annotations
 
-import os
+from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from blowfish_fast import kernels
+from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import EpsilonError
 from blowfish_fast.policies import Policy
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 ONE = 2**18
 """One record, in the units of the statistic."""
 MOST_BITS = 43
-# Below, starting a thread takes longer than its work.
-MANY_CELLS = 2**16
 
 
 class ScatterTest:
@@ -78,12 +79,15 @@ class ScatterTest:
             cut.reshape(shape),
             self.level_weights,
             price,
-            threads=(os.cpu_count() or 1) if counts.size >= MANY_CELLS else 1,
+            threads=threads_for(counts.size),
         )
         return least - self.threshold * int(cut.sum())
 
     def sensitivity(self, policy: Policy) -> int:
-        """Return how far one edge moves the statistic, at most; 0 without edges."""
+        """Return how far one edge moves the statistic, at most; 0 without edges.
+
+        Lemma SC3.
+        """
         if policy.has_moves:
             return ONE
         if not policy.has_bottom:
@@ -104,15 +108,27 @@ class ScatterTest:
         return self.sensitivity(policy) << bits, rate
 
     def select(
+        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> bool:
+        """Return whether the noisy statistic is above 0."""
+        many = self.select_many(
+            counts, policy=policy, epsilon=epsilon, draws=1, rng=rng
+        )
+        return bool(next(iter(many)))
+
+    def select_many(
         self,
         counts: IntArray,
         *,
         policy: Policy,
         epsilon: Fraction,
+        draws: int,
         rng: Randomness,
-    ) -> bool:
-        """Return whether the noisy statistic is above 0."""
+    ) -> Counter[bool]:
+        """Return how often each answer is given in `draws` independent choices."""
         value = self.statistic(counts, policy.domain.shape)
         if self.sensitivity(policy) == 0:
-            return value > 0
-        return value + int(rng.laplace(*self.scale(policy, epsilon))[0]) > 0
+            return Counter({value > 0: draws})
+        noise = rng.laplace(*self.scale(policy, epsilon), size=draws)
+        above = int(np.count_nonzero(noise > -value))
+        return +Counter({True: above, False: draws - above})

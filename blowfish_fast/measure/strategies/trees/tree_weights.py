@@ -3,6 +3,11 @@
 Everything here reads public facts only (buckets, workload, policy), so choosing costs
 nothing.
 
+Paid in epsilon, precisions are squared weights: greedy scaling, then sweeps. Paid in
+rho they are the weights themselves and the design is convex: sweeps reach the optimum,
+with a certificate (``kernels.square_root_weights``), and one binary tree is enough,
+since it holds all trees whose fan-out is a power of two.
+
 Under `AddRemove` and `Full` one family of trees is tuned, its root measured or exact.
 Every other policy chooses by predicted variance among both families, trees with weight
 on their leaves alone, and trees tuned to what is left of the queries where nodes that
@@ -13,15 +18,16 @@ that is implied by another is never served worse.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
+from blowfish_fast._support.cores import usable_cores
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.policies import AddRemove, Full, Policy
@@ -33,6 +39,7 @@ from .tree import TreeStrategy
 # the exact error of each is predicted and the best is kept. Small problems, where a
 # try costs a millisecond, have more to choose from.
 CANDIDATES = ((2, True), (8, False), (16, False), (32, False), (64, False))
+IN_RHO = ((2, False),)
 MORE_CANDIDATES = ((3, False), (4, False), (12, False), (24, False), (48, False))
 SMALL = 2**15
 # Sweeps cost several greedy passes; above, only the best greedy tree is swept, and
@@ -43,13 +50,21 @@ MOST_LISTED = 2**16
 # Sweeps see queries one by one: prefixes up to this many cells, of all ranges a sample.
 MOST_SWEPT_CELLS = 2**18
 SAMPLED_RANGES = 2**14
+# Up to twice this many are all listed, for designs in rho.
+EVERY_RANGE = 2**15
+# Sweeps of a design end at its certificate, mostly after some dozens.
+DESIGN_SWEEPS = 200
+FEW_SWEEPS = 6
 FEW_PIECES = 2**12
 FLOOR = 0.05
 """Default weight that every leaf of a tuned tree has at least."""
 
 
 class TunedWeights(NamedTuple):
-    """Weights of one tree and the error they predict, in units of 2 / epsilon^2."""
+    """Weights of one tree and the error they predict.
+
+    In units of 2 / epsilon^2, or of 1 / (2 rho).
+    """
 
     fan_out: int
     node_weights: FloatArray
@@ -91,21 +106,25 @@ def tuned_tree(
     leaves = policy.domain.size
     if leaves == 1:
         return TreeStrategy(kernels.regular_tree(1, 2), np.ones(1))
-    work = leaves + _listed(form)
-    choices = [(fan_out, fan_out == 2)] if fan_out is not None else _offered(work)
-    choices = [one for one in choices if fan_out is not None or one[0] < 2 * leaves]
+    power = Budget.of(budget).power
+    choices = _offered(leaves + _listed(form), power)
+    choices = [one for one in choices if one[0] < 2 * leaves]
+    if fan_out is not None:
+        choices = [(fan_out, fan_out == 2)]
+    tuned = partial(_best_tuned if power == 1 else _best_design, leaves=leaves)
     if isinstance(policy, AddRemove | Full):
-        root_exact = not policy.has_bottom
-        best = _best_tuned(form, leaves, choices, root_exact, sweeps)
+        best = tuned(form, choices, not policy.has_bottom, sweeps)
         return _strategy(leaves, best.fan_out, best.node_weights, floor)
 
     def error(strategy: TreeStrategy) -> float:
         return strategy.total_variance(form, strategy.scales(policy, budget))
 
-    return min(_candidates(form, policy, choices, sweeps, floor), key=error)
+    return min(_candidates(form, policy, choices, sweeps, floor, tuned), key=error)
 
 
-def _offered(work: int) -> list[tuple[int, bool]]:
+def _offered(work: int, power: int) -> list[tuple[int, bool]]:
+    if power == 2:
+        return [*IN_RHO]
     return [*CANDIDATES, *MORE_CANDIDATES] if work <= SMALL else [*CANDIDATES]
 
 
@@ -124,24 +143,26 @@ def _candidates(
     choices: list[tuple[int, bool]],
     sweeps: bool,
     floor: float,
+    tuned: Callable[..., TunedWeights],
 ) -> Iterator[TreeStrategy]:
     """Yield the trees tuned for `Full` and `AddRemove`, and those with exact nodes."""
     leaves = policy.domain.size
     for root_exact in (True, False):
-        best = _best_tuned(form, leaves, choices, root_exact, sweeps)
+        best = tuned(form, choices, root_exact, sweeps)
         yield _strategy(leaves, best.fan_out, best.node_weights, floor)
     parts = policy.components()
-    for choice in choices:
+    for number, choice in enumerate(choices):
         tree = kernels.regular_tree(leaves, choice[0])
-        weights = np.zeros(tree.nodes)
-        weights[:leaves] = 1.0
-        strategy = TreeStrategy(tree, weights)
-        yield strategy
         exact = kernels.uncrossed_nodes(tree, *parts)
+        # Weight on leaves alone is the same under every fan-out, but for exact nodes.
+        if number == 0 or exact[leaves:-1].any():
+            weights = np.zeros(tree.nodes)
+            weights[:leaves] = 1.0
+            yield TreeStrategy(tree, weights)
         for level in _exact_levels(exact, tree.offsets):
             inside = cut_at(form, leaves, choice[0] ** level)
             if inside is not None:
-                best = _best_tuned(inside, leaves, [choice], True, sweeps)
+                best = tuned(inside, [choice], True, sweeps)
                 yield _strategy(leaves, choice[0], best.node_weights, floor)
 
 
@@ -223,12 +244,54 @@ def _listed(form: Form) -> int:
     return form.first.size if isinstance(form, Fractions) else form.starts.size
 
 
-def _best_tuned(
+def _best_design(
     form: Form,
-    leaves: int,
     choices: list[tuple[int, bool]],
     root_exact: bool,
     sweeps: bool,
+    *,
+    leaves: int,
+) -> TunedWeights:
+    """Return the best of several fan-outs for Gaussian noise, each swept if possible.
+
+    Equal levels where they serve the queries better than greedy weights in closed form.
+    """
+    listed = _swept_queries(form, every=True) if sweeps else None
+    asked = form if listed is None else listed
+    work = leaves + _listed(asked)
+    passes = DESIGN_SWEEPS if sweeps and work <= LARGE else FEW_SWEEPS * sweeps
+
+    def designed(choice: tuple[int, bool]) -> TunedWeights:
+        fan_out, _ = choice
+        if isinstance(asked, Fractions):
+            found = kernels.design_ranges(
+                *asked, leaves, fan_out, root_exact=root_exact, sweeps=passes
+            )
+        elif isinstance(asked, Pieces):
+            found = kernels.design_pieces(
+                *asked, leaves, fan_out, root_exact=root_exact, sweeps=passes
+            )
+        else:
+            found = kernels.design_family(
+                asked.kind, asked.edges, fan_out, root_exact=root_exact
+            )
+        error = found.objective
+        if asked is not form:
+            error = _error(form, found.weights, leaves, fan_out, root_exact, 2)
+        start = TunedWeights(fan_out, found.weights, error)
+        swept = found.gap < 1.0 and asked is form
+        return start if swept else _or_equal_levels(form, leaves, start, root_exact, 2)
+
+    return min(map(designed, choices), key=lambda one: one.objective)
+
+
+def _best_tuned(
+    form: Form,
+    choices: list[tuple[int, bool]],
+    root_exact: bool,
+    sweeps: bool,
+    *,
+    leaves: int,
 ) -> TunedWeights:
     """Return the best of several fan-outs, each scaled to the queries."""
     listed = _swept_queries(form) if sweeps else None
@@ -256,25 +319,30 @@ def _best_tuned(
 
 
 def _or_equal_levels(
-    form: Form, leaves: int, best: TunedWeights, root_exact: bool
+    form: Form, leaves: int, best: TunedWeights, root_exact: bool, power: int = 1
 ) -> TunedWeights:
     """Return the weights given, or equal levels with or without the root, if better."""
     fan_out = best.fan_out
     for without_root in (True,) if root_exact else (True, False):
         tree = level_tree(leaves, fan_out, root_exact=without_root, geometric=False)
         weights = tree.node_weights
-        error = _error(form, weights, leaves, fan_out, root_exact)
+        error = _error(form, weights, leaves, fan_out, root_exact, power)
         if error < best.objective:
             best = TunedWeights(fan_out, weights, error)
     return best
 
 
 def _error(
-    form: Form, weights: FloatArray, leaves: int, fan_out: int, root_exact: bool
+    form: Form,
+    weights: FloatArray,
+    leaves: int,
+    fan_out: int,
+    root_exact: bool,
+    power: int = 1,
 ) -> float:
-    """Return the error of all queries, in units of 2 / epsilon^2."""
+    """Return the error of all queries, in the units of `TunedWeights`."""
     with np.errstate(divide="ignore"):
-        variances = weights**-2.0
+        variances = weights**-2.0 if power == 1 else 1.0 / weights
     if root_exact:
         variances[-1] = 0.0
     tree = kernels.regular_tree(leaves, fan_out)
@@ -289,10 +357,11 @@ def _error(
     return float(spread[0].sum())
 
 
-def _swept_queries(form: Form) -> Fractions | None:
+def _swept_queries(form: Form, *, every: bool = False) -> Fractions | None:
     """Return the queries that sweeps are run for; None where there are none.
 
-    Of all ranges, a sample that everybody can draw again.
+    Of all ranges, a sample that everybody can draw again. `every` lists them where they
+    are few, and single cells and the total too.
     """
     if isinstance(form, Fractions):
         return form
@@ -302,6 +371,11 @@ def _swept_queries(form: Form) -> Fractions | None:
     if form.kind == "prefixes":
         ends = np.arange(1, cells + 1)
         starts = np.zeros_like(ends)
+    elif every and form.kind in ("identity", "bucket_identity", "total"):
+        return _few_queries(form)
+    elif every and form.kind == "all_ranges" and cells * (cells + 1) <= EVERY_RANGE:
+        starts, ends = np.triu_indices(cells)
+        ends = ends + 1
     elif form.kind == "all_ranges":
         sample = np.random.default_rng(0)
         cuts = sample.integers(0, cells + 1, SAMPLED_RANGES)
@@ -312,12 +386,26 @@ def _swept_queries(form: Form) -> Fractions | None:
     return Fractions(*kernels.ranges_to_fractions(starts, ends, form.edges))
 
 
+def _few_queries(form: Implicit) -> Fractions:
+    """List single cells, buckets, or the total, with the error of all of them.
+
+    Each of m cells is 1/m of its bucket: together one query of 1 / sqrt(m) of it.
+    """
+    each = np.arange(form.edges.size - 1)
+    whole = np.ones(each.size)
+    if form.kind == "total":
+        return Fractions(each[:1], whole[:1], each[-1:], whole[:1])
+    if form.kind == "identity":
+        whole = 1.0 / np.sqrt(np.diff(form.edges))
+    return Fractions(each, whole, each, whole)
+
+
 def _in_threads(
     work: Callable[[tuple[int, bool]], TunedWeights], choices: list[tuple[int, bool]]
 ) -> list[TunedWeights]:
     if len(choices) == 1:
         return [work(choices[0])]
-    with ThreadPoolExecutor(min(len(choices), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(usable_cores(len(choices))) as pool:
         return list(pool.map(work, choices))
 
 
@@ -363,15 +451,15 @@ def _greedy(
 
 
 def level_tree(
-    leaves: int, fan_out: int, *, root_exact: bool, geometric: bool
+    leaves: int, fan_out: int, *, root_exact: bool, geometric: bool, power: int = 1
 ) -> TreeStrategy:
     """Return a tree whose nodes of one level share one weight.
 
     Uniform weights, or geometric ones that grow by the cube root of two from each
-    level to the one below it.
+    level to the one below it, by the square root if paid in rho (`power` 2).
     """
     sizes, _ = kernels.tree_levels(leaves, fan_out)
-    ratio = 2.0 ** (-1.0 / 3.0) if geometric else 1.0
+    ratio = 2.0 ** (-1.0 / (4 - power)) if geometric else 1.0
     by_level = ratio ** np.arange(sizes.size)
     if root_exact and sizes.size > 1:
         by_level[-1] = 0.0

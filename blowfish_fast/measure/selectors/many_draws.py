@@ -1,17 +1,20 @@
-"""The exact law of a private choice on a tiny domain, and many draws from it at once.
+"""Many independent choices from one preparation, and the exact law of a choice.
 
-Every choice by the exponential mechanism goes through one function,
-``kernels.exponential_choice.weigh_block``: rows of log-weights in, a candidate per row
-out. Steering that function walks the tree of all decisions that a selector can make;
-each leaf is a choice, with a probability known from the rows on its path.
+For audits: what a release draws once is drawn millions of times, by the same code.
+
+    exponential mechanism   every row of log-weights goes through one function,
+                            ``kernels.exponential_choice.weigh_block``; steering it
+                            walks the tree of all decisions, and the real sampler
+                            decides for all runs that reach a row together
+    noisy costs             `select_many` of the selector: costs once, noise each time
+    anything else           run by run
 
     row 0   [.7 .2 .1] --0--> row 1  [.5 .5] --0--> choice A    .35
                        |                     --1--> choice B    .35
                        --1--> choice B                          .2    ...
 
-Sampling sends a number of runs down the same tree: at each row the real sampler
-decides for all runs that reach it together, so ten million runs take seconds. A
-selector that draws noise of its own has no such tree; it is sampled run by run.
+Each leaf of the tree is a choice whose probability is known from the rows on its path:
+its law. A selector that draws noise of its own has no such tree.
 """
 
 from __future__ import annotations
@@ -150,6 +153,33 @@ def path_log_ratio(
             return math.inf
         total += math.log(_chances(row, bits)[taken] / chance)
     return abs(total)
+
+
+def select_many(
+    selector: Any,
+    counts: IntArray,
+    *,
+    policy: Policy,
+    epsilon: Fraction,
+    draws: int,
+    rng: Randomness,
+) -> Counter[Hashable]:
+    """Return how often each choice is made in `draws` independent choices.
+
+    Prepared once where the selector allows it, else run by run. Keys are those of
+    `public_key`.
+    """
+    case: dict[str, Any] = {"policy": policy, "epsilon": epsilon, "rng": rng}
+    own = getattr(selector, "select_many", None)
+    made = None if own is None else own(counts, draws=draws, **case)
+    if made is None:
+        made = sample_choices(selector, counts, samples=draws, **case)
+    if made is None:
+        # One source for all runs: every call opens streams of its own.
+        made = Counter(
+            public_key(selector.select(counts, **case)) for _ in range(draws)
+        )
+    return made
 
 
 def sample_choices(
