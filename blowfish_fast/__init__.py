@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         "accounting.contributions": "choose_at_most",
         "accounting.interactive_session": "Session",
         "accounting.ledger": "Ledger",
+        "accounting.population": "PeopleTable Population",
         "accounting.series": "Series",
         "advice": "",
         "advice.accuracy": "translate",

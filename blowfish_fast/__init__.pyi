@@ -10,6 +10,8 @@ from ._support.version import __version__ as __version__
 from .accounting.contributions import choose_at_most as choose_at_most
 from .accounting.interactive_session import Session as Session
 from .accounting.ledger import Ledger as Ledger
+from .accounting.population import PeopleTable as PeopleTable
+from .accounting.population import Population as Population
 from .accounting.series import Series as Series
 from .advice import usefulness as usefulness
 from .advice.accuracy import translate as translate
@@ -57,6 +59,8 @@ __all__ = [
     "Laplace",
     "Ledger",
     "Ordered",
+    "PeopleTable",
+    "Population",
     "Release",
     "Series",
     "Session",

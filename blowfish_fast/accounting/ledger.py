@@ -32,13 +32,13 @@ from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, as_rho, stated_budget
 from blowfish_fast.measure.handle import Progress
-from blowfish_fast.mechanisms import Laplace, Mechanism
+from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.plugins import check_vouched
-from blowfish_fast.policies import Policy, from_dict
+from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
 from blowfish_fast.release.release import Release
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import Workload
 
 from .composition import currency_of, parallel_by_ids
 from .journal import Charge, Journal
@@ -48,6 +48,7 @@ from .request import (
     DrawnData,
     RandomLike,
     RequestPart,
+    as_label,
     as_place,
     as_request,
     check_mechanism,
@@ -63,6 +64,7 @@ from .request import (
     people_of,
     read_release,
     refusal,
+    say_version,
 )
 from .statements import Entry, Preview, Share
 from .terms import Terms, plain_terms, read_terms, refuse_other_terms
@@ -244,6 +246,7 @@ class Ledger:
         note: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
         vouched: bool = False,
+        snapshot: str | None = None,
     ) -> Release:
         """Charge, measure, keep the answer, return it.
 
@@ -274,6 +277,10 @@ class Ledger:
             Your word that a mechanism, partition or strategy defined outside
             ``blowfish_fast`` keeps what it promises, without which it is refused. The
             log keeps its name.
+        snapshot : str, optional
+            A public label of the version of the data that is read; the time of the
+            question if left out. The log keeps it, and the answer says it, replayed or
+            not: ``details["as_of"]``.
 
         Raises
         ------
@@ -287,7 +294,14 @@ class Ledger:
         check_policy(mechanism, terms.policy)
         parts = [RequestPart(mechanism, data)]
         (answer,) = self._settle(
-            parts, terms, request, rng, progress, analyst=analyst, note=note
+            parts,
+            terms,
+            request,
+            rng,
+            progress,
+            analyst=analyst,
+            note=note,
+            snapshot=snapshot,
         )
         return answer
 
@@ -307,33 +321,19 @@ class Ledger:
     ) -> Certificate:
         """Charge, and find out how far the answers of a release are off the truth.
 
-        Parameters
-        ----------
-        release : Release
-            Of this ledger's data.
-        data : Histogram or array_like of counts
-            What it was drawn from; other data are refused where this is known.
-        workload : Workload
-            Whose answers are checked.
-        fraction, confidence : number
-            At least this part of the answers lies within the certified intervals, but
-            for a probability of 1 - `confidence`.
-        kind : {"quantile", "curve", "all", "shape"}, optional
-            By default the one of the least predicted width; see `Certificate`.
-        request, rng, analyst
-            See `release`.
-        epsilon, rho, delta : number
-            What the certificate costs, beside the release.
+        At least a `fraction` of the answers to `workload` lies within the certified
+        intervals, but for a probability of 1 - `confidence`. `kind` is by default that
+        of the least predicted width (see `Certificate`); other data than the release
+        was drawn from are refused where that is known. `epsilon` is paid beside the
+        release; `request`, `rng` and `analyst` are as there.
         """
-        policy = from_dict(release.guarantee.to_dict()["policy"])
-        probe = Laplace(policy, Identity(policy.domain), epsilon=1)
         certifier = Certifier(
             release,
             workload,
             fraction=fraction,
             confidence=confidence,
             kind=kind,
-            same_data=self._drawn.is_same(release, probe._counts(data)),
+            same_data=self._drawn.is_same(release, data),
             **budget,
         )
         found: Any = self.release(certifier, data, request, rng, analyst=analyst)
@@ -612,11 +612,13 @@ class Ledger:
         analyst: str | None = None,
         note: Mapping[str, Any] | None = None,
         series: Mapping[str, Any] | None = None,
+        snapshot: str | None = None,
     ) -> list[Release]:
-        """Reserve, draw, store, return: see the head of this file."""
+        """Reserve, draw, store, return: see the head of this file (Lemma CO5)."""
         name = as_request(request)
         check_seed(rng, on_disk=self.path is not None)
         content = describe_parts(parts, together)
+        content["snapshot"] = as_label(snapshot)
         if note is not None:
             content["note"] = dict(note)
         charge = self._journal.find(name)
@@ -645,6 +647,9 @@ class Ledger:
                 # Another process may have charged in the meantime.
                 check_people(people, terms.policy, self._journal)
             answers = draw_parts(parts, rng, progress)
+            for answer in answers:
+                # Of this draw: an attempt that broke off may have read older data.
+                say_version(answer, content["snapshot"])
             self._drawn.note(parts, answers)
             return self._keep(charge, answers, named=request is not None)
         except BaseException as problem:

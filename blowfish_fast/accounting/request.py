@@ -11,13 +11,16 @@ import os
 import secrets
 import uuid
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeGuard
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from blowfish_fast._support.validation import quoted
+from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
     DataDependentError,
     InputError,
@@ -284,6 +287,25 @@ def as_request(request: Any) -> str:
     return request
 
 
+def as_label(snapshot: Any) -> str:
+    """Read the label of a version of the data; the time, to the second, without one."""
+    if snapshot is None:
+        return datetime.now(UTC).isoformat(timespec="seconds")
+    if not is_plain_name(snapshot, LONGEST_REQUEST):
+        raise InputError(
+            f"a snapshot is labelled by a text of 1 to {LONGEST_REQUEST} printable "
+            "characters",
+            received=quoted(snapshot),
+        )
+    return snapshot
+
+
+def say_version(answer: Release, label: str) -> None:
+    """Note in an answer that was drawn just now which version of the data it is of."""
+    details = MappingProxyType({**answer.details, "as_of": label})
+    object.__setattr__(answer, "details", details)
+
+
 def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
     """Return whether a name is a short text on one line, without control characters."""
     # Names are listed on the screens of others, and could rewrite what these read.
@@ -304,15 +326,16 @@ class DrawnData:
     def note(self, parts: list[RequestPart], answers: list[Release]) -> None:
         """Remember what was drawn from what."""
         for part, answer in zip(parts, answers, strict=True):
-            self._known[answer] = self._digest(part.mechanism._counts(part.data))
+            if isinstance(part.data, Histogram | np.ndarray | list):
+                self._known[answer] = self._digest(part.data)
 
-    def is_same(self, release: Release, counts: Any) -> bool:
+    def is_same(self, release: Release, data: Any) -> bool:
         """Return whether a release was drawn from these counts; refuse if from others.
 
         False where it is not known: the release was drawn elsewhere.
         """
         known = self._known.get(release)
-        if known is not None and known != self._digest(counts):
+        if known is not None and known != self._digest(data):
             raise InputError(
                 "a certificate compares a release with the data that it was drawn from",
                 received="other data",
@@ -320,8 +343,9 @@ class DrawnData:
             )
         return known is not None
 
-    def _digest(self, counts: Any) -> bytes:
-        content = np.ascontiguousarray(counts).tobytes()
+    def _digest(self, data: Any) -> bytes:
+        counts = np.asarray(getattr(data, "counts", data))
+        content = counts.astype(np.float64).tobytes()
         return hashlib.blake2b(content, key=self._key, digest_size=32).digest()
 
 

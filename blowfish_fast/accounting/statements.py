@@ -121,6 +121,8 @@ class Entry:
         Whose allotment was charged.
     note : dict or None
         Public data that was kept with the charge.
+    snapshot : str
+        The version of the data that was to be read; "" in older ledgers.
 
     Examples
     --------
@@ -145,6 +147,7 @@ class Entry:
     together: str | None = None
     analyst: str | None = None
     note: dict[str, Any] | None = None
+    snapshot: str = ""
 
     @classmethod
     @malformed_as(LedgerError, "an entry of the ledger is damaged: it must name parts")
@@ -163,6 +166,7 @@ class Entry:
             together=charge.content.get("together"),
             analyst=charge.content.get("analyst"),
             note=charge.content.get("note"),
+            snapshot=str(charge.content.get("snapshot", "")),
         )
 
     @property

@@ -16,8 +16,7 @@ from blowfish_fast._support.typing import IntArray
 
 from .persons import Bound, RecordKeys, bounded_cells, read_bound
 from .records import AnyDomain, Rule, Treatments, cell_blocks, domain_with_rules
-from .sql import CellQuery
-from .sql_persons import query_cells
+from .sql import CellQuery, query_cells
 
 
 class RecordTerms(TypedDict, total=False):

@@ -27,8 +27,7 @@ from .domain import Attributes
 from .histogram import Histogram
 from .persons import Bound, bounded_cells
 from .records import place_blocks
-from .sql import cell_batches
-from .sql_persons import bounded_table
+from .sql import bounded_table, cell_batches
 
 
 class CountsTables(Protocol):

@@ -14,12 +14,14 @@ import pytest
 from scipy import sparse
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.fingerprint import question_digest
+from blowfish_fast.accounting import fingerprint
+from blowfish_fast.accounting.fingerprint import DEEPEST, question_digest
 from blowfish_fast.errors import LedgerError
 
 LINE = bf.Domain(8)
 FULL = bf.policies.Full(LINE)
 CELLS = bf.workloads.Identity(LINE)
+PINNED = ["d69f377586660bbe", "f3cd4ead1923f8b1", "a9a5ff06118a15d2"]
 
 TWICE = """
 import blowfish_fast as bf
@@ -134,3 +136,68 @@ def test_endless_objects_are_refused():
     loop.inner = [loop]
     with pytest.raises(LedgerError, match="without end"):
         question_digest(loop)
+
+
+def _nested(levels, around):
+    value = b"innermost"
+    for _ in range(levels):
+        value = around(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("around", "levels"),
+    [
+        (lambda one: [one], DEEPEST - 1),
+        (lambda one: frozenset([one]), DEEPEST - 1),
+        # A mapping's pairs are a level of their own.
+        (lambda one: {"a": one}, (DEEPEST - 1) // 2),
+    ],
+    ids=["list", "set", "mapping"],
+)
+def test_so_many_levels_and_no_more_have_a_fingerprint(around, levels):
+    assert question_digest(_nested(levels, around))
+    with pytest.raises(LedgerError, match="without end"):
+        question_digest(_nested(levels + 1, around))
+
+
+def test_a_changed_mechanism_is_another_question():
+    mechanism = bf.Laplace(FULL, CELLS, epsilon=0.5)
+    before = question_digest(mechanism)
+    mechanism.policy = bf.policies.Line(LINE)
+    assert question_digest(mechanism) != before
+    fresh = bf.Laplace(bf.policies.Line(LINE), CELLS, epsilon=0.5)
+    assert question_digest(mechanism) == question_digest(fresh)
+    mechanism.remark = "an attribute more"
+    assert question_digest(mechanism) != question_digest(fresh)
+
+
+def test_a_plan_that_is_released_again_is_not_described_again(monkeypatch):
+    mechanism = bf.Laplace(FULL, CELLS, epsilon=0.5)
+    before = question_digest(mechanism)
+    described = []
+    whole = fingerprint._whole_digest
+
+    def counted(value, depth):
+        described.append(value)
+        return whole(value, depth)
+
+    monkeypatch.setattr(fingerprint, "_whole_digest", counted)
+    assert question_digest(mechanism) == before
+    assert mechanism not in described
+
+
+def test_what_an_object_keeps_for_itself_does_not_count():
+    one, other = Plain(), Plain()
+    one.size = other.size = 3
+    one._kept = [1, 2]
+    assert question_digest(one) == question_digest(other)
+
+
+def test_fingerprints_last_from_version_to_version():
+    # Ledgers on disk hold them: a question that was paid for must be found again.
+    laplace = bf.Laplace(FULL, CELLS, epsilon=0.5)
+    gaussian = bf.Gaussian(FULL, CELLS, rho=0.5)
+    values = (np.float64(1), "text", None, {"a": (1, 2.5)}, np.arange(3))
+    found = [question_digest(one)[:16] for one in (laplace, gaussian, values)]
+    assert found == PINNED

@@ -114,7 +114,7 @@ def test_a_deleted_file_is_never_started_anew(tmp_path):
     made = bf.Laplace(FULL, bf.workloads.Identity(LINE), epsilon=1)
     bf.Ledger(path, epsilon=1, policy=FULL).close()
     path.unlink()
-    with pytest.raises(bf.BlowfishError, match="There is no ledger"):
+    with pytest.raises(bf.BlowfishError, match="there is no ledger"):
         bf.Ledger(path)
     path.mkdir()
     with pytest.raises(LedgerError):

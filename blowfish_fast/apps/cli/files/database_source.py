@@ -22,9 +22,8 @@ from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import Rule
-from blowfish_fast.data.sql import CellQuery, cell_batches
+from blowfish_fast.data.sql import CellQuery, cell_batches, query_cells
 from blowfish_fast.data.sql_cells import type_problem
-from blowfish_fast.data.sql_persons import query_cells
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError
 

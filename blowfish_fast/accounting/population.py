@@ -1,0 +1,337 @@
+"""One budget for all tables that hold the same people.
+
+    visits   patient | visit | age     --+
+    labs     patient | sample | value  --+--  one ledger: a patient loses the sum
+    visits joined to labs on patient   --+    over all tables
+
+Neighbours: the rows of one person change in every table, in each by its own relation.
+Every release reads one table, or a join that keeps the person, whose two versions are
+neighbours; given what came out before, costs add up (Theorem B,
+``docs/proofs/persons.md``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, Unpack
+from weakref import WeakValueDictionary
+
+from blowfish_fast._support.validation import quoted
+from blowfish_fast.errors import InputError, LedgerError, PolicyError
+from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
+from blowfish_fast.release.release import Release
+
+from .ledger import Ledger
+from .request import RandomLike, RequestPart, check_mechanism, check_policy
+
+
+class PeopleTable(NamedTuple):
+    """A table of a population: what it is called, what is secret in it, where it is.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.policies.AddRemove(bf.Domain(9, names=["age"]))
+    >>> PeopleTable("visits", ages, source="clinic.duckdb/visits").name
+    'visits'
+    """
+
+    name: str
+    policy: Policy
+    source: str | None = None
+
+
+_OWNERS: WeakValueDictionary[str, Population] = WeakValueDictionary()
+"""By source, the population of this process that pays for it."""
+
+
+class Population:
+    """People whose records lie in several tables, and the one budget they share.
+
+    Parameters
+    ----------
+    name : str
+        What the people are called.
+    person : str
+        The column that says whose record a row is, in every table.
+    tables : mapping from names to policies, or sequence of PeopleTable
+        What is secret in each table, about single records or persons. Descriptions of a
+        table with ``name``, ``source`` and ``policy()`` serve, too. Left out where an
+        existing ledger is opened.
+    path : path, optional
+        The file of the ledger; in memory without it.
+    epsilon, rho, delta : number
+        The whole budget, as for `Ledger`.
+
+    Notes
+    -----
+    Two descriptions of one source share the budget: they belong to one population, and
+    agree on the policy of every attribute that both have. A second population over a
+    source that another one of this process pays for is refused.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages, values = bf.Domain(9, names=["age"]), bf.Domain(4, names=["value"])
+    >>> secret = {one.names[0]: bf.policies.AddRemove(one) for one in (ages, values)}
+    >>> people = Population(
+    ...     "patients",
+    ...     person="patient",
+    ...     tables={"visits": secret["age"], "labs": secret["value"]},
+    ...     epsilon=1,
+    ... )
+    >>> policy = people.policy("labs", at_most=3)
+    >>> laplace = bf.Laplace(policy, bf.workloads.Identity(values), epsilon="0.25")
+    >>> data = bf.Histogram(values, [4, 9, 2, 1], at_most=3, person="patient")
+    >>> release = people.release("labs", laplace, data, rng=1, snapshot="2026-11-15")
+    >>> float(people.remaining), release.details["as_of"]
+    (0.75, '2026-11-15')
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        person: str | None = None,
+        tables: Mapping[str, Policy] | Iterable[Any] | None = None,
+        path: str | os.PathLike[str] | None = None,
+        **budget: Unpack[BudgetTerms],
+    ) -> None:
+        listed = None if tables is None else _read_tables(tables, person)
+        about = None
+        if listed is not None:
+            about = {"population": name, "person": person, "tables": _plain(listed)}
+        policy = None if listed is None else listed[0].policy
+        self.ledger = Ledger(path, policy=policy, about=about, **budget)
+        kept = self.ledger.about
+        if kept.get("population") != name or (about is not None and kept != about):
+            raise LedgerError(
+                "this ledger was made for other people, or for other tables of theirs",
+                received=f"{kept.get('population')!r} with {sorted(kept['tables'])}"
+                if "tables" in kept
+                else "the ledger of one table",
+            )
+        self.name, self.person = name, str(kept["person"])
+        self.tables = {
+            one: PeopleTable(one, from_dict(two["policy"]), two["source"])
+            for one, two in kept["tables"].items()
+        }
+        for one in self.tables.values():
+            self._own(one.source)
+
+    def _own(self, source: str | None) -> None:
+        """Refuse a source for which another population pays: the two would add up."""
+        if source is None:
+            return
+        owner = _OWNERS.setdefault(source, self)
+        same = owner.ledger.path is not None and owner.ledger.path == self.ledger.path
+        if owner is not self and not same:
+            raise LedgerError(
+                f"the population {owner.name!r} pays for releases from {source!r}; two "
+                "budgets for the same people would add up unseen",
+                way_out="Describe the table once more within that population",
+            )
+
+    @property
+    def spent(self) -> Fraction:
+        """What a person has lost over all tables, in the ledger's currency."""
+        return self.ledger.spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left of the budget that all tables share."""
+        return self.ledger.remaining
+
+    def policy(self, table: str, at_most: int | None = None) -> Policy:
+        """Return what is secret in a table, with the number of records counted."""
+        policy = self._table(table).policy
+        assert isinstance(policy, PerPerson)
+        return policy if at_most is None else policy.with_at_most(at_most)
+
+    def _table(self, name: str) -> PeopleTable:
+        if name not in self.tables:
+            raise InputError(
+                f"the population {self.name!r} has the tables {sorted(self.tables)}",
+                received=quoted(name),
+            )
+        return self.tables[name]
+
+    def release(
+        self,
+        table: str | Sequence[str],
+        mechanism: Mechanism,
+        data: Any,
+        *,
+        on: Sequence[str] = (),
+        request: str | None = None,
+        rng: RandomLike | None = None,
+        snapshot: str | None = None,
+    ) -> Release:
+        """Release from one table, or from a join of several, and charge all people.
+
+        Parameters
+        ----------
+        table : str or sequence of str
+            The table, or the tables that were joined.
+        mechanism : Mechanism
+            Under the policy of the table, or one that implies it. Over a join it must
+            join any two cells, as `Full` does where something may move, and every cell
+            to "absent" where presence is a secret in one of the tables.
+        data : Histogram or TableCounts
+            Bounded by the population's person: `Histogram.from_records` with
+            ``person=``, and after the join, where there is one.
+        on : sequence of str
+            For a join: the columns it was made on, the person's among them. Others are
+            no attributes that may move.
+        request, rng, snapshot
+            As for `Ledger.release`.
+        """
+        names = [table] if isinstance(table, str) else list(table)
+        read = [self._table(one) for one in names]
+        check_mechanism(mechanism)
+        bound = getattr(data, "bound", None)
+        if bound is None or bound.person != self.person:
+            raise PolicyError(
+                f"releases about these people are bounded by {self.person!r}, and a "
+                "join keeps that column",
+                received="data that do not say whose records they hold"
+                if bound is None
+                else f"data with {bound.words()}",
+                way_out=f'Count with person="{self.person}"; nothing was charged',
+                code="person_lost",
+            )
+        if len(read) == 1:
+            check_policy(mechanism, read[0].policy)
+        else:
+            self._check_join(read, mechanism, on)
+        terms = self.ledger._terms()._replace(policy=read[0].policy)
+        (answer,) = self.ledger._settle(
+            [RequestPart(mechanism, data)],
+            terms,
+            request,
+            rng,
+            None,
+            note={"tables": names},
+            snapshot=snapshot,
+        )
+        return answer
+
+    def _check_join(
+        self, tables: Sequence[PeopleTable], mechanism: Mechanism, on: Sequence[str]
+    ) -> None:
+        """Refuse joins in which one person's change reaches others, or moves further.
+
+        Joined on the person, rows of others stay; other columns that cannot move keep
+        which of her rows meet. Each of her rows then moves to some other cell, or all
+        of them appear or disappear.
+        """
+        if self.person not in on:
+            raise PolicyError(
+                f"tables of these people are joined on {self.person!r}: otherwise one "
+                "person's rows meet those of others",
+                received=f"a join on {list(on)}",
+                way_out="Nothing was charged",
+                code="person_lost",
+            )
+        moving = {
+            str(one)
+            for table in tables
+            if table.policy.has_moves
+            for one in table.policy.domain.names
+        }
+        if moving & {*on}:
+            raise PolicyError(
+                "a join on a column that may move changes which rows meet",
+                received=f"a join on {sorted(moving & {*on})}",
+                way_out="Join on the person and on keys that never change",
+            )
+        policy = mechanism.policy
+        rule = policy.person_rule
+        single = policy.unconstrained
+        moves = single.base if isinstance(single, WithAbsent) else single
+        needs = (
+            any(one.policy.has_moves for one in tables),
+            any(one.policy.has_bottom for one in tables),
+        )
+        enough = (not needs[0] or isinstance(moves, Full)) and (
+            not needs[1] or (policy.has_bottom and policy.bottom_cells().all())
+        )
+        near = not isinstance(single, WithAbsent) or single.absent_length == 1
+        if rule is None or rule.person != self.person or not enough or not near:
+            raise PolicyError(
+                "over a join a row moves in several tables at once, or disappears; the "
+                "policy must join any two cells, and every cell to "
+                '"absent" where presence is a secret',
+                received=repr(policy),
+                way_out="State policies.WithAbsent(policies.Full(domain)).per_person("
+                f'at_most, person="{self.person}"); nothing was charged',
+            )
+
+    def sentence(self) -> str:
+        """Say who is protected at which price so far."""
+        spent = self.ledger.currency.words(
+            self.ledger.currency.charged(self.ledger.spent)
+        )
+        return (
+            f"one {self.person} with all records in {', '.join(self.tables)} is "
+            f"protected at {spent}, the sum over all tables"
+        )
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.ledger.close()
+
+    def __repr__(self) -> str:
+        return f"Population({self.name!r}, {sorted(self.tables)}, {self.ledger!r})"
+
+
+def _read_tables(tables: Any, person: str | None) -> list[PeopleTable]:
+    """Read descriptions of tables, each as a policy about persons."""
+    if not isinstance(person, str) or not person:
+        raise InputError(
+            "person names the column that says whose record it is, in every table",
+            received=quoted(person),
+        )
+    given: Any = tables.items() if isinstance(tables, Mapping) else tables
+    listed: list[PeopleTable] = []
+    for one in given:
+        if hasattr(one, "source") and callable(one.policy):
+            one = PeopleTable(one.name, one.policy(), one.source or one.name)
+        name, policy, source = PeopleTable(*one)
+        if not isinstance(name, str) or not isinstance(policy, Policy):
+            raise InputError(
+                "tables are given by name and policy, {'visits': AddRemove(domain)}",
+                received=quoted(one),
+            )
+        single = policy.base if isinstance(policy, PerPerson) else policy
+        listed.append(PeopleTable(name, single.per_person(person=person), source))
+    names = [one.name for one in listed]
+    if not names or len(set(names)) < len(names):
+        raise InputError("name each table once, and at least one", received=names)
+    for at, one in enumerate(listed):
+        for other in listed[:at]:
+            _refuse_disagreement(one, other)
+    return listed
+
+
+def _refuse_disagreement(one: PeopleTable, other: PeopleTable) -> None:
+    """Refuse two policies for one attribute of one source: only edges of both hold."""
+    names = {*one.policy.domain.names} & {*other.policy.domain.names}
+    same = one.source is not None and one.source == other.source
+    if same and names and one.policy != other.policy:
+        raise PolicyError(
+            f"{one.name!r} and {other.name!r} describe {one.source!r} and state "
+            f"different policies for {sorted(map(str, names))}",
+            way_out="State one policy over all attributes of the table",
+        )
+
+
+def _plain(tables: Iterable[PeopleTable]) -> dict[str, Any]:
+    return {
+        one.name: {"source": one.source, "policy": one.policy.to_dict()}
+        for one in tables
+    }

@@ -1,0 +1,183 @@
+"""One budget for all tables that hold the same people."""
+
+from __future__ import annotations
+
+import gc
+from fractions import Fraction
+
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
+
+AGES, VALUES = bf.Domain(6, names=["age"]), bf.Domain(4, names=["value"])
+VISITS, LABS = bf.policies.AddRemove(AGES), bf.policies.Line(VALUES)
+JOIN = bf.Domain((6, 4), names=["age", "value"])
+
+
+@pytest.fixture
+def people():
+    return bf.Population(
+        "patients",
+        person="patient",
+        tables={"visits": VISITS, "labs": LABS},
+        epsilon=1,
+    )
+
+
+def _laplace(policy, epsilon="0.4"):
+    return bf.Laplace(policy, bf.workloads.Identity(policy.domain), epsilon=epsilon)
+
+
+def _counts(domain, person="patient", at_most=3):
+    counts = [[1] * domain.shape[1]] * domain.shape[0] if domain.ndim == 2 else None
+    plain = [2] * domain.size if counts is None else counts
+    return bf.Histogram(domain, plain, at_most=at_most, person=person)
+
+
+def test_releases_from_all_tables_add_up(people):
+    people.release("visits", _laplace(people.policy("visits", 3)), _counts(AGES), rng=1)
+    labs = _laplace(people.policy("labs", 3))
+    people.release("labs", labs, _counts(VALUES), rng=1)
+    assert people.spent == Fraction(4, 5)
+    with pytest.raises(BudgetError, match="remains"):
+        people.release("labs", labs, _counts(VALUES), rng=1)
+    assert people.sentence().endswith("at eps = 0.8, the sum over all tables")
+    assert [one.note["tables"] for one in people.ledger.history()] == [
+        ["visits"],
+        ["labs"],
+    ]
+
+
+def test_a_release_under_the_policy_of_another_table_is_refused(people):
+    with pytest.raises(PolicyError, match="ledger is about value"):
+        people.release("labs", _laplace(people.policy("visits", 3)), _counts(AGES))
+    with pytest.raises(PolicyError, match="persons with all their records"):
+        people.release("visits", _laplace(VISITS), _counts(AGES))
+    with pytest.raises(InputError, match=r"has the tables \['labs', 'visits'\]"):
+        people.release("bills", _laplace(people.policy("visits", 3)), _counts(AGES))
+    assert people.spent == 0
+
+
+@pytest.mark.parametrize("person", [None, "doctor"])
+def test_data_that_lost_the_person_are_refused(people, person):
+    data = _counts(AGES, person) if person else [1] * 6
+    with pytest.raises(PolicyError) as caught:
+        people.release("visits", _laplace(people.policy("visits", 3)), data)
+    assert caught.value.code == "person_lost"
+    assert people.spent == 0
+
+
+def _joined(length=1):
+    both = bf.policies.WithAbsent(bf.policies.Full(JOIN), length)
+    return both.per_person(3, person="patient")
+
+
+def test_a_join_that_keeps_the_person_is_released(people):
+    release = people.release(
+        ["visits", "labs"], _laplace(_joined()), _counts(JOIN), on=["patient"], rng=1
+    )
+    assert release.estimate.shape == (6, 4)
+    assert people.spent == Fraction(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("policy", "on", "reason"),
+    [
+        (_joined(), ["ward"], "joined on 'patient'"),
+        (_joined(), [], "joined on 'patient'"),
+        (_joined(), ["patient", "value"], "which rows meet"),
+        (_joined(4), ["patient"], "join any two cells"),
+        (
+            bf.policies.AddRemove(JOIN).per_person(3, person="patient"),
+            ["patient"],
+            "join any two cells",
+        ),
+        (
+            bf.policies.Full(JOIN).per_person(3, person="patient"),
+            ["patient"],
+            "join any two cells",
+        ),
+        (bf.policies.WithAbsent(bf.policies.Full(JOIN)), ["patient"], "any two cells"),
+    ],
+)
+def test_other_joins_are_refused(people, policy, on, reason):
+    with pytest.raises(PolicyError, match=reason):
+        people.release(["visits", "labs"], _laplace(policy), _counts(JOIN), on=on)
+    assert people.spent == 0
+
+
+def test_a_person_moves_no_more_of_a_join_than_was_charged():
+    """Enumerate one person's rows in two tables, and count the edges of the join.
+
+    Visits have a cell each, or are absent together; values move along a line. Joined on
+    the person each row of hers is a pair; without WithAbsent(Full) the sets of pairs
+    lie further apart than the rows that are kept.
+    """
+    single = _joined().unconstrained
+    versions = [(visits, labs) for visits in (None, (0, 1)) for labs in (0, 1)]
+    worst = 0
+    for one in versions:
+        for other in versions:
+            first, second = (_pairs(*side) for side in (one, other))
+            kept = [
+                (first[at] if first else -1, second[at] if second else -1)
+                for at in range(2)
+            ]
+            steps = [single.distance(*pair).item() for pair in kept]
+            worst = max(worst, sum(steps))
+    assert worst == 2  # the two rows that are kept, one edge each
+
+
+def _pairs(visits, labs):
+    return None if visits is None else [age * 4 + labs for age in visits]
+
+
+def test_two_descriptions_of_one_source_share_the_budget():
+    by_age = bf.PeopleTable("by age", VISITS, source="clinic/visits")
+    by_ward = bf.PeopleTable(
+        "by ward", bf.policies.AddRemove(bf.Domain(3, names=["ward"])), "clinic/visits"
+    )
+    people = bf.Population("p", person="id", tables=[by_age, by_ward], epsilon=1)
+    assert sorted(people.tables) == ["by age", "by ward"]
+    with pytest.raises(LedgerError, match="would add up unseen"):
+        bf.Population("q", person="id", tables=[by_age], epsilon=1)
+    coarser = bf.PeopleTable("other", bf.policies.Full(AGES), "clinic/visits")
+    with pytest.raises(PolicyError, match=r"different policies for \['age'\]"):
+        bf.Population("p", person="id", tables=[by_age, coarser], epsilon=1)
+    del people
+    gc.collect()
+    assert bf.Population("q", person="id", tables=[by_age], epsilon=1).spent == 0
+
+
+def test_a_population_is_opened_again(tmp_path):
+    tables = {"visits": VISITS}
+    path = tmp_path / "people.ledger"
+    with pytest.raises(InputError, match="person names the column"):
+        bf.Population("p", tables=tables, path=path, epsilon=1)
+    bf.Population("p", person="id", tables=tables, path=path, epsilon=1).close()
+    again = bf.Population("p", path=path)
+    assert again.person == "id"
+    assert again.policy("visits") == VISITS.per_person(person="id")
+    with pytest.raises(LedgerError, match="other people"):
+        bf.Population("q", path=path)
+    with pytest.raises(LedgerError, match="is kept under"):
+        bf.Population("p", person="other", tables=tables, path=path)
+
+
+def test_charges_say_which_version_they_read(tmp_path):
+    ledger = bf.Ledger(tmp_path / "ledger", epsilon=1, policy=VISITS)
+    release = ledger.release(
+        _laplace(VISITS), [1] * 6, request="March", snapshot="v 2026-03-31"
+    )
+    assert release.details["as_of"] == "v 2026-03-31"
+    assert ledger.replay("March").details["as_of"] == "v 2026-03-31"
+    again = ledger.release(
+        _laplace(VISITS), [9] * 6, request="March", snapshot="v 2026-04-30"
+    )
+    assert again.details["as_of"] == "v 2026-03-31", "a replay is of the old version"
+    plain = ledger.release(_laplace(VISITS), [1] * 6)
+    assert ledger.history()[0].snapshot == "v 2026-03-31"
+    assert plain.details["as_of"] == ledger.history()[1].snapshot
+    with pytest.raises(InputError, match="a snapshot is labelled"):
+        ledger.release(_laplace(VISITS), [1] * 6, snapshot="a\nb")
