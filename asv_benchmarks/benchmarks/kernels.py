@@ -56,6 +56,7 @@ from blowfish_fast.kernels.tree_scaling.greedy_weights import (
     greedy_scaling_implicit,
     greedy_scaling_pieces,
 )
+from blowfish_fast.kernels.tree_scaling.square_root_weights import design_ranges
 from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
 from blowfish_fast.kernels.window_costs.all_intervals import (
     interval_costs,
@@ -319,6 +320,16 @@ class RefineScaling(Timed):
         queries = cut_ranges(leaves)
         start = greedy_scaling_fractions(*queries, None, leaves, branching).weights
         return lambda: refine_scaling(*queries, None, leaves, branching, start=start)
+
+
+class DesignRanges(Timed):
+    """Weights for rho, swept to their certificate."""
+
+    param_names: ClassVar[list[str]] = ["leaves"]
+
+    def prepare(self, leaves: int) -> Call:
+        queries = cut_ranges(leaves)
+        return lambda: design_ranges(*queries, leaves, 2)
 
 
 class TreeTotals(Timed):

@@ -253,7 +253,13 @@ class Dawa(Mechanism):
             return Cells.under(bucketed.policy)
         if self.strategy in ("uniform", "geometric"):
             geometric = self.strategy == "geometric"
-            return level_tree(leaves, 2, root_exact=root_exact, geometric=geometric)
+            return level_tree(
+                leaves,
+                2,
+                root_exact=root_exact,
+                geometric=geometric,
+                power=bucketed.remaining.power,
+            )
         form = self.workload.form(bucketed.buckets)
         return tuned_tree(
             form,

@@ -150,7 +150,13 @@ class Hierarchy(Mechanism):
             )
         fan_out = best_fan_out(leaves) if self.fan_out is None else self.fan_out
         geometric = self.weights == "geometric"
-        return level_tree(leaves, fan_out, root_exact=root_exact, geometric=geometric)
+        return level_tree(
+            leaves,
+            fan_out,
+            root_exact=root_exact,
+            geometric=geometric,
+            power=along.remaining.power,
+        )
 
 
 def best_fan_out(cells: int) -> int:

@@ -233,11 +233,11 @@ class Transformed(Mechanism):
         if self.domain.ndim == 1:
             return self._best(private, form, budget, NAMES)
         if self.strategy in ON_GRIDS:
-            return Chosen(private, build_strategy(self.strategy, private.policy, form))
+            return Chosen(private, self._named(private, form))
         along = private.coarsened(cell_order(self.domain))
         if self.strategy != "best":
             line_form = self.workload.form(along.buckets)
-            return Chosen(along, build_strategy(self.strategy, along.policy, line_form))
+            return Chosen(along, self._named(along, line_form))
         if self.workload.mean_cells() <= SINGLE_CELLS or is_grid(private.policy):
             return self._best(private, form, budget, ON_GRIDS)
         line_form = self.workload.form(along.buckets)
@@ -257,11 +257,18 @@ class Transformed(Mechanism):
         assert best.strategy is not None, "noise on cells is always admitted"
         return Chosen(handle, best.strategy)
 
+    def _named(self, handle: Handle, form: Any) -> LinearStrategy:
+        """Return the strategy that was asked for, tuned for what is paid."""
+        assert not isinstance(self.strategy, Explicit)
+        assert self.strategy != "best"
+        power = handle.remaining.power
+        return build_strategy(self.strategy, handle.policy, form, power)
+
     def _whole_grid(self, private: Handle) -> Chosen | None:
         """Return noise along the lines of a grid if it is small beside the records."""
         form = self.workload.form(private.buckets)
         budget = private.remaining.over(self.policy.group_size)
-        lines = build_strategy("edge_lines", private.policy, form)
+        lines = build_strategy("edge_lines", private.policy, form, budget.power)
         variance = predicted_variance(lines, private.policy, form, budget)
         error = math.sqrt(variance / max(self.workload.queries, 1))
         if error > SMALL_PART * float(private.public_totals.sum()):
@@ -289,7 +296,7 @@ class Transformed(Mechanism):
             return Chosen(handle, PrefixSums(handle.policy.domain.size))
         assert not isinstance(self.strategy, Explicit)
         if self.strategy != "best":
-            return Chosen(handle, build_strategy(self.strategy, handle.policy, form))
+            return Chosen(handle, self._named(handle, form))
         found = all_choices(handle.policy, form, budget, names=names, hurried=True)
         best = found[0].strategy
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)

@@ -69,6 +69,8 @@ class Priorities(NamedTuple):
     """By level, of `level_decays`."""
     prune: bool
     root_exact: bool
+    power: int
+    """1: precisions are squared weights (Laplace); 2: weights (Gaussian)."""
 
 
 class Demand(NamedTuple):
@@ -190,6 +192,25 @@ def optimal_share(error: float, variance: float, residual: float) -> float:
     if (1.0 + x) * (1.0 + x) * (1.0 + stays * square) < 1.0 + variance * square:
         return x / (1.0 + x)
     return 0.0
+
+
+@kernel
+def square_root_share(error: float, variance: float, residual: float) -> float:
+    """Return the best share where precisions are the weights themselves, exactly.
+
+    It minimises ``(1 + x) (error + residual x) / (1 + variance x)``, whose slope is 0
+    at ``variance x = sqrt((variance - 1) (error variance / residual - 1)) - 1``.
+    Arguments as for `optimal_share`.
+    """
+    if error <= 0.0 or variance <= 1.0:
+        return 0.0
+    if residual <= 1e-300 * error:
+        return 1.0
+    ratio = (variance - 1.0) * (error * variance / residual - 1.0)
+    if ratio <= 1.0:
+        return 0.0
+    x = (np.sqrt(ratio) - 1.0) / variance
+    return float(x / (1.0 + x))
 
 
 @kernel
@@ -351,10 +372,15 @@ def choose_shares(
         else:
             kept = decay * sum_variance * stays
             kept += (1.0 - decay) * (sum_variance * inner + apart)
-            share = min(optimal_share(error, sum_variance, kept), LARGEST_SHARE)
+            if priorities.power == 1:
+                share = optimal_share(error, sum_variance, kept)
+            else:
+                share = square_root_share(error, sum_variance, kept)
+            share = min(share, LARGEST_SHARE)
         shares[here + parent] = share
-        rest = (1.0 - share) * (1.0 - share)
-        variance[parent] = sum_variance / (rest + share * share * sum_variance)
+        rest = (1.0 - share) if priorities.power == 2 else (1.0 - share) ** 2
+        own = share if priorities.power == 2 else share * share
+        variance[parent] = sum_variance / (rest + own * sum_variance)
         residual[parent] = stays / rest if share < 1.0 else 0.0
 
 

@@ -26,10 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.kernels._jit import kernel
+from blowfish_fast.kernels.tree.shape import regular_first_child
 
 from .budget_shares import RegularLevels
+from .piece_queries import PieceQueries
 from .range_queries import SortedRanges
 
 
@@ -91,38 +93,35 @@ class _Families(NamedTuple):
 
 @kernel
 def _families(
-    precisions: FloatArray, variance: FloatArray, tree: RegularLevels, root_exact: bool
-) -> _Families:
-    """Fill in the variances from the leaves up."""
-    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
-    keep = np.zeros(precisions.size)
-    part = np.ones(precisions.size)
-    before = np.zeros(precisions.size)
-    after = np.zeros(precisions.size)
-    for leaf in range(sizes[0]):
-        variance[leaf] = 1.0 / precisions[leaf]
-    for level in range(1, sizes.size):
-        for index in range(sizes[level]):
-            start = offsets[level - 1] + index * fan_out
-            end = min(start + fan_out, offsets[level])
-            total = 0.0
-            for child in range(start, end):
-                total += variance[child]
-            running = 0.0
-            for child in range(start, end):
-                part[child] = variance[child] / total
-                before[child] = running
-                running += part[child]
-            running = 0.0
-            for child in range(end - 1, start - 1, -1):
-                after[child] = running
-                running += part[child]
-            node = offsets[level] + index
-            keep[node] = 1.0 / (1.0 + precisions[node] * total)
-            variance[node] = total * keep[node]
+    precisions: FloatArray, first_child: IntArray, root_exact: bool
+) -> tuple[FloatArray, _Families]:
+    """Return the variances, from the leaves up, and the families."""
+    count = precisions.size
+    variance = np.empty(count)
+    keep, part = np.zeros(count), np.ones(count)
+    before, after = np.zeros(count), np.zeros(count)
+    for node in range(count):
+        begin, end = first_child[node], first_child[node + 1]
+        if begin == end:
+            variance[node] = 1.0 / precisions[node]
+            continue
+        total = 0.0
+        for child in range(begin, end):
+            total += variance[child]
+        running = 0.0
+        for child in range(begin, end):
+            part[child] = variance[child] / total
+            before[child] = running
+            running += part[child]
+        running = 0.0
+        for child in range(end - 1, begin - 1, -1):
+            after[child] = running
+            running += part[child]
+        keep[node] = 1.0 / (1.0 + precisions[node] * total)
+        variance[node] = total * keep[node]
     if root_exact:
         keep[-1] = variance[-1] = 0.0
-    return _Families(keep, part, before, after)
+    return variance, _Families(keep, part, before, after)
 
 
 @kernel
@@ -202,53 +201,105 @@ def node_energies(
     `floor` is the squared weight of the latter; `precisions` are those of the nodes'
     measurements, positive on the leaves, 0 where a node is not measured.
     """
-    sizes, offsets, fan_out = tree.sizes, tree.offsets, tree.fan_out
+    first_child = regular_first_child(tree.offsets, tree.fan_out)
     count = precisions.size
-    variance = np.empty(count)
-    families = _families(precisions, variance, tree, root_exact)
+    variance, families = _families(precisions, first_child, root_exact)
     keep, part = families.keep, families.part
     inner, outer = np.ones(count), np.zeros(count)
-    # What a node's own total pulls at it, and what it takes off its children.
+    # What a node's own total takes off its children.
     taken = np.empty(count)
-    for level in range(sizes.size - 1, -1, -1):
-        for index in range(sizes[level]):
-            node = offsets[level] + index
-            taken[node] = 1.0 - keep[node] + keep[node] * outer[node]
-            start = offsets[level - 1] + index * fan_out if level > 0 else 0
-            end = min(start + fan_out, offsets[level]) if level > 0 else 0
-            for child in range(start, end):
-                outer[child] = part[child] * taken[node]
-                inner[child] = families.before[child] + families.after[child]
-                inner[child] += part[child] * keep[node] * inner[node]
+    for node in range(count - 1, -1, -1):
+        taken[node] = 1.0 - keep[node] + keep[node] * outer[node]
+        for child in range(first_child[node], first_child[node + 1]):
+            outer[child] = part[child] * taken[node]
+            inner[child] = families.before[child] + families.after[child]
+            inner[child] += part[child] * keep[node] * inner[node]
     inside = np.zeros(count)
-    inside[: sizes[0]] = floor
+    inside[: tree.sizes[0]] = floor
     notes = np.zeros((count, 4))
     _walk_ranges(ranges, families, inner, tree, inside, notes)
-    for level in range(1, sizes.size):
-        for index in range(sizes[level]):
-            start = offsets[level - 1] + index * fan_out
-            for child in range(start, min(start + fan_out, offsets[level])):
-                lifted = inside[child] * part[child] * part[child]
-                inside[offsets[level] + index] += lifted
+    for node in range(count):
+        for child in range(first_child[node], first_child[node + 1]):
+            inside[node] += inside[child] * part[child] * part[child]
     energy = np.zeros(count)
     energy[-1] = notes[-1, 0] + inside[-1] * inner[-1] ** 2
-    for level in range(sizes.size - 1, 0, -1):
-        for index in range(sizes[level]):
-            node = offsets[level] + index
-            start = offsets[level - 1] + index * fan_out
-            end = min(start + fan_out, offsets[level])
-            off = taken[node] * taken[node]
-            running = keep[node] * keep[node] * notes[node, 3]
-            for child in range(start, end):
-                notes[child, 3] += running
-                running += notes[child, 2] + off * inside[child] * part[child] ** 2
-            running = 0.0
-            for child in range(end - 1, start - 1, -1):
-                notes[child, 3] += running
-                running += notes[child, 1] + off * inside[child] * part[child] ** 2
-                energy[child] = notes[child, 0] + notes[child, 3]
-                energy[child] += inside[child] * inner[child] ** 2
+    for node in range(count - 1, -1, -1):
+        begin, end = first_child[node], first_child[node + 1]
+        off = taken[node] * taken[node]
+        running = keep[node] * keep[node] * notes[node, 3]
+        for child in range(begin, end):
+            notes[child, 3] += running
+            running += notes[child, 2] + off * inside[child] * part[child] ** 2
+        running = 0.0
+        for child in range(end - 1, begin - 1, -1):
+            notes[child, 3] += running
+            running += notes[child, 1] + off * inside[child] * part[child] ** 2
+            energy[child] = notes[child, 0] + notes[child, 3]
+            energy[child] += inside[child] * inner[child] ** 2
     return Energies(variance, energy, inner, outer)
+
+
+@kernel
+def piece_energies(
+    queries: PieceQueries,
+    precisions: FloatArray,
+    first_child: IntArray,
+    first: IntArray,
+    end: IntArray,
+    root_exact: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return variances and energies for queries made of pieces, over any tree.
+
+    Node v covers the leaves ``first[v]`` up to ``end[v]``. A node that holds a border
+    of some piece is entered; any other one is covered evenly, with its whole subtree.
+    """
+    count = precisions.size
+    variance, families = _families(precisions, first_child, root_exact)
+    keep, part = families.keep, families.part
+    starts, ends, values = queries.starts, queries.ends, queries.values
+    own, whole = np.zeros(count), np.zeros(count)
+    coverage, pulls = np.zeros(count), np.zeros(count)
+    mixed = np.zeros(count, dtype=np.bool_)
+    entered = np.empty(count, dtype=np.int64)
+    pieces = np.empty(count, dtype=np.int64)
+    for query in range(queries.squared.size):
+        stop, weight = queries.pointers[query + 1], queries.squared[query]
+        entered[0], pieces[0] = count - 1, queries.pointers[query]
+        visited, seen = 1, 0
+        while seen < visited:
+            node, piece = entered[seen], pieces[seen]
+            seen += 1
+            for child in range(first_child[node], first_child[node + 1]):
+                while piece < stop and ends[piece] <= first[child]:
+                    piece += 1
+                coverage[child], mixed[child] = 0.0, False
+                if piece < stop and starts[piece] < end[child]:
+                    if starts[piece] <= first[child] and ends[piece] >= end[child]:
+                        coverage[child] = values[piece]
+                    else:
+                        mixed[child] = True
+                        entered[visited], pieces[visited] = child, piece
+                        visited += 1
+        for back in range(visited - 1, -1, -1):
+            node = entered[back]
+            coverage[node] = 0.0
+            for child in range(first_child[node], first_child[node + 1]):
+                coverage[node] += part[child] * coverage[child]
+        pulls[count - 1] = coverage[count - 1]
+        own[count - 1] += weight * coverage[count - 1] ** 2
+        for forth in range(visited):
+            node = entered[forth]
+            passed = keep[node] * pulls[node] - coverage[node]
+            for child in range(first_child[node], first_child[node + 1]):
+                pulls[child] = passed + coverage[child]
+                if mixed[child]:
+                    own[child] += weight * pulls[child] ** 2
+                else:
+                    whole[child] += weight * pulls[child] ** 2
+    for node in range(count - 1, -1, -1):
+        for child in range(first_child[node], first_child[node + 1]):
+            whole[child] += keep[node] * keep[node] * whole[node]
+    return variance, own + whole
 
 
 @kernel

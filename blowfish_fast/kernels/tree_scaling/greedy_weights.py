@@ -110,7 +110,7 @@ def _scaled(
     prune: bool,
 ) -> Scaling:
     decays = level_decays(tree.sizes.size, tree.fan_out, decay)
-    priorities = Priorities(decays, prune, root_exact)
+    priorities = Priorities(decays, prune, root_exact, 1)
     shares, objective = greedy_shares(ranges, pieces, family, tree, priorities)
     return scaling_from_shares(shares, objective, tree, root_exact)
 
@@ -225,6 +225,34 @@ def greedy_scaling(
     return _scaled(ranges, None, None, tree, **options).weights
 
 
+def as_pieces(
+    pointers: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+    values: FloatArray,
+    leaves: int,
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Check pieces: in each query sorted, disjoint ranges of the leaves."""
+    # Copies what is read-only: each kernel compiles for one kind of array.
+    pointers = np.require(pointers, np.int64, ["C", "W"])
+    starts = np.require(starts, np.int64, ["C", "W"])
+    ends = np.require(ends, np.int64, ["C", "W"])
+    values = np.require(values, np.float64, ["C", "W"])
+    if (
+        pointers.ndim != 1
+        or pointers.size == 0
+        or starts.ndim != 1
+        or not (starts.shape == ends.shape == values.shape)
+        or not well_formed(pointers, starts, ends, leaves)
+    ):
+        raise WorkloadError(
+            "pieces need pointers from 0 to their number, never decreasing, and in "
+            f"each query sorted, disjoint ranges of the {leaves} leaves; got shapes "
+            f"{pointers.shape}, {starts.shape}, {ends.shape}, {values.shape}"
+        )
+    return pointers, starts, ends, values
+
+
 def greedy_scaling_pieces(
     pointers: IntArray,
     starts: IntArray,
@@ -261,23 +289,7 @@ def greedy_scaling_pieces(
     (array([1., 1., 1., 0.]), 5.0)
     """
     tree = regular_levels(leaves, fan_out)
-    # Copies what is read-only: each kernel compiles for one kind of array.
-    pointers = np.require(pointers, np.int64, ["C", "W"])
-    starts = np.require(starts, np.int64, ["C", "W"])
-    ends = np.require(ends, np.int64, ["C", "W"])
-    values = np.require(values, np.float64, ["C", "W"])
-    if (
-        pointers.ndim != 1
-        or pointers.size == 0
-        or starts.ndim != 1
-        or not (starts.shape == ends.shape == values.shape)
-        or not well_formed(pointers, starts, ends, leaves)
-    ):
-        raise WorkloadError(
-            "pieces need pointers from 0 to their number, never decreasing, and in "
-            f"each query sorted, disjoint ranges of the {leaves} leaves; got shapes "
-            f"{pointers.shape}, {starts.shape}, {ends.shape}, {values.shape}"
-        )
+    pointers, starts, ends, values = as_pieces(pointers, starts, ends, values, leaves)
     squared = squared_weights(weights, pointers.size - 1)
     queries = PieceQueries(pointers, starts, ends, values, squared)
     options = {"decay": decay, "root_exact": root_exact, "prune": prune}

@@ -73,7 +73,7 @@ FEW_EDGES = 2**16
 """Up to here a spanning tree is followed along every edge at once."""
 
 SMALL = Fraction(1, 100)
-"""An epsilon at which the law of the noise is nearly the continuous one."""
+"""An epsilon or rho at which the law of the noise is nearly the continuous one."""
 
 MOST_PREFIXES = 2**24
 """Most prefixes times buckets that are listed where no closed form is known."""
@@ -88,11 +88,15 @@ class Choice(NamedTuple):
     reason: str
 
 
-def build_strategy(name: Name, policy: Policy, form: Form) -> LinearStrategy:
+def build_strategy(
+    name: Name, policy: Policy, form: Form, power: int = 1
+) -> LinearStrategy:
     """Return a strategy by its name, for the queries of `form` over the cells.
 
-    Refused with a reason where the policy does not admit it.
+    Tuned for epsilon, or for rho (`power` 2). Refused with a reason where the policy
+    does not admit it.
     """
+    small = Budget(SMALL, power)
     if name == "vertex":
         return Cells.under(policy)
     if name == "edge":
@@ -100,18 +104,18 @@ def build_strategy(name: Name, policy: Policy, form: Form) -> LinearStrategy:
     if name == "tree":
         return SpanningTree.under(policy)
     if name == "edge_lines":
-        return EdgeLines.under(policy, form)
+        return EdgeLines.under(policy, form, power)
     if policy.domain.ndim != 1:
         raise PolicyError(
             f"{name} follows one ordered attribute; this domain has "
             f"{policy.domain.ndim}"
         )
     if name == "tuned_tree":
-        return tuned_tree(form, policy, budget=SMALL)
+        return tuned_tree(form, policy, budget=small)
     if name == "h_theta":
         return HTheta.under(policy)
     if name == "ordered_hierarchical":
-        return best_hierarchy(policy, form, SMALL)
+        return best_hierarchy(policy, form, small)
     return PrefixSums(policy.domain.size)
 
 
@@ -221,7 +225,7 @@ def _choice(
             _refuse_beside_lines(rivals)
         if rivals is not None and name in ("edge", "tree"):
             _refuse_too_many(policy)
-        strategy = build_strategy(name, policy, form)
+        strategy = build_strategy(name, policy, form, Budget.of(budget).power)
         if rivals is not None and isinstance(strategy, SpanningTree):
             least = min(one.variance for one in rivals)
             _refuse_detours(strategy, policy, form, budget, least)

@@ -105,7 +105,11 @@ class HybridTree(Mechanism):
         medians = Medians(self.domain.shape, self.levels)
         boxes = private.select(medians, budget=self.share * self.budget)
         # Nothing holds on to the corners of the boxes while counts are measured.
-        strategy, buckets = BoxTree(*boxes).quartered().counted(self.domain.shape)
+        strategy, buckets = (
+            BoxTree(*boxes)
+            .quartered()
+            .counted(self.domain.shape, private.remaining.power)
+        )
         along = private.coarsened(buckets)
         measurement = along.measure(strategy, budget=private.remaining)
         details = {

@@ -82,7 +82,9 @@ class QuadTree(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         shape = self.domain.shape
         # Nothing holds on to the corners of the boxes while counts are measured.
-        strategy, buckets = BoxTree.whole(shape).quartered().counted(shape)
+        strategy, buckets = (
+            BoxTree.whole(shape).quartered().counted(shape, private.remaining.power)
+        )
         along = private.coarsened(buckets)
         measurement = along.measure(strategy, budget=private.remaining)
         details = {

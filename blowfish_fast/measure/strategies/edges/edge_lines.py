@@ -91,16 +91,16 @@ class EdgeLines(LinearStrategy):
         self._energies: tuple[Form, list[Any]] | None = None
 
     @classmethod
-    def under(cls, policy: Policy, form: Form) -> Self:
+    def under(cls, policy: Policy, form: Form, power: int = 1) -> Self:
         """Choose block sizes and weights of least predicted error for `form`.
 
         With energies c_l per level, rates in proportion to the cube roots of c_l give
-        the least error, (sum of cube roots)^3.
+        the least error, (sum of cube roots)^3; square roots if paid in rho (`power` 2).
         """
         shape = grid_shape(policy)
         energies = [_energies(form, shape, across) for across in AXES]
         chosen = tuple(
-            _best_weights(one.sums.sum(axis=0), one.differences.sum(axis=0))
+            _best_weights(one.sums.sum(axis=0), one.differences.sum(axis=0), power)
             for one in energies
         )
         strategy = cls(shape, (chosen[0], chosen[1]))
@@ -326,11 +326,12 @@ def _energies(form: Form, shape: tuple[int, int], across: int) -> Any:
     return kernels.Energies(seen, turns, np.sqrt(seen), np.sqrt(turns))
 
 
-def _best_weights(sums: FloatArray, turns: FloatArray) -> FloatArray:
+def _best_weights(sums: FloatArray, turns: FloatArray, power: int) -> FloatArray:
     """Return the weights of whole blocks and of differences that lose least."""
-    inner = np.cumsum(np.cbrt(turns))
-    top = int(np.argmin(np.cbrt(sums) + inner))
-    roots = np.cbrt(np.append(sums[top], turns[1 : top + 1]))
+    root = np.cbrt if power == 1 else np.sqrt
+    inner = np.cumsum(root(turns))
+    top = int(np.argmin(root(sums) + inner))
+    roots = root(np.append(sums[top], turns[1 : top + 1]))
     if not roots.any():
         roots = np.ones(top + 1)
     kept = np.maximum(roots, LEAST_WEIGHT * roots.max())

@@ -11,7 +11,10 @@ nodes each, the expected squared error is
                                     c2 = 8 (fan-out - 1) levels^3 n / (n + 1)
 
 in units of 1 / epsilon^2, least where a : 1 - a = c1^(1/3) : c2^(1/3), and then
-(c1^(1/3) + c2^(1/3))^3. It leaves out what least squares gains, so it is a bound above.
+(c1^(1/3) + c2^(1/3))^3. Paid in rho, precisions go with the shares themselves: c1 / a +
+c2 / (1 - a), c1 = (n - length) / (n + 1), c2 = (fan-out - 1) levels^2 n / (n + 1) in
+units of 1 / rho, and square roots. It leaves out what least squares gains, so it is a
+bound above.
 It finds the best fan-out for each number of levels; between these, and somewhat wider
 ones, the exact error of a few blocks decides, where that takes no time.
 """
@@ -39,6 +42,7 @@ FAN_OUTS = range(2, 65)
 TRIED_BLOCKS = 8
 TRIED_LENGTH = 2**11
 WIDER = (1.0, 1.2, 1.5)
+SMALLER = (1.0, 0.85, 0.7, 0.55, 0.4)
 # With more kinds of stretches than this the bound alone decides.
 TRIED_KINDS = 16
 # Up to this many cells the plans for all moves are always tried too.
@@ -57,7 +61,9 @@ class HierarchyPlan(NamedTuple):
     border_error, node_error : float
         The constants c1 and c2 of the module docstring.
     border_rate, node_rate : float
-        Rate of each border and of each node at epsilon = 1.
+        Rate of each border and of each node at epsilon = 1, or rho = 1.
+    power : int
+        1: paid in epsilon; 2: in rho.
     """
 
     length: int
@@ -67,11 +73,14 @@ class HierarchyPlan(NamedTuple):
     node_error: float
     border_rate: float
     node_rate: float
+    power: int = 1
 
     @property
     def error(self) -> float:
-        """Predicted squared error of a random range at epsilon = 1, a bound above."""
-        return float(np.cbrt(self.border_error) + np.cbrt(self.node_error)) ** 3
+        """Predicted squared error of a random range at a budget of 1, a bound above."""
+        root = 1.0 / (4 - self.power)
+        both = self.border_error**root + self.node_error**root
+        return float(both ** (4 - self.power))
 
 
 def tree_depth(length: int, fan_out: int) -> int:
@@ -84,9 +93,16 @@ def tree_depth(length: int, fan_out: int) -> int:
 
 
 def block_plan(
-    cells: int, length: int, fan_out: int, *, crossed: int = 1, ways: int = 2
+    cells: int,
+    length: int,
+    fan_out: int,
+    *,
+    crossed: int = 1,
+    ways: int = 2,
+    power: int = 1,
+    part: float = 1.0,
 ) -> HierarchyPlan:
-    """Split epsilon between borders and nodes for the least predicted error.
+    """Split the budget between borders and nodes for the least predicted error.
 
     Parameters
     ----------
@@ -100,6 +116,10 @@ def block_plan(
         Borders that one edge changes at most.
     ways : int
         Ways down the trees that one edge changes: two for a move.
+    power : int
+        1: paid in epsilon; 2: in rho.
+    part : float
+        Of their share, what borders get; the nodes have the rest.
 
     Examples
     --------
@@ -108,33 +128,39 @@ def block_plan(
     (0.164848, 878.11)
     """
     levels = tree_depth(length, fan_out)
-    borders = 4.0 * crossed**2 * max(cells - length, 0) / (cells + 1)
-    nodes = 2.0 * ways**2 * (fan_out - 1) * levels**3 * cells / (cells + 1)
-    share = _border_share(borders, nodes)
+    # Variance of a row: 2 / rate^2 at epsilon = 1, 1 / (2 rate) at rho = 1.
+    each, falls = (2.0, 2) if power == 1 else (0.5, 1)
+    borders = 2.0 * each * crossed**falls * max(cells - length, 0) / (cells + 1)
+    used = (fan_out - 1) * levels * cells / (cells + 1)
+    nodes = each * (ways * levels) ** falls * used
+    share = _border_share(borders, nodes, power) * (part if levels else 1.0)
     node_rate = (1.0 - share) / (ways * levels) if levels else 0.0
     return HierarchyPlan(
-        length, fan_out, levels, borders, nodes, share / crossed, node_rate
+        length, fan_out, levels, borders, nodes, share / crossed, node_rate, power
     )
 
 
-def whole_line_plan(cells: int, fan_out: int, *, moves: bool) -> HierarchyPlan:
+def whole_line_plan(
+    cells: int, fan_out: int, *, moves: bool, power: int = 1
+) -> HierarchyPlan:
     """Measure one tree over the whole line, its total like every other node.
 
     For policies with "absent", whose edges change every border after a cell.
     """
     levels = tree_depth(cells, fan_out)
     changed = max(levels + 1, 2 * levels * moves)
-    nodes = 2.0 * changed**2 * (fan_out - 1) * levels * cells / (cells + 1)
+    paid = 2.0 * changed**2 if power == 1 else 0.5 * changed
+    nodes = paid * (fan_out - 1) * levels * cells / (cells + 1)
     return HierarchyPlan(
-        cells, fan_out, levels, 0.0, nodes, 1.0 / changed, 1.0 / changed
+        cells, fan_out, levels, 0.0, nodes, 1.0 / changed, 1.0 / changed, power
     )
 
 
-def _border_share(borders: float, nodes: float) -> float:
+def _border_share(borders: float, nodes: float, power: int) -> float:
     if nodes == 0.0:
         return 1.0
-    roots = np.cbrt([borders, nodes])
-    return float(roots[0] / roots.sum())
+    first, second = (one ** (1.0 / (4 - power)) for one in (borders, nodes))
+    return float(first / (first + second))
 
 
 def best_hierarchy(
@@ -151,14 +177,16 @@ def best_hierarchy(
     tried where they may win: if single cells are asked, or an edge spans a quarter of
     the line.
     """
-    domain = policy.domain
-    own = planned_hierarchy(policy, fan_out)
+    domain, power = policy.domain, Budget.of(budget).power
+    own = planned_hierarchy(policy, fan_out, power)
     far = int(LineReach(policy).lengths.max())
     single = isinstance(form, Implicit) and form.kind == "identity"
     tried = domain.size <= MOST_TRIED or single or 4 * far >= domain.size
     if isinstance(policy, Full | AddRemove) or not tried:
         return own
-    others = [planned_hierarchy(one(domain), fan_out) for one in (Full, AddRemove)]
+    others = [
+        planned_hierarchy(one(domain), fan_out, power) for one in (Full, AddRemove)
+    ]
 
     def error(plan: OrderedHierarchy) -> float:
         found = plan.total_variance(form, plan.scales(policy, budget))
@@ -168,7 +196,9 @@ def best_hierarchy(
     return min((own, *others), key=error)
 
 
-def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHierarchy:
+def planned_hierarchy(
+    policy: Policy, fan_out: int | None = None, power: int = 1
+) -> OrderedHierarchy:
     """Return the hierarchy of least predicted error for random ranges.
 
     Without "absent" the line falls into stretches that no record can leave; each gets
@@ -182,11 +212,13 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
         Over one ordered attribute.
     fan_out : int, optional
         None tries every number from 2 to 64.
+    power : int
+        1: paid in epsilon; 2: in rho.
     """
     reach = LineReach(policy)
     if policy.has_bottom:
         starts = np.zeros(1, dtype=np.int64)
-        plans = [_plan_with_bottom(reach, fan_out)]
+        plans = [_plan_with_bottom(reach, fan_out, power)]
         number = np.zeros(1, dtype=np.int64)
     else:
         ends = np.flatnonzero(reach.uncrossed) + 1
@@ -197,7 +229,7 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
         kinds, number = np.unique((ends - starts) * base + longest, return_inverse=True)
         tried = kinds.size <= TRIED_KINDS
         plans = [
-            _plan_for(kind // base, kind % base, fan_out, tried)
+            _plan_for(kind // base, kind % base, fan_out, tried, power)
             for kind in kinds.tolist()
         ]
     return _laid_out(starts, reach.far.size, plans, number)
@@ -205,24 +237,37 @@ def planned_hierarchy(policy: Policy, fan_out: int | None = None) -> OrderedHier
 
 @lru_cache(maxsize=256)
 def _plan_for(
-    cells: int, longest: int, fan_out: int | None, tried: bool
+    cells: int, longest: int, fan_out: int | None, tried: bool, power: int
 ) -> HierarchyPlan:
-    lengths = {max(longest, 1)} | ({cells} if longest >= cells - 1 else set())
+    # An edge crosses one border of blocks of its length; in rho, where two borders cost
+    # no more than twice as much, blocks of a half or a quarter may serve better.
+    parts = (1,) if power == 1 else (1, 2, 4)
+    lengths = {-(-max(longest, 1) // part) for part in parts}
+    lengths |= {cells} if longest >= cells - 1 else set()
+
+    def plan(length: int, branching: int, part: float = 1.0) -> HierarchyPlan:
+        crossed = max(-(-longest // length), 1)
+        return block_plan(
+            cells, length, branching, crossed=crossed, power=power, part=part
+        )
+
     best: dict[tuple[int, int], HierarchyPlan] = {}
     for length in sorted(lengths):
         for branching in _offered(length, fan_out):
-            one = block_plan(cells, length, branching)
+            one = plan(length, branching)
             kind = (length, one.levels)
             if kind not in best or one.error < best[kind].error:
                 best[kind] = one
     if not tried or max(lengths) > TRIED_LENGTH:
         return min(best.values(), key=lambda one: one.error)
-    # The bound likes narrow trees too much; somewhat wider ones are tried as well.
+    # The bound likes narrow trees too much; somewhat wider ones are tried as well, and
+    # in rho, where least squares gains more from the trees, smaller shares of borders.
     offered = [
-        block_plan(cells, one.length, branching)
+        plan(one.length, branching, part)
         for one in best.values()
         for branching in _offered(one.length, fan_out)
         if branching in (round(factor * one.fan_out) for factor in WIDER)
+        for part in SMALLER[: 1 if power == 1 else None]
     ]
     return min(offered, key=lambda one: _exact_error(one, cells))
 
@@ -239,23 +284,27 @@ def _exact_error(one: HierarchyPlan, cells: int) -> float:
     weights = strategy.weights()
     exact = np.zeros(weights.size, dtype=np.bool_)
     exact[strategy.blocks - 1] = True
-    scales = Scales(np.where(exact, 0, weights), 2**40, exact)
+    scales = Scales(np.where(exact, 0, weights), 2**40, exact, one.power)
     ranges = tried * (tried + 1) / 2
     form = Implicit("all_ranges", np.arange(tried + 1))
     return strategy.total_variance(form, scales) / ranges
 
 
-def _plan_with_bottom(reach: LineReach, fan_out: int | None) -> HierarchyPlan:
+def _plan_with_bottom(
+    reach: LineReach, fan_out: int | None, power: int
+) -> HierarchyPlan:
     cells, longest = reach.far.size, int(reach.lengths.max())
     moves = longest > 0
     length = max(longest, 1)
     crossed = -(-cells // length) - int(reach.bottom.argmax()) // length
     blocks = [
-        block_plan(cells, length, branching, crossed=crossed, ways=1 + moves)
+        block_plan(
+            cells, length, branching, crossed=crossed, ways=1 + moves, power=power
+        )
         for branching in _offered(length, fan_out)
     ]
     whole = [
-        whole_line_plan(cells, branching, moves=moves)
+        whole_line_plan(cells, branching, moves=moves, power=power)
         for branching in _offered(cells, fan_out)
     ]
     return min(whole + blocks, key=lambda one: one.error)

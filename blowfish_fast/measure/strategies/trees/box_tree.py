@@ -114,25 +114,27 @@ class BoxTree(NamedTuple):
         buckets = Buckets(edges, order)
         return Arranged(numbers, kernels.renumber_nodes(self.parents, numbers), buckets)
 
-    def geometric_weights(self) -> FloatArray:
+    def geometric_weights(self, power: int = 1) -> FloatArray:
         """Return weights that grow with the nodes that a box query uses per level.
 
         Halving all d axes of a box multiplies the boxes that the outline of a query
-        crosses by 2^(d-1), and the best weight goes with the cube root of their number:
-        a factor 2^((d-1)/3) for 2^d children, and in proportion for fewer or more.
-        Along every way from the root to a leaf the weights add up to 1.
+        crosses by 2^(d-1), and the best weight goes with the cube root of their number
+        (the square root if paid in rho, `power` 2): a factor 2^((d-1)/3) for 2^d
+        children, and in proportion for fewer or more. Along every way from the root to
+        a leaf the weights add up to 1.
         """
         wide = max(int((self.highs[0] > 1).sum()), 1)
         children = np.bincount(self.parents[1:], minlength=self.parents.size)
         halvings = np.log2(np.maximum(children, 1)) / wide
-        return kernels.allocate_budget(
-            self.parents, np.exp2(halvings * (wide - 1) / 3.0)
-        )
+        growth = np.exp2(halvings * (wide - 1) / (4.0 - power))
+        return kernels.allocate_budget(self.parents, growth)
 
-    def counted(self, shape: tuple[int, ...]) -> tuple[TreeStrategy, Buckets]:
+    def counted(
+        self, shape: tuple[int, ...], power: int = 1
+    ) -> tuple[TreeStrategy, Buckets]:
         """Return the strategy that counts all boxes, geometrically, and its buckets."""
         placed = self.arranged(shape)
-        weights = placed.values(self.geometric_weights())
+        weights = placed.values(self.geometric_weights(power))
         tree = kernels.tree_of_parents(placed.parents)
         return TreeStrategy(tree, weights), placed.buckets
 
