@@ -23,6 +23,7 @@ from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales
+from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.error_statistics import (
     PARTS,
     BucketShapes,
@@ -348,6 +349,22 @@ class Certifier(Mechanism):
         mechanism, data = Laplace.example(domain, policy, epsilon)
         release = mechanism.release(data, rng=0)
         return cls(release, cells, epsilon=epsilon, policy=policy), data
+
+
+def predict_extra(policy: Policy, workload: Workload, budget: Budget) -> float:
+    """Return by how much a certificate at 95 % widens intervals, before any release.
+
+    Of the kinds "quantile" and "curve" the lesser, from public facts alone; what
+    buckets are off by comes on top.
+    """
+    drawn, single = budget.over(policy.group_size), policy.unconstrained
+    equal = float(drawn) if drawn.power == 1 else 2.0 * math.sqrt(float(drawn))
+    least = math.log(10.0) * largest_query_move(single, workload) / equal
+    if isinstance(workload, Identity):
+        total = float(sensitivity(single, workload))
+        step = math.log(10.0) * total / (SPARED * equal * workload.queries)
+        least = min(least, 2.0 * max(1.0, step))
+    return least
 
 
 def one_sided_margin(scales: Scales, miss: float) -> int:

@@ -153,6 +153,7 @@ class GridAnswers:
         self.grid = grid
         self.rows = rows
         self._ends = ends
+        self.counts = boxes
         self.boxes = boxes and all(
             len(cover) == 1 for groups in grid.axes for cover in groups
         )
@@ -196,12 +197,14 @@ class GridAnswers:
         interval and the upper end of the other miss with half the probability each.
         """
         release = self.grid.release
-        if of == "noise" or self.ends is None:
+        if of == "noise":
             return release.intervals(self.workload, confidence, of="noise")
         low, high = (
-            release.intervals(one, confidence, of="noise") for one in self.ends
+            release.intervals(one, confidence, of="noise")
+            for one in self.ends or (self.workload, self.workload)
         )
-        return np.stack([low[:, 0], high[:, 1]], axis=-1)
+        bounds = np.stack([low[:, 0], high[:, 1]], axis=-1)
+        return np.maximum(bounds, 0.0) if self.counts else bounds
 
     def kind(self) -> Scope:
         """Return whether intervals can hold the true answers, or the noise alone."""

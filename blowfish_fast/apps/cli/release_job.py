@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.persons import Bound, RecordKeys
@@ -25,8 +26,9 @@ from blowfish_fast.errors import (
     LedgerError,
     PolicyError,
 )
-from blowfish_fast.measure.budgets import stated_budget
+from blowfish_fast.measure.budgets import Budget, stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
+from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
 from blowfish_fast.mechanisms.plugins import check_vouched
 from blowfish_fast.release.release import Release
 
@@ -34,7 +36,7 @@ from .files.data_source import open_source
 from .files.record_files import DataSource, People, TableAxes
 from .parsing.job import Job
 from .printing import bar_counter, spinner, steps_bar
-from .release_plan import Facts, check_complete
+from .release_plan import Facts
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
@@ -42,7 +44,6 @@ PARTS = 100
 
 def open_data(job: Job, facts: Facts) -> DataSource:
     """Open the data that a job names; check its columns, and read no value."""
-    check_complete(job)
     source = open_source(
         job.data or "",
         table=job.data_table,
@@ -113,6 +114,10 @@ def preview_charge(
         entry = None if job.request is None else ledger.entry(job.request)
         weighed = ledger.preview(mechanism)
         _check_request(entry, weighed)
+        bought = certificate_budget(job, facts, mechanism)
+        if bought is not None and entry is None:
+            # Both are paid, or none: room for one alone is not enough.
+            weighed = ledger.preview(mechanism.at(mechanism.budget + bought))
         if entry is not None and entry.state != "reserved":
             after = ledger.remaining
         elif entry is None and not weighed.accepted:
@@ -169,10 +174,19 @@ def charge_and_release(
     job: Job, facts: Facts, source: DataSource, mechanism: Mechanism, seed: int | None
 ) -> tuple[Release, str | None]:
     """Count, charge, draw; return the release and the name under which it was paid."""
-    data = _count_records(source, facts, getattr(mechanism, "measured_tables", None))
+    data = count_records(source, facts, getattr(mechanism, "measured_tables", None))
+    bought = certificate_budget(job, facts, mechanism)
     if job.ledger is None:
         with spinner("releasing") as report:
-            return mechanism.release(data, seed, progress=report), None
+            made = mechanism.release(data, seed, progress=report)
+            if bought is not None:
+                certifier = Certifier(
+                    made, facts.workload, epsilon=bought, same_data=True
+                )
+                # Other noise than that of the release, also in experiments.
+                again = None if seed is None else seed + 1
+                made = made.certified(cast("Any", certifier.release(data, again)))
+            return made, None
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _open_ledger(job, facts) as ledger:
         before = ledger.entry(request)
@@ -185,6 +199,12 @@ def charge_and_release(
                     progress=report,
                     vouched=bool(job.vouched),
                 )
+                if bought is not None:
+                    about = f"{request}, certified"
+                    found = ledger.certify(
+                        release, data, facts.workload, about, epsilon=bought
+                    )
+                    release = release.certified(found)
         except BaseException as problem:
             # A name that was known and is refused belongs to another question.
             refused = before is not None and isinstance(problem, LedgerError)
@@ -197,7 +217,22 @@ def charge_and_release(
     return release, request
 
 
-def _count_records(source: DataSource, facts: Facts, tables: TableAxes | None) -> Any:
+def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget | None:
+    """Return what the certificate may cost beside a release by `mechanism`."""
+    if job.certify is None:
+        return None
+    if facts.workload.queries > MOST_LISTED:
+        raise InputError(
+            f"a certificate checks at most {MOST_LISTED:,} answers; state a workload "
+            "of fewer, such as ranges:2000"
+        )
+    share = as_share(job.certify, "--certify")
+    return mechanism.budget * (share / (1 - share))
+
+
+def count_records(
+    source: DataSource, facts: Facts, tables: TableAxes | None = None
+) -> Any:
     """Count every cell, or some tables of all columns."""
     with steps_bar() as bar:
         count = bar_counter(bar, "reading")

@@ -39,7 +39,7 @@ from blowfish_fast.release.olap import Groups, Selection
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Prefixes, Ranges, Rectangles, Workload
 
-ANSWERED = ("count", "low", "high", "noise_low", "noise_high")
+ANSWERED = ("count", *(end for ends in BOUND_NAMES.values() for end in ends))
 """Columns of answers."""
 PARTS = (
     "Parts of a cell count in proportion, as if its records were spread evenly; what "
@@ -61,6 +61,8 @@ class AnswerTable:
     kind: Callable[[], Scope]
     together: bool = False
     cuts_cells: bool = False
+    workload: Workload | None = None
+    """The queries themselves, where a certificate may be about them."""
 
 
 def answer_question(release: Release, asked: Question) -> AnswerTable:
@@ -96,13 +98,18 @@ def add_intervals(
     """Add the columns of intervals; say what they hold, or why there are none."""
     columns = dict(found.columns)
     try:
-        kind = found.kind()
+        asked = found.workload
+        kind = (
+            found.kind() if asked is None else release.interval_kind(asked, confidence)
+        )
         low, high = BOUND_NAMES[kind]
         columns[low], columns[high] = found.bounds(confidence, kind).T
     except IntervalError as problem:
         if measures_answers(release):
             return columns, UNMEASURED
         return columns, f"No intervals: {reword(problem)['message']}."
+    if kind != "noise" and asked is not None and release.certificates:
+        return columns, release.interval_sentence(kind, confidence, asked)
     if kind == "truth":
         held = (
             "All intervals together hold" if found.together else "Each interval holds"
@@ -128,12 +135,52 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
         boxes = parse_queries(asked.ranges, domain)
         names = [column_name(domain, axis) for axis in range(domain.ndim)]
         columns = {",".join(names): np.array(asked.ranges, dtype=object)}
+    if not boxes.whole_cells:
+        return AnswerTable(
+            {**_beside_answers(columns), "count": release.answer(boxes)},
+            lambda confidence, of: _cut_bounds(release, boxes, confidence, of),
+            lambda: _cut_kind(release, boxes),
+            cuts_cells=True,
+        )
     return AnswerTable(
         {**_beside_answers(columns), "count": release.answer(boxes)},
         lambda confidence, of: release.intervals(boxes, confidence, of=of),
         lambda: release.interval_kind(boxes),
-        cuts_cells=not boxes.whole_cells,
+        workload=boxes,
     )
+
+
+def _cut_boxes(boxes: Rectangles) -> tuple[Rectangles, Rectangles]:
+    """Return the whole cells inside of each box, and those that it touches.
+
+    A box without a whole cell inside counts as the one around it: its least is 0.
+    """
+    lows, highs = np.floor(boxes.lows), np.ceil(boxes.highs)
+    inner = np.ceil(boxes.lows), np.floor(boxes.highs)
+    empty = (inner[0] >= inner[1]).any(axis=1, keepdims=True)
+    inside = np.where(empty, lows, inner[0]), np.where(empty, highs, inner[1])
+    return Rectangles(boxes.domain, *inside), Rectangles(boxes.domain, lows, highs)
+
+
+def _cut_kind(release: Release, boxes: Rectangles) -> Scope:
+    known = (release.holds_truth(one).all() for one in _cut_boxes(boxes))
+    return "truth" if all(known) else "noise"
+
+
+def _cut_bounds(
+    release: Release, boxes: Rectangles, confidence: float, of: Scope
+) -> FloatArray:
+    """Return intervals of boxes that cut cells: between the cells inside and around.
+
+    Noise is symmetric, so each of the two ends misses with half the probability.
+    """
+    if of == "noise":
+        return release.intervals(boxes, confidence, of="noise")
+    inner, outer = _cut_boxes(boxes)
+    low = release.intervals(inner, confidence, of="truth")[:, 0]
+    high = release.intervals(outer, confidence, of="truth")[:, 1]
+    whole = (np.ceil(boxes.lows) < np.floor(boxes.highs)).all(axis=1)
+    return np.stack([np.where(whole, low, 0.0), high], axis=-1)
 
 
 def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
@@ -169,7 +216,7 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
             lambda confidence, of: _in_values(
                 release.quantile_intervals(parts, confidence, of=of), attribute
             ),
-            lambda: release.interval_kind(Prefixes(domain)),
+            lambda: "truth" if release.holds_truth(Prefixes(domain)).all() else "noise",
             together=True,
         )
     selection, grouped, cut = _select(release, asked)
@@ -239,6 +286,7 @@ def _answer_workload(release: Release, workload: Workload) -> AnswerTable:
         },
         lambda confidence, of: release.intervals(workload, confidence, of=of),
         lambda: release.interval_kind(workload),
+        workload=workload,
         cuts_cells=isinstance(workload, Rectangles) and not workload.whole_cells,
     )
 

@@ -79,12 +79,10 @@ def test_ranges_are_counted_in_values_with_intervals(ask, folder):
     for row, part in zip(found["answers"], (slice(20, 40), slice(0, 17)), strict=True):
         answer = release.where(age=part).count()
         assert row["count"] == pytest.approx(float(answer))
-        held = (row["noise_low"], row["noise_high"])
-        assert held == pytest.approx(answer.interval(0.95, of="noise"))
+        held = (row["low"], row["high"])
+        assert held == pytest.approx(answer.interval(0.95, of="truth"))
     assert found["epsilon"] == "1/2"
-    assert "Noise only" in found["interval"]
-    assert "0.95" not in found["interval"]
-    assert "Parts of a cell" in found["interval"]
+    assert "holds the true count with probability at least 0.95." in found["interval"]
 
 
 def test_whole_cells_are_not_said_to_be_cut(ask):
@@ -99,8 +97,8 @@ def test_a_file_of_queries_is_answered_line_by_line(ask, tmp_path):
     assert done.exit_code == 0, done.output
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert [one["age_from"] for one in rows] == ["20", "", "65"]
-    assert all(float(one["noise_low"]) < float(one["count"]) for one in rows)
-    assert "Noise only" in done.output
+    assert all(float(one["low"]) < float(one["count"]) for one in rows)
+    assert "Each interval holds the true count" in done.output
     assert "written:" in done.stderr
     one = asked_as_json(ask, "people", "--where", "age=20:40", "--where", "sex=f")
     assert one["answers"][0]["estimate"] == pytest.approx(float(rows[0]["count"]))

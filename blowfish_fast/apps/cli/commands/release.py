@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from blowfish_fast.apps.cli.mechanism_choice import MechanismChoice
     from blowfish_fast.apps.cli.release_plan import Facts
 
+MOST_CHECKED = 2**20
+"""Queries up to which a report says what their intervals hold."""
+
 
 @with_options
 def run_release(
@@ -97,9 +100,11 @@ def _release(
     job: Job, seed: int | None, *, overwrite: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Release as stated, or say what that would mean."""
+    from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job, release_plan
     from blowfish_fast.apps.cli.files.release_outputs import Outputs
     from blowfish_fast.measure.memory import check_memory
+    from blowfish_fast.mechanisms.certifier import predict_extra
 
     release_plan.check_complete(job)
     facts = release_plan.read_facts(job)
@@ -109,6 +114,10 @@ def _release(
     release_job.check_ledger(job, seed)
     choice = mechanism_choice.choose_with_progress(facts, job)
     mechanism = choice.mechanism
+    if job.certify is not None:
+        share = as_share(job.certify, "--certify")
+        mechanism = mechanism.at(mechanism.budget * (1 - share))
+    bought = release_job.certificate_budget(job, facts, mechanism)
     report: dict[str, Any] = {
         "mechanism": choice.name,
         "recipe": mechanism.name,
@@ -133,6 +142,9 @@ def _release(
             "plan": choice.plan.kind,
             "errors": choice.plan.by_ways().to_dict(),
         }
+    if bought is not None:
+        room = predict_extra(mechanism.policy, facts.workload, bought)
+        report |= {"certificate": bought.words(), "certificate_room": room}
     check_memory(
         2 * mechanism.memory_needed(), f"{choice.name}, prepared,", "nothing was read"
     )
@@ -151,6 +163,7 @@ def _release(
         "remaining": release_job.remaining_budget(job),
         "files": written.files,
         "problems": written.problems,
+        "intervals": _interval_sentence(made, facts),
     }
     if as_json:
         show(report)
@@ -168,6 +181,7 @@ def _show_dry_run(report: dict[str, Any], choice: MechanismChoice) -> None:
         *_mechanism_pairs(report),
         ("would spend", _cost_sentence(report)),
         ("error", report["error"]),
+        *_certificate_pairs(report),
         ("memory", report["memory"]),
         *((f"{kind} file", path) for kind, path in report["files"].items()),
     ]
@@ -188,6 +202,7 @@ def _show_release(
         *_mechanism_pairs(report),
         ("spent", _cost_sentence(report)),
         ("error", _error(report, choice)),
+        *([("intervals", report["intervals"])] if report["intervals"] else []),
         *((kind, path) for kind, path in report["files"].items()),
     ]
     show_pairs(title, pairs)
@@ -202,6 +217,24 @@ def _show_release(
         )
     if report["ledger"] is None:
         remark(_ledger_reminder(report))
+
+
+def _certificate_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Say what a certificate would cost and how wide it would be, before paying."""
+    if "certificate" not in report:
+        return []
+    room = f"{report['certificate_room']:,.4g} records beside noise and bias"
+    return [("certificate", f"for {report['certificate']}; intervals get {room}")]
+
+
+def _interval_sentence(made: Any, facts: Facts) -> str:
+    """Say what the intervals of the stated queries hold; "" where there are none."""
+    if facts.workload.queries > MOST_CHECKED or made.interval_scope != "noise":
+        return ""
+    if not hasattr(made, "interval_kind") or made.domain != facts.workload.domain:
+        return ""
+    kind = made.interval_kind(facts.workload)
+    return str(made.interval_sentence(kind, workload=facts.workload))
 
 
 def _mechanism_pairs(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -253,6 +286,8 @@ def _mechanism_name(report: dict[str, Any]) -> str:
 def _cost_sentence(report: dict[str, Any]) -> str:
     short, name = ("rho", "rho") if "rho" in report else ("eps", "epsilon")
     amount = f"{short} = {float(Fraction(report[name])):g}"
+    if "certificate" in report:
+        amount += f", and {report['certificate']} for the certificate"
     book = report["ledger"]
     if book is None:
         return amount

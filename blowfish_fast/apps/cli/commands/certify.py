@@ -1,0 +1,145 @@
+"""``blowfish certify``: how far the answers of a saved release are off, for a price.
+
+The certificate is written into the release's file; ``blowfish answer`` then says of its
+queries what is known of the truth.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from blowfish_fast.apps.cli.options import Json, ReleaseFile, with_options
+from blowfish_fast.apps.cli.parsing.job import PRIVACY, Job
+from blowfish_fast.apps.cli.printing import remark, show, show_pairs, spinner
+from blowfish_fast.errors import InputError
+
+if TYPE_CHECKING:
+    from blowfish_fast.apps.cli.release_plan import Facts
+    from blowfish_fast.mechanisms.certifier import Certifier
+    from blowfish_fast.release.release import Release
+
+
+@with_options
+def run_certify(
+    path: ReleaseFile,
+    typed: Job,
+    job_file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="JOB",
+            help="The job file of the release; flags override it.",
+            show_default=False,
+        ),
+    ] = None,
+    fraction: Annotated[
+        str,
+        typer.Option(metavar="PART", help="Of the answers.", rich_help_panel=PRIVACY),
+    ] = "0.95",
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="quantile, curve, all or shape; by default the narrowest.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            min=0,
+            help="Same noise again: an experiment, which protects nobody.",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what it would tell: nothing is read."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find out how far a release is off the truth, for a little more budget.
+
+    Example: blowfish certify ages.blowfish ages.toml --epsilon 0.01
+    """
+    import blowfish_fast as bf
+    from blowfish_fast.apps.cli import release_job
+    from blowfish_fast.mechanisms.certifier import Certifier
+
+    stated = Job() if job_file is None else Job.from_file(job_file)
+    job = stated.overridden(typed)
+    if job.budget is None:
+        raise InputError("state what the certificate may cost: --epsilon or --rho")
+    if job.data is None and not dry_run:
+        raise InputError("state the data that the release was drawn from: --data FILE")
+    release = bf.Release.load(path)
+    facts = _facts(job, release)
+    release_job.check_ledger(job, seed)
+    terms: Any = {
+        "epsilon": job.budget,
+        "fraction": fraction,
+        "confidence": str(job.confidence or 0.95),
+        "kind": kind,
+    }
+    certifier = Certifier(release, facts.workload, **terms)
+    report: dict[str, Any] = {
+        "release": str(path),
+        "kind": certifier.kind,
+        "queries": facts.workload.queries,
+        "predicted_width": certifier.predicted_width,
+        **job.budget.to_dict(),
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        show(report) if as_json else _show_prediction(certifier)
+        return
+    source = release_job.open_data(job, facts)
+    data = release_job.count_records(source, facts)
+    with spinner("certifying"):
+        if job.ledger is None:
+            found: Any = certifier.release(data, seed)
+        else:
+            with bf.Ledger(job.ledger) as ledger:
+                found = ledger.certify(
+                    release, data, facts.workload, job.request, **terms
+                )
+    release.certified(found).save(path)
+    report |= {"claim": str(found), "extra": found.extra, "private": found.private}
+    if as_json:
+        show(report)
+        return
+    show(str(found))
+    remark(f"written into {path}: blowfish answer says it of these queries")
+
+
+def _facts(job: Job, release: Release) -> Facts:
+    """Return the facts of the release, with the workload that is asked for."""
+    from blowfish_fast.apps.cli.parsing.workload import parse_workload
+    from blowfish_fast.apps.cli.release_plan import Facts, parse_treatments
+    from blowfish_fast.data.records import domain_with_rules
+    from blowfish_fast.policies import from_dict
+
+    if job.workload is None:
+        raise InputError("state whose answers are checked: --workload identity, ...")
+    outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
+    domain, rules = domain_with_rules(release.domain, outside, missing)
+    if domain != release.domain:
+        raise InputError(
+            "the release has no cells of their own for stray values; leave --missing "
+            "and --outside as they were"
+        )
+    policy = from_dict(release.guarantee.to_dict()["policy"])
+    return Facts(domain, rules, policy, parse_workload(job.workload, domain), policy)
+
+
+def _show_prediction(certifier: Certifier) -> None:
+    pairs = [
+        ("kind", certifier.kind),
+        ("answers", f"{certifier.workload.queries:,}"),
+        ("would spend", certifier.budget.words()),
+        ("predicted", f"+- {certifier.predicted_width:,.4g} records, and the bias"),
+    ]
+    show_pairs("Dry run: nothing was read, charged or written", pairs)
