@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
 from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import (
     BlowfishError,
@@ -28,23 +29,33 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.strategies.strategy_choice import NAMES, Name, all_choices
+from blowfish_fast.measure.strategies.edges.band_cuts import cut_edges, is_forest
+from blowfish_fast.measure.strategies.edges.edge_noise import MOST_EDGES, EdgeNoise
+from blowfish_fast.measure.strategies.strategy_choice import (
+    NAMES,
+    Choice,
+    Name,
+    all_choices,
+)
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.laplace import Laplace
 from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.mechanisms.transformed import Transformed
-from blowfish_fast.policies import Policy, refuse_units
-from blowfish_fast.workloads import Workload
+from blowfish_fast.policies import Line, Policy, refuse_units
+from blowfish_fast.workloads import Form, Implicit, Workload
 
 from .ranking import Cells, Ranking, shorten
 
 # Their strategies are compared by name.
 COVERED = ("laplace", "ordered", "ordered_hierarchical", "transformed")
 ALONG_A_LINE: tuple[Name, ...] = ("tuned_tree",)
+ON_MAPS = ("quad_tree",)
 QUERIES = "queries"
 """Noise on the stated queries themselves."""
+MANY_CELLS = 2**18
+"""Beyond, only what has a closed form is predicted along edges."""
 FEW_COEFFICIENTS = 2**20
 """Cells in all queries up to which noise on the queries is weighed in a hurry."""
 
@@ -180,6 +191,10 @@ def compare(
         chosen = _chosen(mechanisms)
     for name, kind in chosen.items():
         if "workload" in inspect.signature(kind).parameters:
+            if mechanisms is None and name in ON_MAPS and policy.domain.ndim == 1:
+                why = "it divides maps; on one attribute it is a binary hierarchy"
+                found.append(Prediction(name, math.inf, math.inf, None, False, why))
+                continue
             found.append(_predict_mechanism(name, kind, policy, workload, granted))
     if not found:
         raise InputError(f"there is nothing to compare; received {mechanisms!r}")
@@ -212,17 +227,18 @@ def _strategies(
 ) -> list[Prediction]:
     drawn_at = budget.over(policy.group_size)
     free = policy.unconstrained
-    cells = Buckets.single_cells(policy.domain.size)
+    form = workload.form(Buckets.single_cells(policy.domain.size))
     lined = policy.domain.ndim == 1
-    names = tuple(one for one in asked if lined or one not in ALONG_A_LINE)
-    choices = all_choices(
-        free, workload.form(cells), drawn_at, names=names, hurried=hurried
-    )
-    along_a_line = tuple(one for one in ALONG_A_LINE if one in asked)
-    if not lined and along_a_line:
+    choices = _along_edges(free, form, drawn_at, asked)
+    known = {one.name for one in choices}
+    names = [one for one in asked if one not in known]
+    here = [one for one in names if lined or one not in ALONG_A_LINE]
+    choices += all_choices(free, form, drawn_at, names=here, hurried=hurried)
+    elsewhere = [one for one in names if one not in here]
+    if elsewhere:
         along = cell_order(policy.domain)
         choices += all_choices(
-            free.project(along), workload.form(along), drawn_at, names=along_a_line
+            free.project(along), workload.form(along), drawn_at, names=elsewhere
         )
     return [
         Prediction(
@@ -230,15 +246,41 @@ def _strategies(
             one.variance,
             one.variance / max(workload.queries, 1),
             None
-            if one.strategy is None
+            if one.reason
             else Transformed(
                 policy, workload, epsilon=budget, partition=None, strategy=one.name
             ),
             False,
             one.reason,
         )
-        for one in choices
+        # Ties are settled in this order.
+        for one in sorted(choices, key=lambda one: NAMES.index(one.name))
     ]
+
+
+def _along_edges(
+    policy: Policy, form: Form, budget: Budget, asked: tuple[Name, ...]
+) -> list[Choice]:
+    """Predict noise on edges and spanning trees where no edge need be listed.
+
+    A tree that keeps every edge measures the same as noise on the edges. On many cells
+    no other tree is held against all edges, and no query is followed cell by cell.
+    """
+    cuts = None if policy.edge_count > MOST_EDGES else cut_edges(policy, form)
+    many = policy.domain.size > MANY_CELLS
+    found: list[Choice] = []
+    if cuts is not None:
+        pair = Line(Domain(2))
+        each = float(EdgeNoise.under(pair).scales(pair, budget).variances[0])
+        known: tuple[Name, ...] = ("edge", "tree") if is_forest(policy) else ("edge",)
+        found = [Choice(one, None, cuts * each, "") for one in known if one in asked]
+    elif many and "edge" in asked and not isinstance(form, Implicit):
+        why = "queries are followed along edges on up to 2^18 cells"
+        found.append(Choice("edge", None, math.inf, why))
+    if many and "tree" in asked and not (cuts is not None and is_forest(policy)):
+        why = "spanning trees are held against all edges on up to 2^18 cells"
+        found.append(Choice("tree", None, math.inf, why))
+    return found
 
 
 def _weighed_queries(
