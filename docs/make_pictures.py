@@ -200,12 +200,107 @@ def budget() -> Any:
     return bf.plotting.budget_over_time(ledger, along="charges")
 
 
+def tutorial() -> Any:
+    """Draw the salaries of the tutorial, released under a threshold of 10,000."""
+    pay = bf.Domain.from_edges(range(0, 200_001, 1_000), name="salary")
+    people = np.random.default_rng(7).lognormal(mean=10.86, sigma=0.45, size=20_000)
+    data = bf.Histogram.from_records(pay, people.clip(0, 200_000))
+    policy = bf.policies.Threshold(pay, theta=10_000, unit="value")
+    ranges = bf.workloads.AllRanges(pay)
+    made = bf.mechanisms.OrderedHierarchical(policy, ranges, epsilon=0.5)
+    return bf.plotting.histogram(made.release(data, rng=1))
+
+
+def people() -> Any:
+    """Draw the incomes of the made-up people, as the example job releases them."""
+    from blowfish_fast.apps.cli.files.demo_people import made_up_people
+
+    incomes = bf.Domain.from_edges(range(0, 120_001, 1_000), name="income")
+    records = {"income": made_up_people()["income"]}
+    data = bf.Histogram.from_records(incomes, records, outside="clamp")
+    policy = bf.policies.Threshold(incomes, theta=5000, unit="value")
+    ranges = bf.workloads.Ranges.random(incomes, 500, rng=1)
+    best = bf.compare(policy, ranges, epsilon=0.5).best.mechanism
+    return bf.plotting.histogram(best.release(data, rng=1))
+
+
+def beliefs() -> Any:
+    """Draw how sure somebody can become, against epsilon."""
+    from matplotlib import pyplot
+
+    epsilons = np.linspace(0.02, 3, 150)
+    _, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for prior, colour in ((0.5, "C0"), (0.1, "C1"), (0.01, "C2")):
+        after = [float(bf.risk(prior, epsilon=float(one), steps=1)) for one in epsilons]
+        axes.plot(epsilons, after, color=colour, label=f"{prior:.0%} before")
+    axes.set(xlabel="epsilon", ylabel="belief afterwards, at most", ylim=(0, 1))
+    axes.legend(frameon=False)
+    return axes
+
+
+def known_totals() -> Any:
+    """Draw what known totals cost: the error of a cell with and without them."""
+    from matplotlib import pyplot
+
+    sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+    table = bf.Domain.product(sexes, bf.Domain.from_edges(range(101), name="age"))
+    cells = bf.workloads.Identity(table)
+    plain = bf.policies.Full(table)
+    totals = bf.policies.MarginalConstraints(table, ["sex"])
+    epsilons = [0.1, 0.2, 0.5, 1, 2]
+    _, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for policy, name in (
+        (plain.with_constraints(totals), "totals by sex are known"),
+        (plain, "nothing is known"),
+    ):
+        errors = [
+            bf.Laplace(policy, cells, epsilon=one).expected_error(cells)[0] ** 0.5
+            for one in epsilons
+        ]
+        axes.plot(epsilons, errors, marker="o", label=name)
+    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="error of a cell")
+    axes.legend(frameon=False)
+    return axes
+
+
+def own_mechanism() -> Any:
+    """Draw the example of a mechanism from outside beside DAWA."""
+    from matplotlib import pyplot
+
+    from examples.outside_mechanism.equal_widths import EqualWidths
+
+    pay, _ = salaries()
+    policy, ranges = bf.policies.AddRemove(pay), bf.workloads.AllRanges(pay)
+    asked: Any = {"mechanisms": [EqualWidths, "dawa", "laplace"], "records": 50_000}
+    epsilons = [0.01, 0.03, 0.1, 0.3, 1]
+    advice = [
+        bf.recommend(policy, ranges, epsilon=one, trials=1, **asked) for one in epsilons
+    ]
+    _, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
+    for name in ("equal_widths", "laplace", "dawa"):
+        errors = [one[name].error for one in advice]
+        axes.plot(epsilons, errors, marker="o", label=name)
+    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="typical error")
+    axes.legend(frameon=False)
+    return axes
+
+
+def seeded() -> Any:
+    """Draw a seeded release, which says so."""
+    line = bf.Domain(16)
+    mechanism = bf.Laplace(
+        bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1
+    )
+    return bf.plotting.histogram(mechanism.release([10] * 16, rng=7))
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
         *(histogram, categories, answers, groups, grid_map, noise_map),
         *(policy_small, policy_absent, policy_large),
         *(error_curves, tradeoff, budget),
+        *(tutorial, people, beliefs, known_totals, own_mechanism, seeded),
     )
 }
 

@@ -43,6 +43,21 @@ def _extensions():
     sys.path.remove(str(DOCS / "_extensions"))
 
 
+@pytest.mark.parametrize(
+    "page",
+    [DOCS / "index.md", DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))],
+    ids=lambda one: one.stem,
+)
+def test_pages_for_newcomers_show_a_picture_and_tell_it_in_words(page):
+    found = re.findall(r"^!\[(.*?)\]\((.*?)\)$", page.read_text(), re.MULTILINE)
+    assert found
+    for words, file in found:
+        assert len(words.split()) >= 5
+        assert (page.parent / file).is_file()
+    if page.parent == DOCS:
+        assert "![" in "\n".join(page.read_text().splitlines()[:10])
+
+
 def toctrees(page: Path) -> list[str]:
     """Return the entries of the tables of contents of a page."""
     text = page.read_text()
