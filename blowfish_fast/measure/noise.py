@@ -71,12 +71,22 @@ class Scales(NamedTuple):
     def variances(self) -> FloatArray:
         """Variance of each row: 0 where exact, infinite where not measured."""
         variances = np.full(self.rates.size, np.inf)
-        noisy = self.measured
-        ratios = float(self.unit) / self.rates[noisy]
-        # The discrete Gaussian varies by at most its parameter, and little less.
-        variances[noisy] = laplace_variance(ratios) if self.power == 1 else ratios / 2.0
+        noisy = measured_rows(self)
+        rates = self.rates[noisy]
+        # Rows of one level share a rate: the law is worked out once for each run.
+        begins = np.append(0, np.flatnonzero(rates[1:] != rates[:-1]) + 1)
+        if 4 * begins.size < rates.size:
+            each = self._variances(rates[begins])
+            variances[noisy] = np.repeat(each, np.diff(begins, append=rates.size))
+        else:
+            variances[noisy] = self._variances(rates)
         variances[self.exact] = 0.0
         return variances
+
+    def _variances(self, rates: IntArray) -> FloatArray:
+        ratios = float(self.unit) / rates
+        # The discrete Gaussian varies by at most its parameter, and little less.
+        return laplace_variance(ratios) if self.power == 1 else ratios / 2.0
 
 
 def measured_rows(scales: Scales) -> slice | BoolArray:

@@ -35,7 +35,7 @@ from .piece_queries import PieceQueries
 from .range_queries import SortedRanges
 
 
-class Energies(NamedTuple):
+class NodeEnergies(NamedTuple):
     """What every node knows, and how the queries pull at it; arrays by node.
 
     Attributes
@@ -195,7 +195,7 @@ def node_energies(
     precisions: FloatArray,
     tree: RegularLevels,
     root_exact: bool,
-) -> Energies:
+) -> NodeEnergies:
     """Return the summed squared pulls of the ranges, and of a query for each leaf.
 
     `floor` is the squared weight of the latter; `precisions` are those of the nodes'
@@ -236,7 +236,7 @@ def node_energies(
             running += notes[child, 1] + off * inside[child] * part[child] ** 2
             energy[child] = notes[child, 0] + notes[child, 3]
             energy[child] += inside[child] * inner[child] ** 2
-    return Energies(variance, energy, inner, outer)
+    return NodeEnergies(variance, energy, inner, outer)
 
 
 @kernel
