@@ -45,6 +45,9 @@ COLUMNS = (
 """Heads of the summary: a stop is a policy family on a domain."""
 
 
+SAMPLED = ("noise", "rho noise", "choice", "release")
+"""Checks by many draws."""
+
 GOALS = {
     "long": "every mechanism and partition under every policy family: 10^7 samples per "
     "side on choices, 10^5 on the rest, within an hour: no violation",
@@ -182,6 +185,19 @@ class Report:
                 "form": self.form,
             },
         }
+        paid = [one for one in self.verdicts if one.check == "rho prices"]
+        drawn = [one for one in self.verdicts if one.check == "rho noise"]
+        if paid:
+            figures["rho"] = {
+                "goal": "budgets in rho: every edge priced by squared moves; noise "
+                "within the (epsilon, delta) that rho implies",
+                "measured": f"{len({one.subject for one in paid})} mechanisms, "
+                f"{sum(one.events for one in paid):,} edges, worst {_largest(paid)} of "
+                f"the charge; {sum(2 * one.samples for one in drawn):,} samples, "
+                f"strongest bound {_largest(drawn)} of epsilon",
+                "passed": all(one.passed for one in (*paid, *drawn)),
+                "form": self.form,
+            }
         powers = [one for one in self.verdicts if one.check == "power"]
         if powers:
             figures["power"] = {
@@ -273,7 +289,7 @@ class Report:
 
 
 def _is_sampled(verdict: Verdict) -> bool:
-    return verdict.samples > 0 and verdict.check in ("noise", "choice", "release")
+    return verdict.samples > 0 and verdict.check in SAMPLED
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
@@ -286,7 +302,7 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
 def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
     prices = [one for one in verdicts if one.check == "prices"]
     sampled = [one for one in verdicts if _is_sampled(one)]
-    compared = [one for one in verdicts if one.check in ("noise", "choice", "release")]
+    compared = [one for one in verdicts if one.check in SAMPLED]
     powers = [one for one in verdicts if one.check == "power"]
     stops = {(one.family, one.domain) for one in verdicts}
     failed = [one for one in verdicts if not one.passed]

@@ -6,6 +6,8 @@ constraints  neighbours from the definition, where records move together
 invariants   of a watched run: charged first, noise as declared, no counts kept ...
 budget       a ledger charges first
 noise        black box: what is measured, in batches, along the worst edge
+rho          the same for a release paid in rho: prices by squares, and the noise in
+             (epsilon, delta) form
 choice       black box: what is chosen, enumerated or in batches, pairs searched
 release      black box: whole releases
 power        an excess of 5 %, planted: how often it is seen
@@ -29,13 +31,17 @@ from blowfish_fast.audit.random_pairs import (
     observe_choice,
     observe_measurement,
 )
-from blowfish_fast.audit.sampling.noise_batches import audit_noise
+from blowfish_fast.audit.sampling.noise_batches import (
+    audit_gaussian_noise,
+    audit_noise,
+)
 from blowfish_fast.audit.sampling.power import Power, detection_power
 from blowfish_fast.audit.sampling.selections import Finding, audit_release
 from blowfish_fast.audit.sampling.timing import STANDARD_ERRORS, timing_correlation
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.base import Mechanism, made_up
@@ -58,6 +64,9 @@ PROMISED_POWER = 0.9
 
 MORE, FEW_ROWS = 4, 2
 """Times the samples, where an excess hides in the tails of more than so many rows."""
+
+IN_RHO = Budget(Fraction(1, 2), 2)
+"""What a watched release pays in rho."""
 
 ORDINARY, GENEROUS = Fraction(1), Fraction(16)
 """Epsilon of the runs: as promised to people, and so large that choices are varied."""
@@ -162,8 +171,46 @@ def mechanism_verdicts(
         broken = audit_charges(open_ledger, mechanism, data)
         note = "; ".join(f"{task.name}: {one}" for one in broken)
         yield _verdict("budget", task, 0, len(broken), not broken, note)
-    if _is_sampled(task, plan, _runs):
+    sampled = _is_sampled(task, plan, _runs)
+    if sampled:
         yield from _sampled_verdicts(task, plan, testimonies, priced)
+    yield from _rho_verdicts(task, plan, kind, policy, sampled)
+
+
+def _rho_verdicts(
+    task: AuditTask,
+    plan: AuditPlan,
+    kind: type[Mechanism],
+    policy: Policy,
+    sampled: bool,
+) -> Iterator[Verdict]:
+    """Price a release paid in rho, and look at its noise in (epsilon, delta) form."""
+    try:
+        testimony = watch_example(kind, policy, IN_RHO)
+    except BlowfishError:
+        return
+    priced = [(step, _edge_price(task, step, policy)) for step in testimony.measured]
+    price = _price_verdict(task, testimony.mechanism, priced)
+    yield price._replace(check="rho prices")
+    broken = "; ".join(f"{task.name}: {one}" for one in audit_testimony(testimony))
+    yield _verdict("rho invariants", task, 0, len(broken), not broken, broken)
+    costly = [
+        (one.worst / one.charged, step, one.edge)
+        for step, one in priced
+        if isinstance(one, Price) and one.edge is not None and step.charged.power == 2
+    ]
+    if not sampled or not costly:
+        return
+    _, step, edge = max(costly, key=lambda one: one[0])
+    finding = audit_gaussian_noise(
+        task.name,
+        step.result,
+        edge,
+        rho=step.charged.over(policy.group_size).amount,
+        samples=plan.noise,
+        confidence=plan.each,
+    )
+    yield _choice_verdict("rho noise", task, finding)
 
 
 def _is_sampled(

@@ -54,8 +54,8 @@ def _examine_whole(
         return list(selector_verdicts(task, plan))
     if task.kind == "selector power":
         return list(selector_power_verdicts(task, plan))
+    policy = policy_families(Domain(task.shape))[task.family]
     try:
-        policy = policy_families(Domain(task.shape))[task.family]
         testimonies = [
             watch_example(find_mechanism(task.name), policy, epsilon, seed)
             for epsilon in (ORDINARY, GENEROUS)

@@ -219,9 +219,8 @@ def printed_hierarchy_noise():
         levels = max(tree_depth(self), 1)
         rates = scales.rates.copy()
         full = int(epsilon.amount * scales.unit) // (2 * levels)
-        first = self._per_row(
-            np.arange(self.blocks) == 0, self.trees.ends <= self.edges[1]
-        )
+        outside = (np.arange(self.cells) >= self.edges[1]).astype(np.int64)
+        first = self.rows(outside) == 0
         rates[first & scales.measured] = full
         return scales._replace(rates=rates)
 

@@ -13,10 +13,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_invariants
 from blowfish_fast.audit.measurements import audit_measurements, edge_cost
+from blowfish_fast.audit.sampling.confidence import tail_evidence
+from blowfish_fast.audit.sampling.noise_batches import audit_gaussian_noise
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle, choice_epsilon
 from blowfish_fast.measure.randomness import Randomness
@@ -29,7 +32,9 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.selectors.selections import KeptFrequencies, Medians
 from blowfish_fast.measure.strategies import Cells, Haar, TreeStrategy
+from blowfish_fast.mechanisms.base import made_up
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from tests.reference.table_algebra import table_matrix
 
 pytestmark = pytest.mark.audit
 
@@ -295,3 +300,125 @@ def test_the_guarantee_says_what_rho_means_and_survives_files(tmp_path):
     scales = again.measurements[0].scales
     assert scales.power == 2
     assert np.array_equal(again.intervals(asked), release.intervals(asked))
+
+
+def gaussian_step(policy, budget):
+    """What a histogram with Gaussian noise measures, and its dearest edge."""
+    mechanism = bf.Gaussian(
+        policy, bf.workloads.Identity(policy.domain), rho=budget.amount
+    )
+    kept = mechanism.release(np.arange(policy.domain.size), rng=1).measurements[0]
+    edge = max(
+        np.concatenate(list(policy.edges())).tolist(),
+        key=lambda one: edge_cost(kept, *one),
+    )
+    return kept, tuple(edge)
+
+
+@pytest.mark.parametrize("family", ["add_remove", "full"])
+def test_the_black_box_sees_noise_beyond_what_rho_implies(family):
+    policy = {
+        "add_remove": bf.policies.AddRemove(bf.Domain(3)),
+        "full": bf.policies.Full(bf.Domain(3)),
+    }[family]
+    kept, edge = gaussian_step(policy, RHO)
+    settings = {"rho": RHO.amount, "samples": 100_000}
+    right = audit_gaussian_noise("gaussian", kept, edge, **settings)
+    assert right.passed, str(right)
+    assert right.evidence.log_ratio > 0.4 * float(right.epsilon)
+    assert "delta = 0.01" in str(right)
+    # Planted bug: half of sigma, as where a price forgets to square.
+    bare = kept._replace(scales=kept.scales._replace(rates=4 * kept.scales.rates))
+    wrong = audit_gaussian_noise("gaussian", bare, edge, **settings)
+    assert not wrong.passed, str(wrong)
+
+
+def test_tails_bound_epsilon_from_below_and_never_above_it():
+    """Randomised response at delta 0: P = 3/4, Q = 1/4, epsilon ln 3."""
+    sides = np.array([1000, 3000]), np.array([3000, 1000])
+    more = tuple(30 * side for side in sides)
+    found = tail_evidence(sides, more, delta=0.0, confidence=0.999)
+    assert 1.0 < found.log_ratio < math.log(3)
+    # With delta the same counts prove less: ln((3/4 - 1/2) / (1/4)) = 0.
+    assert tail_evidence(sides, more, delta=0.5).log_ratio < 0.05
+
+
+@pytest.mark.parametrize("variance", [Fraction(3, 10), Fraction(2)])
+def test_a_rounded_continuous_gaussian_has_another_law(variance):
+    """Planted bug: np.rint of a normal draw has variance v + 1/12, and no proof."""
+    reach = np.arange(-8, 9)
+    law = gaussian_law(float(variance), 0, 8)
+    size = 200_000
+    drawn = Randomness(5).gaussian(variance.numerator, variance.denominator, size=size)
+    normal = np.random.default_rng(5).normal(0, math.sqrt(variance), size)
+
+    def pvalue(values):
+        counts = np.array([np.count_nonzero(values == one) for one in reach])
+        often = law * size > 20
+        rest = [size - counts[often].sum(), max(size * (1 - law[often].sum()), 1e-9)]
+        observed = [*counts[often], rest[0]]
+        expected = np.array([*(law[often] * size), rest[1]])
+        return stats.chisquare(observed, expected * size / expected.sum()).pvalue
+
+    assert pvalue(drawn) > 1e-4
+    assert pvalue(np.rint(normal)) < 1e-9
+
+
+def test_effective_resistance_does_not_price_discrete_noise():
+    """Planted bug: 2/3 of the price on a triangle, as for continuous noise on edges."""
+    sigma, reach = 0.5, 6
+    span = np.arange(-reach, reach + 1)
+    z = np.stack(np.meshgrid(span, span, span, indexing="ij")).reshape(3, -1)
+    weights = np.exp(-(z**2).sum(axis=0) / (2 * sigma**2))
+    weights /= weights.sum()
+    # Edges 0-1, 1-2, 2-0: what two of the three cells publish.
+    cells = np.stack([z[0] - z[2], z[1] - z[0]])
+
+    def law(shift):
+        table = {}
+        for place, weight in zip((cells.T + shift).tolist(), weights, strict=True):
+            table[tuple(place)] = table.get(tuple(place), 0.0) + weight
+        return table
+
+    here, there = law([0, 0]), law([1, -1])
+    both = sorted(here.keys() & there.keys())
+    both = [one for one in both if max(map(abs, one)) <= reach - 2]
+    one, two = (np.array([side[place] for place in both]) for side in (here, there))
+    rho = 1 / (2 * sigma**2)
+    worst = max(divergence(two, one, order) / order for order in ORDERS)
+    assert worst <= rho * (1 + 1e-9)
+    assert worst > (2 / 3) * rho * 1.05
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 3])
+def test_persons_pay_rho_by_the_square_of_their_records(at_most):
+    policy = bf.policies.Full(bf.Domain(4)).per_person(at_most)
+    mechanism = bf.Gaussian(policy, bf.workloads.Identity(policy.domain), rho="0.2")
+    data = made_up(policy, np.arange(4))
+    prices = audit_measurements(mechanism, data)
+    assert all(one.passed for one in prices)
+    assert prices[0].worst > RHO.amount * Fraction(99, 100)
+    kept = mechanism.release(data, rng=1).measurements[0]
+    worst = max(edge_cost(kept, *edge) for edge in itertools.combinations(range(4), 2))
+    assert worst * at_most**2 <= RHO.amount < worst * (at_most + 1) ** 2
+
+
+@pytest.mark.parametrize("family", [bf.policies.Full, bf.policies.AddRemove])
+def test_all_tables_of_a_survey_keep_rho_on_every_edge(family):
+    sizes = (2, 3, 2)
+    domain = bf.Domain(sizes, names=["a", "b", "c"])
+    asked = bf.workloads.Tables(domain, ways=2)
+    mechanism = bf.Contingency(family(domain), asked, rho="0.2")
+    kept = mechanism._dry_run.measurements[0]
+    scales = kept.scales
+    assert scales.power == 2
+    rows = np.concatenate([table_matrix(sizes, one) for one in kept.strategy.tables])
+    worst = Fraction(0)
+    for edges in mechanism.policy.edges():
+        for one, two in edges.tolist():
+            moved = np.abs(rows[:, one] - (rows[:, two] if two >= 0 else 0)).astype(int)
+            assert not moved[scales.exact].any()
+            cost = int((moved**2 * scales.rates.astype(object)).sum())
+            worst = max(worst, Fraction(cost, scales.unit))
+    assert RHO.amount * Fraction(9, 10) < worst <= RHO.amount
+    assert kept.strategy.cost(mechanism.policy, scales) >= worst

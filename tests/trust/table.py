@@ -32,6 +32,7 @@ ROWS = {
     "power": "power of the audit",
     "mutants": "planted bugs",
     "grey_box": "grey box",
+    "rho": "budgets in rho",
     "coverage": "intervals",
     "kills": "ledger, kill -9",
     "concurrency": "concurrency",

@@ -7,6 +7,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
+from blowfish_fast._support.typing import IntArray
+
 Sides: TypeAlias = tuple[Counter[Hashable], Counter[Hashable]]
 """How often each outcome was seen, on two neighbours."""
 
@@ -106,6 +110,39 @@ def evidence_from_counts(
         if bound > best.log_ratio:
             seen = [counted[side][event] / trials[side] for side in (0, 1)]
             best = Evidence(bound, event, len(events), abs(_log_ratio(*seen)))
+    return best
+
+
+def tail_evidence(
+    pilots: tuple[IntArray, IntArray],
+    counted: tuple[IntArray, IntArray],
+    *,
+    delta: float,
+    confidence: float = 0.999,
+) -> Evidence:
+    """Bound the epsilon that a mechanism has at `delta` from below, by its tails.
+
+    What is (epsilon, delta)-private has P(E) <= e^epsilon Q(E) + delta for every event,
+    so epsilon >= ln((P(E) - delta) / Q(E)). Counts of both sides are given in the order
+    of the privacy loss: the events that tell are its two tails, cut where the pilots
+    promise most.
+    """
+    trials = [int(side.sum()) for side in counted]
+    each = 1.0 - (1.0 - confidence) / 4
+    best = Evidence(0.0, None, 2)
+    for one, other, name in ((0, 1, "upper"), (1, 0, "lower")):
+        order = slice(None, None, -1 if one == 0 else 1)
+        tails = [np.cumsum(side[order]) for side in pilots]
+        shares = [(tail + 0.5) / (tail[-1] + 1.0) for tail in tails]
+        errors = np.sqrt(1 / (tails[one] + 0.5) + 1 / (tails[other] + 0.5))
+        above = np.maximum(shares[one] - delta, 1e-300) / shares[other]
+        cut = int(np.argmax(np.log(above) - BOUND_ERRORS / 2 * errors))
+        seen = [int(side[order][: cut + 1].sum()) for side in counted]
+        low, _ = clopper_pearson(seen[one], trials[one], each)
+        _, high = clopper_pearson(seen[other], trials[other], each)
+        bound = _log_ratio(max(low - delta, 0.0), high)
+        if bound > best.log_ratio:
+            best = Evidence(bound, f"{name} tail, {cut + 1} blocks", 2)
     return best
 
 

@@ -6,8 +6,9 @@ much closer the published rows lie to one neighbour than to the other:
 
     closeness = sum over rows of rate * (|y - rows of B| - |y - rows of A|)
 
-It is the log-likelihood ratio if the noise is what was declared, and then never above
-epsilon; with less noise, or none on some row, its tails give the leak away.
+with squares in place of sizes for Gaussian noise. It is the log-likelihood ratio if the
+noise is what was declared: never above epsilon, or rarely above the epsilon that rho
+implies at some delta. With less noise, or none on some row, its tails give it away.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.audit.measurements import _rows_of
 from blowfish_fast.measure import handle
+from blowfish_fast.measure.budgets import epsilon_of
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
 
-from .confidence import Sides, evidence_from_counts, pilot_size
+from .confidence import Sides, evidence_from_counts, pilot_size, tail_evidence
 from .selections import Finding
 
 CUTS = 12
 """Thresholds of the closeness that make events."""
 
 CHUNK = 2**18
+
+DELTA = Fraction(1, 100)
+"""At which epsilons are compared where noise is paid in rho: tails that are seen."""
 
 UNNOISED = 1e6
 """Weight of a row that shows counts and carries no noise."""
@@ -72,6 +77,50 @@ def audit_noise(
     >>> audit_noise("laplace", kept, (0, 1), epsilon=Fraction(1), samples=5000).passed
     True
     """
+    first, second = _blocks(measurement, edge, samples, seed)
+    named = pilot_size(samples)
+    evidence = evidence_from_counts(
+        _tally_blocks((first[:named], second[:named])),
+        _tally_blocks((first[named:], second[named:])),
+        confidence=confidence,
+    )
+    return Finding(f"{name}: {measurement.strategy.kind}", epsilon, evidence, samples)
+
+
+def audit_gaussian_noise(
+    name: str,
+    measurement: Measurement,
+    edge: tuple[int, int],
+    *,
+    rho: Fraction,
+    samples: int,
+    delta: Fraction = DELTA,
+    seed: int = 0,
+    confidence: float = 0.999,
+) -> Finding:
+    """Compare as `audit_noise` does, in the form (epsilon, delta) that rho implies.
+
+    The epsilon is the least that `rho` certainly implies at `delta`; a lower bound
+    above it proves that the edge costs more than rho.
+    """
+    first, second = _blocks(measurement, edge, samples, seed)
+    named, most = pilot_size(samples), int(max(first.max(), second.max())) + 1
+    pilots, counted = (
+        (
+            np.bincount(first[part], minlength=most),
+            np.bincount(second[part], minlength=most),
+        )
+        for part in (slice(named), slice(named, None))
+    )
+    evidence = tail_evidence(pilots, counted, delta=float(delta), confidence=confidence)
+    subject = f"{name}: {measurement.strategy.kind}, at delta = {float(delta):g}"
+    return Finding(subject, epsilon_of(rho, delta), evidence, samples)
+
+
+def _blocks(
+    measurement: Measurement, edge: tuple[int, int], samples: int, seed: int
+) -> list[IntArray]:
+    """Return the block of the closeness that each draw falls into, on both sides."""
     sides = [_rows_of(measurement, cell) for cell in edge]
     blank = np.zeros(measurement.scales.rates.size, dtype=np.int64)
     published = [
@@ -88,16 +137,10 @@ def audit_noise(
     pilots = np.concatenate([one[:named] for one in drawn])
     cuts = np.unique(np.quantile(pilots, np.linspace(0, 1, CUTS), method="nearest"))
     # On a threshold, or between two: atoms of the closeness are events of their own.
-    events = [
+    return [
         np.searchsorted(cuts, one, "left") + np.searchsorted(cuts, one, "right")
         for one in drawn
     ]
-    evidence = evidence_from_counts(
-        _tally_blocks(one[:named] for one in events),
-        _tally_blocks(one[named:] for one in events),
-        confidence=confidence,
-    )
-    return Finding(f"{name}: {measurement.strategy.kind}", epsilon, evidence, samples)
 
 
 def _tally_blocks(sides: Iterable[IntArray]) -> Sides:
@@ -161,8 +204,9 @@ def _closeness(
         )
         noise = handle._draw(many, rng).reshape(size, draws) @ spread
         away = noise + (shift if side else 0.0)
+        apart, near = np.abs(away - shift), np.abs(away)
         closeness[begin : begin + size] = (
-            np.abs(away - shift) - np.abs(away)
+            apart**scales.power - near**scales.power
         ) @ weights
     # Sums of equal terms in another order differ in their last bits.
     return np.round(closeness, 9)
