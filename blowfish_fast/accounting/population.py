@@ -22,6 +22,7 @@ from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.plugins import check_vouched
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
 from blowfish_fast.release.release import Release
 
@@ -170,6 +171,7 @@ class Population:
         request: str | None = None,
         rng: RandomLike | None = None,
         snapshot: str | None = None,
+        vouched: bool = False,
     ) -> Release:
         """Release from one table, or from a join of several, and charge all people.
 
@@ -187,12 +189,13 @@ class Population:
         on : sequence of str
             For a join: the columns it was made on, the person's among them. Others are
             no attributes that may move.
-        request, rng, snapshot
+        request, rng, snapshot, vouched
             As for `Ledger.release`.
         """
         names = [table] if isinstance(table, str) else list(table)
         read = [self._table(one) for one in names]
         check_mechanism(mechanism)
+        check_vouched([mechanism], vouched=vouched)
         bound = getattr(data, "bound", None)
         if bound is None or bound.person != self.person:
             raise PolicyError(

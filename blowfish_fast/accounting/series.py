@@ -29,11 +29,14 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import CountsError, InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms import Mechanism
+from blowfish_fast.mechanisms.plugins import check_vouched
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
 
 from .ledger import Ledger
-from .request import RandomLike, RequestPart, check_mechanism, check_policy
+from .prices import refuse_currency
+from .request import RandomLike, RequestPart, check_mechanism, check_policy, refusal
+from .statements import Preview
 
 Level = Literal["event", "person-epoch", "person"]
 
@@ -181,6 +184,7 @@ class Series:
         *,
         request: str | None = None,
         rng: RandomLike | None = None,
+        vouched: bool = False,
     ) -> Release:
         """Release one epoch; it is closed once a later one is released.
 
@@ -196,18 +200,19 @@ class Series:
         request : str, optional
             Name of the question, beside the epoch's; further questions about an epoch
             add up within it and need names of their own.
-        rng
+        rng, vouched
             See `Ledger.release`.
         """
         when = read_epoch(self.every, epoch)
         check_mechanism(mechanism)
+        check_vouched([mechanism], vouched=vouched)
         terms = self.ledger._terms()
         self._check_policy()
         check_policy(mechanism, terms.policy)
         counts = data
         if _is_table(data):
             counts = self._counted(when, mechanism.domain, data)
-        name = f"{self.name}/{when.name}" + ("" if request is None else f"/{request}")
+        name = self.request(when.name, request)
         noted = {"name": self.name, "epoch": when.name, "start": when.start.isoformat()}
         (answer,) = self.ledger._settle(
             [RequestPart(mechanism, counts)],
@@ -219,6 +224,45 @@ class Series:
             series=None if self.level == "person" else noted,
         )
         return answer
+
+    def request(self, epoch: str, request: str | None = None) -> str:
+        """Return the name under which the ledger keeps the answer about an epoch."""
+        return "/".join([self.name, epoch, *([] if request is None else [request])])
+
+    def preview(self, epoch: str, mechanism: Mechanism) -> Preview:
+        """Say by how much a release would raise the dearest epoch. Free; no data.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> policy = bf.policies.AddRemove(bf.Domain(3))
+        >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
+        >>> weeks = bf.Series(ledger, column="received", every="week")
+        >>> asked = bf.workloads.Identity(policy.domain)
+        >>> laplace = bf.Laplace(policy, asked, epsilon="0.5")
+        >>> release = weeks.release("2026-W45", laplace, [3, 1, 2], rng=1)
+        >>> print(weeks.preview("2026-W46", laplace))
+        laplace would cost eps = 0 of the 0.5 that remains; 0.5 would be left
+        """
+        when = read_epoch(self.every, epoch)
+        check_mechanism(mechanism)
+        currency = self.ledger.currency
+        reason = refusal(mechanism, self.ledger.policy)
+        reason = reason or refuse_currency(mechanism, currency)
+        opened = [read_epoch(self.every, one).start for one in self.epochs()]
+        if (
+            not reason
+            and self.level != "person"
+            and max(opened, default=when.start) > (when.start)
+        ):
+            reason = f"the epoch {epoch!r} is closed: a later one was released"
+        price = 0 if reason else currency.charged(self.ledger._price(mechanism))
+        spent = self._units()
+        if self.level != "person":
+            dearest = max(spent.values(), default=0)
+            price = max(spent.get(when.name, 0) + price, dearest) - dearest
+        standing = self.ledger._journal.standing()
+        return Preview.of(mechanism.name, price, standing, reason, currency)
 
     def _counted(self, when: Epoch, domain: Domain, table: Any) -> Histogram:
         if self.level != "event":
@@ -340,17 +384,20 @@ class Series:
         )
         return f"{who} is protected at eps = {spent:g}, the dearest epoch{several}"
 
-    def _spent(self) -> dict[str, float]:
-        """Return the sum of what was drawn in each epoch."""
-        spent: dict[str, float] = {}
+    def _units(self) -> dict[str, int]:
+        """Return the sum of what was drawn in each epoch, in the ledger's units."""
+        spent: dict[str, int] = {}
         for charge in self.ledger._journal.history():
             note = charge.content.get("note") or {}
             if note.get("series") == self.name:
                 series = charge.content.get("series")
                 price = charge.cost if series is None else series["price"]
-                amount = float(self.ledger.currency.amount(price))
-                spent[note["epoch"]] = spent.get(note["epoch"], 0.0) + amount
+                spent[note["epoch"]] = spent.get(note["epoch"], 0) + price
         return spent
+
+    def _spent(self) -> dict[str, float]:
+        amount = self.ledger.currency.amount
+        return {name: float(amount(one)) for name, one in self._units().items()}
 
 
 def best_block(epochs: int) -> tuple[int, float]:

@@ -15,7 +15,7 @@ import csv
 import importlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from blowfish_fast.errors import DomainError, MissingExtraError, SizeError
 
 from .cell_values import cell_columns, column_name
 from .domain import Domain
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 MOST_ROWS = 2**20 - 1
 """Rows of a sheet of a workbook below its heading."""
@@ -153,26 +158,25 @@ class Table:
             return self.columns
         return {**self.columns, MARK: np.full(len(self), SEEDED)}
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas data frame."""
-        pandas = require("pandas", extra="frames", purpose="a pandas data frame")
-        frame = pandas.DataFrame(_for_frames(self.columns))
+        library = require("pandas", extra="frames", purpose="a pandas data frame")
+        frame: pandas.DataFrame = library.DataFrame(_for_frames(self.columns))
         if self.experiment:
             frame.attrs[MARK] = SEEDED
         return frame
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """Return a polars data frame."""
-        polars = require("polars", extra="frames", purpose="a polars data frame")
-        return polars.DataFrame(
-            {
-                name: one.tolist() if one.dtype.kind in "OU" else one
-                for name, one in _for_frames(self._marked_columns()).items()
-            },
-            strict=False,
-        )
+        library = require("polars", extra="frames", purpose="a polars data frame")
+        columns = {
+            name: one.tolist() if one.dtype.kind in "OU" else one
+            for name, one in _for_frames(self._marked_columns()).items()
+        }
+        frame: polars.DataFrame = library.DataFrame(columns, strict=False)
+        return frame
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pyarrow.Table:
         """Return an arrow table."""
         arrow = require("pyarrow", extra="frames", purpose="an arrow table")
         found = arrow.table(

@@ -10,7 +10,7 @@ never made.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol, Unpack
 
@@ -25,7 +25,7 @@ from blowfish_fast.errors import CountsError, DomainError, InputError
 from .counting import Counting, PrivateCounts, RecordTerms
 from .domain import Attributes
 from .histogram import Histogram
-from .persons import Bound, bounded_cells
+from .persons import Bound, RecordKeys, bounded_cells
 from .records import place_blocks
 from .sql import bounded_table, cell_batches
 
@@ -130,16 +130,9 @@ class TableCounts(PrivateCounts):
         if bound is None:
             blocks = place_blocks(domain, rules, records)
             return cls.from_cells(domain, tables, blocks)
-        placed: list[IntArray] = []
-
-        def rows_of(chunk: Any) -> Iterator[IntArray]:
-            for block in place_blocks(domain, rules, chunk):
-                start = sum(one.shape[1] for one in placed)
-                placed.append(np.array(block))
-                yield np.arange(start, start + placed[-1].shape[1])
-
-        kept, _ = bounded_cells(rows_of, records, keys, bound, key)
-        cells = np.concatenate(placed, axis=1)[:, kept]
+        cells = bounded_places(
+            lambda chunk: place_blocks(domain, rules, chunk), records, keys, bound, key
+        )
         return cls.from_cells(domain, tables, [cells], bound)
 
     @classmethod
@@ -237,6 +230,30 @@ class TableCounts(PrivateCounts):
                 way_out="Count records for this mechanism: TableCounts.from_records",
             )
         return np.concatenate([self.counts[slice(*places[one])] for one in tables])
+
+
+def bounded_places(
+    places: Callable[[Any], Iterator[list[IntArray]]],
+    records: Any,
+    keys: RecordKeys,
+    bound: Bound,
+    key: str | None = None,
+) -> IntArray:
+    """Return the cells along each attribute of the records that are kept, one choice.
+
+    `places` leads from a chunk of records to its cells along each attribute.
+    """
+    placed: list[IntArray] = []
+
+    def rows_of(chunk: Any) -> Iterator[IntArray]:
+        for block in places(chunk):
+            start = sum(one.shape[1] for one in placed)
+            placed.append(np.array(block))
+            yield np.arange(start, start + placed[-1].shape[1])
+
+    kept, _ = bounded_cells(rows_of, records, keys, bound, key)
+    cells: IntArray = np.concatenate(placed, axis=1)[:, kept]
+    return cells
 
 
 def _asked(

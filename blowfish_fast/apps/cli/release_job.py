@@ -37,6 +37,13 @@ from .files.record_files import DataSource, People, TableAxes
 from .parsing.job import Job
 from .printing import bar_counter, spinner, steps_bar
 from .release_plan import Facts
+from .series_job import (
+    EpochWords,
+    of_epoch,
+    open_series,
+    parse_series,
+    with_arrivals,
+)
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
@@ -56,16 +63,22 @@ def open_data(job: Job, facts: Facts) -> DataSource:
             RecordKeys(job.person, job.record),
             Bound.stated(job.at_most, job.count or "records", job.person),
         )
-    source.check(facts.domain)
+    words = parse_series(job)
+    if words is None:
+        source.check(facts.domain)
+    else:
+        source.check(with_arrivals(facts.domain, facts.rules, words)[0])
     return source
 
 
 def check_ledger(job: Job, seed: int | None) -> None:
     """Refuse what a ledger would refuse by its terms alone."""
     if job.ledger is None:
-        if job.total is not None or job.request is not None:
+        stated = (job.total, job.request, job.series)
+        if any(one is not None for one in stated):
             raise InputError(
-                "a budget and a request belong to a ledger; name its file, --ledger"
+                "a budget, a request and a series belong to a ledger; name its file, "
+                "--ledger"
             )
         return
     if job.total is not None:
@@ -111,8 +124,14 @@ def preview_charge(
         ledger = Ledger(None, policy=facts.ledger_policy, **job.ledger_terms)
     with ledger:
         _check_total(job, ledger)
-        entry = None if job.request is None else ledger.entry(job.request)
-        weighed = ledger.preview(mechanism)
+        words = parse_series(job)
+        if words is None:
+            entry = None if job.request is None else ledger.entry(job.request)
+            weighed = ledger.preview(mechanism)
+        else:
+            series = open_series(ledger, words)
+            entry = ledger.entry(series.request(words.epoch, job.request))
+            weighed = series.preview(words.epoch, mechanism)
         _check_request(entry, weighed)
         bought = certificate_budget(job, facts, mechanism)
         if bought is not None and entry is None:
@@ -158,7 +177,8 @@ def _check_total(job: Job, ledger: Ledger) -> None:
 
 def _check_request(entry: Entry | None, weighed: Preview) -> None:
     """Refuse a name that was given to another question, as far as the log shows."""
-    if entry is None:
+    if entry is None or (entry.note or {}).get("series") is not None:
+        # Within a series costs depend on what was released before; the ledger looks.
         return
     if (entry.mechanism, entry.budget.amount) != (weighed.mechanism, weighed.cost):
         raise LedgerError(
@@ -174,7 +194,9 @@ def charge_and_release(
     job: Job, facts: Facts, source: DataSource, mechanism: Mechanism, seed: int | None
 ) -> tuple[Release, str | None]:
     """Count, charge, draw; return the release and the name under which it was paid."""
-    data = count_records(source, facts, getattr(mechanism, "measured_tables", None))
+    words = parse_series(job)
+    tables = getattr(mechanism, "measured_tables", None)
+    data = count_records(source, facts, tables, words)
     bought = certificate_budget(job, facts, mechanism)
     if job.ledger is None:
         with spinner("releasing") as report:
@@ -189,16 +211,25 @@ def charge_and_release(
             return made, None
     request = job.request or f"release-{uuid.uuid4().hex[:12]}"
     with _open_ledger(job, facts) as ledger:
+        series = None if words is None else open_series(ledger, words)
+        if series is not None and words is not None:
+            request = series.request(words.epoch, job.request)
         before = ledger.entry(request)
+        vouched = bool(job.vouched)
         try:
             with spinner("releasing") as report:
-                release = ledger.release(
-                    mechanism,
-                    data,
-                    request,
-                    progress=report,
-                    vouched=bool(job.vouched),
-                )
+                if series is not None and words is not None:
+                    release = series.release(
+                        words.epoch,
+                        mechanism,
+                        data,
+                        request=job.request,
+                        vouched=vouched,
+                    )
+                else:
+                    release = ledger.release(
+                        mechanism, data, request, progress=report, vouched=vouched
+                    )
                 if bought is not None:
                     about = f"{request}, certified"
                     found = ledger.certify(
@@ -231,9 +262,12 @@ def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget |
 
 
 def count_records(
-    source: DataSource, facts: Facts, tables: TableAxes | None = None
+    source: DataSource,
+    facts: Facts,
+    tables: TableAxes | None = None,
+    words: EpochWords | None = None,
 ) -> Any:
-    """Count every cell, or some tables of all columns."""
+    """Count every cell, of one epoch if one is named, or some tables of all columns."""
     with steps_bar() as bar:
         count = bar_counter(bar, "reading")
         count(0, PARTS, "")
@@ -242,6 +276,9 @@ def count_records(
             count(int(PARTS * part), PARTS, "")
 
         try:
+            if words is not None:
+                seen, rules = with_arrivals(facts.domain, facts.rules, words)
+                return of_epoch(source.histogram(seen, rules, done), facts.domain)
             if tables is None:
                 return source.histogram(facts.domain, facts.rules, done)
             return source.tables(facts.domain, tables, facts.rules, done)

@@ -116,11 +116,6 @@ def read_facts(job: Job) -> Facts:
     tables = asks_tables(job.workload)
     stated = list(job.domain or ())
     plain: Any = parse_table(stated) if tables else parse_domain(stated)
-    if tables and job.person is not None:
-        raise InputError(
-            "tables of all columns are released about single records; leave --person "
-            "out, or ask for cells, ranges or marginals of one domain"
-        )
     people = read_bound(
         plain, job.person, job.record, job.at_most, job.count or "records"
     )

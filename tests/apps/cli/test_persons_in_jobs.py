@@ -93,9 +93,28 @@ def test_a_ledger_made_for_persons_refuses_records(capsys):
         (["--person", "age", "--at-most", "3"], "beside the attributes"),
         (["--person", "nobody", "--at-most", "3"], "nobody"),
         ([*PEOPLE, "--count-column", "visit"], "one per line"),
-        ([*PEOPLE, "--workload", "tables:1"], "about single records"),
         ([*PEOPLE, "--data", "demo"], "one record each"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(capsys, words, reason):
     assert reason in refused(capsys, *FACTS, *words)
+
+
+@pytest.mark.parametrize("source", ["visits.csv", "visits.duckdb"])
+def test_tables_of_all_columns_count_few_records_of_a_person(visits, source):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(visits / "visits.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE visits AS SELECT *, visit % 2 AS even FROM 'visits.csv'"
+        )
+        connection.execute("COPY visits TO 'visits.csv' (HEADER)")
+    facts = [one if one != "visits.csv" else source for one in FACTS]
+    facts[facts.index("identity")] = "tables:2"
+    for option in ("--mechanism", "laplace"):
+        facts.remove(option)
+    report = told(*facts, "--domain", "even=2", *PEOPLE)
+    assert report["tables"] == 3
+    assert "one person (column patient) with all her records" in report["promise"]
+    out = bf.TablesRelease.load("release.blowfish")
+    assert out.table("age").estimate[9] == pytest.approx(3, abs=3)
+    assert out.table("age", "even").estimate.sum() == pytest.approx(403, abs=12)

@@ -22,7 +22,12 @@ from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import Rule
-from blowfish_fast.data.sql import CellQuery, cell_batches, query_cells
+from blowfish_fast.data.sql import (
+    CellQuery,
+    bounded_table,
+    cell_batches,
+    query_cells,
+)
 from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError
@@ -91,9 +96,14 @@ class DatabaseTable(DataSource):
         """Count the records of some tables of a domain, from one statement."""
         stored = self._stored(domain)
         table = self.database.backend.table(self.table)
+        bound, keys = None, ()  # type: tuple[Any, tuple[str, ...]]
         with _quiet_drivers():
-            batches = cell_batches(stored, rules, table)
-            counted = TableCounts.from_cells(domain, tables, batches)
+            if self.people is not None:
+                # One statement: all tables are counted from one choice of records.
+                bound = self.people.bound
+                table, keys, _ = bounded_table(table, *self.people)
+            batches = cell_batches(stored, rules, table, None, keys)
+            counted = TableCounts.from_cells(domain, tables, batches, bound)
         done(1.0)
         return counted
 

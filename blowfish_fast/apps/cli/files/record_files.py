@@ -30,7 +30,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.persons import Bound, RecordKeys, bounded_cells
 from blowfish_fast.data.records import Rule, cell_blocks, place_blocks, refuse_weights
-from blowfish_fast.data.table_counts import TableCounts
+from blowfish_fast.data.table_counts import TableCounts, bounded_places
 from blowfish_fast.data.text_form import TextForm, literal, trim_spaces
 from blowfish_fast.errors import InputError
 
@@ -105,8 +105,14 @@ class DataSource:
         """Count the records of some tables of a domain of any width."""
         refuse_weighted(self.count_column)
         stored, chunks = self.open(domain, done)
-        blocks = place_blocks(stored, rules, chunks)
-        return TableCounts.from_cells(domain, tables, blocks)
+        if self.people is None:
+            blocks = place_blocks(stored, rules, chunks)
+            return TableCounts.from_cells(domain, tables, blocks)
+        keys, bound = self.people
+        cells = bounded_places(
+            lambda chunk: place_blocks(stored, rules, chunk), chunks, keys, bound
+        )
+        return TableCounts.from_cells(domain, tables, [cells], bound)
 
 
 class RecordsFile(DataSource):

@@ -114,6 +114,12 @@ class Job:
     count: str | None = _in(
         "data", "RULE", "Each person once: persons; or records (default)."
     )
+    series: str | None = _in(
+        "data",
+        "COLUMN:EVERY:EPOCH",
+        "Only what arrived in one epoch, as in received:week:2026-W46; a ledger "
+        "charges the dearest epoch, once.",
+    )
     domain: list[str] | None = _in(
         "domain",
         "CELLS",
