@@ -24,6 +24,10 @@ def test_the_example_runs(path, tmp_path):
         if path.stem == "default_gains":
             np.save(tmp_path / "line.npy", cells.ravel())
         arguments = [str(tmp_path), "--trials", "1"]
+    if path.stem == "recommend_gain":
+        (tmp_path / "1d").mkdir()
+        np.save(tmp_path / "1d" / "steps.npy", np.repeat([3, 40, 0, 9], 32))
+        arguments = [str(tmp_path), "--cells", "64", "--trials", "1"]
     if path.stem == "scale_simulation":
         arguments = ["--quick"]
     done = subprocess.run(
