@@ -263,7 +263,10 @@ class KMeans(Mechanism):
         if start is None:
             centers = low + evenly_spread(self.clusters, self.grid.axes) * (high - low)
             return np.clip(centers, low, high)
-        centers = np.array(start, dtype=np.float64)
+        given = np.asarray(start)
+        if given.dtype.kind not in "biuf":
+            raise InputError("start holds numbers", received=f"dtype {given.dtype}")
+        centers = np.array(given, dtype=np.float64)
         if centers.shape != (self.clusters, self.grid.axes):
             raise InputError(
                 f"start must hold {self.clusters} centres of {self.grid.axes} "

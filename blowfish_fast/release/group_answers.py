@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from blowfish_fast.errors import (
 )
 
 from .grants import BOUND_NAMES, Scope
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 MOST_PRINTED = 1000
 """Groups up to which printing works out their intervals."""
@@ -324,15 +329,15 @@ class GroupedAnswers(Mapping[Any, Estimate]):
             columns[low], columns[high] = self._known_intervals(confidence, kind).T
         return Table(columns, experiment=self.seeded)
 
-    def to_pandas(self, confidence: float | None = 0.95) -> Any:
+    def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
         """Return `to_table` as a pandas data frame."""
         return self.to_table(confidence).to_pandas()
 
-    def to_polars(self, confidence: float | None = 0.95) -> Any:
+    def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
         """Return `to_table` as a polars data frame."""
         return self.to_table(confidence).to_polars()
 
-    def to_arrow(self, confidence: float | None = 0.95) -> Any:
+    def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
         """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
 

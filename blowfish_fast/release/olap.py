@@ -167,6 +167,32 @@ class Questions(ABC, Generic[Answer]):
         >>> bool(low < 100**2 / 12 < high)
         True
         """
+        axis, spread, claim = self._variance(name, values)
+        return self._answers("variance", spread, claim, axis)
+
+    def std(self, name: str | int, values: Any = None) -> Answer:
+        """Return the standard deviation of an attribute: the root of `variance`.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+        >>> laplace = bf.Laplace(
+        ...     bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1)
+        >>> low, high = laplace.release([500] * 10, rng=1).where().std("age").interval()
+        >>> bool(low < 100 / 12**0.5 < high)
+        True
+        """
+        axis, spread, claim = self._variance(name, values)
+
+        def bounds(confidence: float, of: Scope) -> FloatArray:
+            root: FloatArray = np.sqrt(claim.bounds(confidence, of))
+            return root
+
+        rooted = claim._replace(bounds=bounds)
+        return self._answers("std", np.sqrt(spread), rooted, axis)
+
+    def _variance(self, name: str | int, values: Any) -> tuple[int, FloatArray, Claim]:
         axis, found = self._value_rows(name, values)
         along = partial(self._grid.along, axis)
         counted = self._grid.count()
@@ -183,8 +209,7 @@ class Questions(ABC, Generic[Answer]):
             second.bounds, counted.bounds, lowest=0.0, highest=farthest**2, centre=0.0
         )
         bounds = partial(variance_bounds, mean, square, ((most - least) / 2) ** 2)
-        claim = self._claim(bounds, first, second, counted)
-        return self._answers("variance", spread, claim, axis)
+        return axis, spread, self._claim(bounds, first, second, counted)
 
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
         """Return the value below which a part `q` of the records lies: the median.

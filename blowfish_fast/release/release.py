@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     import os
     from typing import Self
 
+    import pandas
+    import polars
+    import pyarrow
+
     from blowfish_fast.data.frames import Table
 
     from .combination import CombinedRelease
@@ -471,10 +475,8 @@ class Release:
     def rounded(self) -> Self:
         """Return the release with whole counts, none negative, and the same total.
 
-        For tables that are to be published: whatever is added up from the cells of the
-        result agrees. Intervals stay those of the release; single cells are biased
-        upwards where noise was larger than counts. The same release is always rounded
-        alike.
+        For tables to be published: whatever is added up from its cells agrees, every
+        time. Intervals stay; single cells are biased up where noise exceeds counts.
 
         Examples
         --------
@@ -516,15 +518,15 @@ class Release:
             columns[low], columns[high] = bounds.T
         return Table(columns, experiment=not self.private)
 
-    def to_pandas(self, confidence: float | None = 0.95) -> Any:
+    def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
         """Return `to_table` as a pandas data frame."""
         return self.to_table(confidence).to_pandas()
 
-    def to_polars(self, confidence: float | None = 0.95) -> Any:
+    def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
         """Return `to_table` as a polars data frame."""
         return self.to_table(confidence).to_polars()
 
-    def to_arrow(self, confidence: float | None = 0.95) -> Any:
+    def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
         """Return `to_table` as an arrow table."""
         return self.to_table(confidence).to_arrow()
 

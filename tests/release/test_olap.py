@@ -281,6 +281,9 @@ def test_variances_follow_from_the_values_that_records_count_with(values):
     assert 0 <= low <= records.var() <= high <= 50.0**2
     if values is not None:
         assert high - low < 0.02 * records.var()
+    root = released(ages, counts, epsilon=100).where().std("age", values)
+    assert float(root) == pytest.approx(float(found) ** 0.5)
+    assert root.interval() == pytest.approx((low**0.5, high**0.5))
 
 
 def test_a_cell_that_is_cut_counts_between_nothing_and_all_of_it():

@@ -154,6 +154,7 @@ class Question:
     )
     sum_of: str | None = option("COLUMN", "Sum a column.", "--sum")
     mean_of: str | None = option("COLUMN", "Mean of a column.", "--mean")
+    std_of: str | None = option("COLUMN", "Standard deviation of a column.", "--std")
     by: list[str] = option(
         "COLUMN",
         "Break down by the cells of a column, or by edges: age=0,18,65,101.",
@@ -182,8 +183,9 @@ class Question:
     @property
     def selects(self) -> bool:
         """Whether records are selected and measured."""
-        measured = self.sum_of or self.mean_of or self.quantiles or self.quantile_of
-        return bool(self.where or self.by or self.count or measured)
+        measured = [self.sum_of, self.mean_of, self.std_of, self.quantile_of]
+        chosen = self.where or self.by or self.count or self.quantiles
+        return bool(chosen) or any(measured)
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

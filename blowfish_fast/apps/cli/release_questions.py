@@ -70,7 +70,7 @@ def answer_question(release: Release, asked: Question) -> AnswerTable:
     kinds = {
         "--range or --ranges": bool(asked.ranges or asked.file),
         "--workload": asked.workload is not None,
-        "--where, --by, --count, --sum, --mean or --quantile": asked.selects,
+        "--where, --by, --count, --sum, --mean, --std or --quantile": asked.selects,
     }
     chosen = [name for name, given in kinds.items() if given]
     if len(chosen) > 1:
@@ -194,7 +194,7 @@ def _beside_answers(columns: dict[str, AnyArray]) -> dict[str, AnyArray]:
 def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
     """Return places along one column: of all records, of a selection, or by group."""
     domain, parts = release.domain, asked.quantiles
-    if asked.count or asked.sum_of or asked.mean_of or not parts:
+    if asked.count or asked.sum_of or asked.mean_of or asked.std_of or not parts:
         raise InputError(
             "ask for quantiles alone, --quantile 0.5, with --of, --where and --by"
         )
@@ -339,7 +339,7 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
         words = " and ".join(asked.where) or "all records"
         return _measure_selection(selection, words, measures, cuts_cells=cut)
     if len(measures) > 1:
-        raise InputError("with --by, ask for one of --count, --sum and --mean")
+        raise InputError("with --by, ask for one of --count, --sum, --mean and --std")
     groups = grouped(selection)
     (name, column) = measures[0]
     answers = groups.count() if column is None else getattr(groups, name)(column)
@@ -357,7 +357,7 @@ def _answer_selection(release: Release, asked: Question) -> AnswerTable:
 
 def _measures(asked: Question, domain: Domain) -> list[tuple[str, int | None]]:
     """Return the names of what is measured, each with its attribute."""
-    named = (("sum", asked.sum_of), ("mean", asked.mean_of))
+    named = (("sum", asked.sum_of), ("mean", asked.mean_of), ("std", asked.std_of))
     found: list[tuple[str, int | None]] = [
         (measure, find_attribute(column, domain))
         for measure, column in named

@@ -244,12 +244,13 @@ class Estimator:
                 "or a pair per column. They are never read from the data, which would "
                 "reveal its extremes"
             )
-        bounds = np.asarray(self.bounds, dtype=np.float64)
-        bins = np.asarray(self.bins)
         try:
-            pairs = np.broadcast_to(bounds, (columns, 2))
-            cells = np.broadcast_to(bins, (columns,))
-        except ValueError:
+            bounds = np.asarray(self.bounds)
+            if bounds.dtype.kind not in "biuf":
+                raise ValueError("bounds are numbers")
+            pairs = np.broadcast_to(bounds.astype(np.float64), (columns, 2))
+            cells = np.broadcast_to(np.asarray(self.bins), (columns,))
+        except (TypeError, ValueError):
             raise InputError(
                 f"X has {columns} columns: give one pair of bounds and one number of "
                 f"bins, or {columns} of them; received {self.bounds!r}, {self.bins!r}"

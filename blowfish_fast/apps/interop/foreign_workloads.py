@@ -48,10 +48,16 @@ def workload_of(queries: Any, domain: Domain) -> Workload:
         listed = queries
     if listed is not None:
         return _from_ranges([list(query.ranges) for query in listed], domain)
+    matrix = getattr(queries, "matrix", queries)
     for name in ("get_matrix", "sparse_matrix"):
         if hasattr(queries, name):
-            return Linear(domain, getattr(queries, name)())
-    return Linear(domain, getattr(queries, "matrix", queries))
+            matrix = getattr(queries, name)()
+    kind = getattr(matrix, "dtype", np.asarray(matrix).dtype).kind
+    if kind not in "biuf":
+        raise WorkloadError(
+            "a matrix of queries holds real numbers", received=f"dtype {kind!r}"
+        )
+    return Linear(domain, matrix)
 
 
 def _holds_queries(queries: Any) -> bool:

@@ -149,6 +149,15 @@ def test_quantiles_are_values_or_dates(ask):
     )
 
 
+def test_a_standard_deviation_has_an_interval(ask):
+    found = asked_as_json(ask, "people", "--std", "age", "--where", "sex=f")["answers"]
+    assert found[0]["measure"] == "std"
+    assert found[0]["low"] <= found[0]["estimate"] <= found[0]["high"]
+    assert (
+        len(asked_as_json(ask, "people", "--std", "age", "--by", "sex")["answers"]) == 2
+    )
+
+
 def test_quantiles_of_groups_and_selections(ask):
     words = ("people", "--quantile", "0.5", "--quantile", "0.9", "--of", "age")
     answers = asked_as_json(ask, *words, "--by", "sex")["answers"]

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.apps import interop
 from blowfish_fast.apps.interop import (
+    Engine,
     NotFittedError,
     PrivateHistogram,
     PrivateKMeans,
@@ -283,3 +285,43 @@ def test_columns_in_another_order_than_the_attributes_are_refused_uncharged():
     other = pandas.DataFrame({"years": [5.0] * 50, "income": [95.0] * 50})
     again = PrivateHistogram(policy, mechanism="laplace", epsilon=1, ledger=ledger)
     assert again.fit(other).n_features_in_ == 2
+
+
+BOX = (0, 9)
+BAD = {
+    "objects": np.array([1, None, 3, "x"], dtype=object),
+    "complex": np.array([1j, 2, 3, 4]),
+    "texts": np.array(list("abcd")),
+    "dates": np.array(["2024-01-01"] * 4, dtype="datetime64[D]"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bad: Engine.dpbench("laplace").Run(np.eye(4), bad, 1.0),
+        lambda bad: Engine.dpbench("laplace").Run(np.tile(bad, (4, 1)), [1] * 4, 1.0),
+        lambda bad: interop.as_measurement(
+            bf.Laplace(
+                bf.policies.Full(bf.Domain(4)),
+                bf.workloads.Identity(bf.Domain(4)),
+                epsilon=1,
+            )
+        )(bad),
+        lambda bad: PrivateHistogram("full", epsilon=1, bounds=(0, 9)).fit(
+            bad[:, None]
+        ),
+        lambda bad: PrivateHistogram("full", epsilon=1, bounds=bad[:2]).fit([[1.0]]),
+        lambda bad: PrivateKMeans("full", 2, epsilon=1, bounds=(0, 9)).fit(
+            bad[:, None]
+        ),
+        lambda bad: PrivateKMeans(
+            "full", 4, epsilon=1, bounds=BOX, init=bad[:, None]
+        ).fit([[1.0]]),
+    ],
+    ids=["counts", "queries", "measurement", "records", "bounds", "points", "init"],
+)
+def test_what_is_no_number_is_refused_by_every_adapter(call, kind):
+    with pytest.raises(InputError):
+        call(BAD[kind])
