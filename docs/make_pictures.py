@@ -294,6 +294,37 @@ def seeded() -> Any:
     return bf.plotting.histogram(mechanism.release([10] * 16, rng=7))
 
 
+def spiky_bucket(epsilon: float | None) -> Any:
+    """Draw a dense cell in a bucket, with noise intervals or with certified ones."""
+    line = bf.Domain(64)
+    policy, cells = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    counts = np.zeros(64, dtype=np.int64)
+    counts[16:24] = 60, 0, 10, 3, 20, 0, 5, 30
+    wide = bf.mechanisms.StructureFirst(policy, cells, epsilon="0.2", buckets=4)
+    ledger = bf.Ledger(None, epsilon=9, policy=policy)
+    release = ledger.release(wide, counts, rng=5)
+    if epsilon is not None:
+        found = ledger.certify(release, counts, cells, epsilon=epsilon, rng=2)
+        release = release.certified(found)
+    axes = bf.plotting.histogram(release)
+    # Generated counts: true ones are never drawn.
+    places = np.arange(64) + 0.5
+    axes.plot(places, counts, "k.", markersize=4, label="generated count")
+    axes.set_ylim(-3, 70)
+    axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def noise_only() -> Any:
+    """Draw what noise intervals hold: not the truth."""
+    return spiky_bucket(None)
+
+
+def certified() -> Any:
+    """Draw what a certificate adds."""
+    return spiky_bucket(1.0)
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
     one.__name__: one
     for one in (
@@ -301,6 +332,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
         *(policy_small, policy_absent, policy_large),
         *(error_curves, tradeoff, budget),
         *(tutorial, people, beliefs, known_totals, own_mechanism, seeded),
+        *(noise_only, certified),
     )
 }
 

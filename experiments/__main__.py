@@ -3,6 +3,8 @@
 python -m experiments dawa-table2 --data FOLDER     one of them
 python -m experiments all --quick                   all, in their short form
 python -m experiments page --out FOLDER             a page from finished runs
+python -m experiments coverage                      the table of docs/coverage.md
+python -m experiments certificates --trials 10000   shares of false certificates
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from blowfish_fast.apps.cli.printing import remark, show
 from blowfish_fast.errors import BlowfishError
 
 from .collection import ALL, all_experiments, experiment_named
+from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
 
-PAGE = "page"
+PAGE, COVERAGE, CERTIFICATES = "page", "coverage", "certificates"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -31,8 +34,8 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help='A table or figure such as dawa-table2; "all" of them; or "page", '
-            "which writes a page from the results in --out.",
+            help='A table or figure such as dawa-table2; "all" of them; "page", which '
+            'writes a page from the results in --out; or "coverage", "certificates".',
             show_default=False,
         ),
     ],
@@ -67,6 +70,14 @@ def reproduce(
         page, names = write_page(out)
         written = f"written: {page}, from {len(names)} results"
         show({"page": str(page), "experiments": names} if json else written)
+        return
+    if name == COVERAGE:
+        rows = write_coverage(trials=trials or 10)
+        show(f"written: docs/coverage.md, {len(rows)} lines")
+        return
+    if name == CERTIFICATES:
+        for kind, (share, allowed) in certificate_report(trials or 10_000).items():
+            show(f"{kind}: {share:.4f} of the claims are false, {allowed:.4f} may be")
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],

@@ -21,10 +21,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_whole
+from blowfish_fast._support.validation import as_choice, as_whole
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
@@ -55,6 +55,9 @@ SHORT_FOR_CELLS = 64
 
 CLOSE = 1.05
 """Gaussian noise goes first where it is better by more than this."""
+
+UNBIASED = (Laplace, Ordered, OrderedHierarchical, Hierarchy, Contingency)
+"""Mechanisms whose intervals hold the truth of each query."""
 
 TRIALS = 3
 MANY_CELLS = 2**14
@@ -148,6 +151,7 @@ def recommend(
     mechanisms: Sequence[MechanismName] | None = None,
     trials: int | None = None,
     progress: Progress | None = None,
+    intervals: Literal["truth", "noise"] | None = None,
     **budget: Unpack[BudgetTerms],
 ) -> Recommendation:
     """Say which mechanism to use for a task, and why. Free: no data is read.
@@ -174,6 +178,10 @@ def recommend(
         than 2^14 cells.
     progress : callable, optional
         Called with steps done, steps in all and what comes next.
+    intervals : {"truth", "noise"}, optional
+        "truth": what is advised has intervals that hold the true answers, a tree
+        without buckets for ranges along a line, `Dawa` with a certificate for maps and
+        cells (``Ledger.certify``).
 
     Examples
     --------
@@ -202,7 +210,8 @@ def recommend(
     # The constructor checks that policy and workload fit each other.
     check: Any = Contingency if isinstance(workload, Tables) else Dawa
     check(policy, workload, epsilon=1)
-    candidates = [*_candidates(policy, workload, mechanisms)]
+    as_choice(intervals, "intervals", [None, "truth", "noise"])
+    candidates = [*_candidates(policy, workload, mechanisms, intervals)]
     budgets = [granted]
     if granted.delta is not None:
         budgets = _both_currencies(candidates[0], granted, budget)
@@ -254,7 +263,10 @@ class TableEntry(NamedTuple):
 
 
 def _candidates(
-    policy: Policy, workload: Workload, named: Sequence[MechanismName] | None
+    policy: Policy,
+    workload: Workload,
+    named: Sequence[MechanismName] | None,
+    intervals: str | None,
 ) -> Iterator[TableEntry]:
     """Yield what was named; or what the table says, and others worth a look."""
     if isinstance(named, str) or (named is not None and not named):
@@ -264,6 +276,8 @@ def _candidates(
             yield TableEntry(policy, workload, find_mechanism(one), "it was asked for")
         return
     advised = _advised(policy, workload)
+    if intervals == "truth":
+        advised = _with_true_intervals(advised)
     yield advised
     if not isinstance(workload, Tables):
         others: list[type[Mechanism]] = [Dawa, Hierarchy, Laplace]
@@ -306,6 +320,18 @@ def _advised(policy: Policy, workload: Workload) -> TableEntry:
         why = "a tree over all cells, with running totals that never decrease"
         return choice(OrderedHierarchical, why)
     return choice(Dawa, "cells that are alike are merged before they are measured")
+
+
+def _with_true_intervals(advised: TableEntry) -> TableEntry:
+    """Return what to use where intervals must hold the truth (docs/coverage.md)."""
+    if advised.kind in UNBIASED:
+        return advised
+    line = advised.policy.domain.ndim == 1
+    if line and not isinstance(advised.workload, Identity):
+        why = "its intervals hold the truth of each range, narrower than certified ones"
+        return advised._replace(kind=Hierarchy, reason=why, options={})
+    why = "a tenth of epsilon for ledger.certify tells how far its buckets are off"
+    return advised._replace(kind=Dawa, reason=why, options={})
 
 
 def _linear_error(mechanism: Mechanism) -> float:

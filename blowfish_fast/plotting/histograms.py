@@ -16,7 +16,7 @@ import numpy as np
 from blowfish_fast._support import palette
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
-from blowfish_fast.release.grants import Scope, interval_label
+from blowfish_fast.release.grants import interval_label
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Ranges
 
@@ -98,10 +98,9 @@ def histogram(
     attribute = release.domain.attributes[0]
     places = label_axis(drawn, "x", attribute, "cell")
     estimate = release.answer(ranges)
-    kind: Scope = "noise"
+    kind = release.interval_kind(ranges, confidence)
     bounds = None
-    if release.interval_scope == "noise":
-        kind = release.interval_kind(ranges)
+    if kind != "noise" or release.interval_scope == "noise":
         bounds = release.intervals(ranges, confidence, of=kind)
     few = places.kind == "level" and release.domain.size <= MOST_MARKED
     draw = _bars if few else _stairs

@@ -86,8 +86,8 @@ def answers(
     found = release.answer(workload)
     drawn = axes_for(axes, (7.0, 1.7 + 0.32 * len(named)), "Drawing answers")
     heights = np.arange(len(named))
-    if release.interval_scope == "noise":
-        kind = release.interval_kind(workload)
+    kind = release.interval_kind(workload, confidence)
+    if kind != "noise" or release.interval_scope == "noise":
         bounds = release.intervals(workload, confidence, of=kind)
         drawn.errorbar(
             bounds.mean(axis=1),

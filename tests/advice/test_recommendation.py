@@ -145,3 +145,26 @@ def test_bad_input_is_refused():
             bf.recommend(EVERYBODY, RANGES, epsilon=1, records=9, mechanisms=named)
     with pytest.raises(PolicyError, match="state the policy"):
         bf.recommend(RANGES, RANGES, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "expected"),
+    [
+        (EVERYBODY, RANGES, "hierarchy"),
+        (EVERYBODY, CELLS, "dawa"),
+        (bf.policies.AddRemove(GRID), BOXES, "dawa"),
+        (bf.policies.Line(LINE), RANGES, "ordered"),
+    ],
+)
+def test_intervals_of_the_truth_ask_for_a_tree_or_a_certificate(
+    policy, asked, expected
+):
+    advice = bf.recommend(policy, asked, epsilon=1, intervals="truth")
+    assert advice.best.name == expected
+    assert ("certify" in advice.best.reason) == (expected == "dawa")
+    if expected != "dawa":
+        counts = np.zeros(policy.domain.shape, dtype=int)
+        release = advice.best.mechanism.release(counts, rng=1)
+        assert release.holds_truth(asked).all()
+    with pytest.raises(InputError, match="intervals"):
+        bf.recommend(policy, asked, epsilon=1, intervals="both")

@@ -1,0 +1,204 @@
+"""Every interval against the truth, and every kind of certificate against its promise.
+
+    python -m experiments coverage          the table of docs/coverage.md, written anew
+    python -m experiments certificates      shares of false claims over 10,000 of each
+
+Data are made up: one dense cell among empty ones, a smooth hill, and sparse cells.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import blowfish_fast as bf
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast.errors import BlowfishError, NoiseOnlyWarning
+from blowfish_fast.mechanisms.certifier import Certifier
+from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.release.certificates import KINDS, Kind
+
+CELLS = 128
+CONFIDENCE = 0.95
+PAGE = Path("docs/coverage.md")
+BEGIN = "<!-- table -->"
+DRAWS = 400
+"""Draws of the noise from which its exact half-widths are read off."""
+
+ROOM = 3.0
+"""Standard deviations by which a share may exceed what is allowed."""
+
+
+def made_up_counts() -> dict[str, IntArray]:
+    """Return the data sets, over `CELLS` cells."""
+    rng = np.random.default_rng(5)
+    spike = np.zeros(CELLS, dtype=np.int64)
+    spike[40] = 2000
+    places = np.arange(CELLS)
+    hill = np.rint(300 * np.exp(-(((places - 70) / 25) ** 2))).astype(np.int64)
+    sparse = np.where(rng.random(CELLS) < 0.1, rng.integers(1, 400, CELLS), 0)
+    return {"spike": spike, "hill": hill, "sparse": sparse}
+
+
+def asked_queries() -> dict[str, bf.workloads.Workload]:
+    """Return the workloads."""
+    line = bf.Domain(CELLS)
+    ends = np.sort(np.random.default_rng(6).integers(0, CELLS, (2, 200)), axis=0)
+    return {
+        "cells": bf.workloads.Identity(line),
+        "ranges": bf.workloads.Ranges(line, ends[0], ends[1] + 1),
+        "prefixes": bf.workloads.Prefixes(line),
+    }
+
+
+class CoverageRow(NamedTuple):
+    """What was found of one mechanism, workload and data set.
+
+    `said` is what the intervals are called; `noise` and `truth` are the shares of
+    intervals that held the noise and the true answer, `width` their mean half-width
+    over the exact one, `certified` the share of true answers in certified intervals.
+    """
+
+    mechanism: str
+    workload: str
+    data: str
+    said: str
+    noise: float
+    truth: float
+    width: float
+    certified: float
+
+
+def coverage(trials: int) -> Iterator[CoverageRow]:
+    """Return one row for each mechanism that has intervals, workload and data set."""
+    for name, kind in MECHANISMS.items():
+        for asked_name, asked in asked_queries().items():
+            policy = bf.policies.AddRemove(asked.domain)
+            try:
+                mechanism: Any = kind(policy, asked, epsilon="0.5")
+            except (BlowfishError, TypeError):
+                continue
+            for data_name, counts in made_up_counts().items():
+                found = [_one_release(mechanism, counts, t) for t in range(trials)]
+                known = [one for one in found if one is not None]
+                if known:
+                    said = "truth" if all(one[0] for one in known) else "noise only"
+                    means = np.mean([one[1:] for one in known], axis=0)
+                    yield CoverageRow(
+                        name, asked_name, data_name, said, *means.tolist()
+                    )
+
+
+def _one_release(
+    mechanism: Any, counts: IntArray, trial: int
+) -> tuple[float, ...] | None:
+    release = mechanism.release(counts, rng=1000 + trial)
+    if release.interval_scope != "noise" or len(release.measurements) != 1:
+        return None
+    asked = mechanism.workload
+    bounds = release.intervals(asked, CONFIDENCE, of="noise")
+    half = (bounds[:, 1] - bounds[:, 0]) / 2
+    centre = bounds.mean(axis=1)
+    true = np.asarray(asked.answer(counts))
+    without, exact = _noise_law(release, asked, counts)
+    certifier = Certifier(release, asked, epsilon="0.25")
+    kept = release.certified(certifier.release(counts, rng=2000 + trial))
+    certified = math.nan
+    if math.isfinite(kept.certificates[0].extra):
+        low, high = kept.intervals(asked, CONFIDENCE, of="truth").T
+        certified = float(((true >= low - 1e-9) & (true <= high + 1e-9)).mean())
+    return (
+        float(release.holds_truth(asked).all()),
+        float((np.abs(centre - without) <= half + 1e-9).mean()),
+        float((np.abs(centre - true) <= half + 1e-9).mean()),
+        float(half.mean() / max(exact.mean(), 1e-12)),
+        certified,
+    )
+
+
+def _noise_law(
+    release: bf.Release, asked: Any, counts: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return answers without noise, and quantiles of the noise by many draws."""
+    (measurement,) = release.measurements
+    strategy, scales, buckets = (
+        measurement.strategy,
+        measurement.scales,
+        measurement.buckets,
+    )
+    rng = np.random.default_rng(9)
+    measured = scales.measured
+    stay = -np.expm1(-1.0 / scales.widths[measured])
+    true = strategy.rows(buckets.sum(counts))
+
+    def answers(rows: IntArray, noise: IntArray) -> FloatArray:
+        published = strategy.published(rows, noise, scales)
+        return np.asarray(
+            asked.answer(buckets.expand(strategy.infer(published, scales)))
+        )
+
+    noise = np.zeros(scales.rates.size, dtype=np.int64)
+    without = answers(true, noise)
+    drawn = np.empty((DRAWS, without.size))
+    for at in range(DRAWS):
+        noise[measured] = rng.geometric(stay) - rng.geometric(stay)
+        drawn[at] = np.abs(answers(np.zeros_like(true), noise))
+    return without, np.quantile(drawn, CONFIDENCE, axis=0)
+
+
+def write_coverage(page: Path = PAGE, trials: int = 10) -> list[CoverageRow]:
+    """Write the table into its page, below the mark; return its rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoiseOnlyWarning)
+        rows = list(coverage(trials))
+    head = "| mechanism | queries | data | said | noise | truth | width | certified |"
+    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    lines += [
+        f"| {one.mechanism} | {one.workload} | {one.data} | {one.said} | "
+        f"{one.noise:.3f} | {one.truth:.3f} | {one.width:.2f} | {one.certified:.3f} |"
+        for one in rows
+    ]
+    before = page.read_text(encoding="utf-8").partition(BEGIN)[0]
+    page.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return rows
+
+
+def false_claims(kind: Kind, certificates: int, miss: float = 0.05) -> float:
+    """Return the share of false claims of one kind, about releases of a spike."""
+    counts, asked = made_up_counts()["spike"], asked_queries()["ranges"]
+    if kind == "curve":
+        asked = asked_queries()["cells"]
+    true = np.asarray(asked.answer(counts))
+    policy = bf.policies.AddRemove(asked.domain)
+    wide = bf.mechanisms.StructureFirst(policy, asked, epsilon=1, buckets=4)
+    wrong = 0
+    for at in range(certificates):
+        if at % 20 == 0 or kind == "shape":
+            release = wide.release(counts, rng=at)
+            certifier = Certifier(
+                release, asked, epsilon=1, kind=kind, same_data=True, fraction=0.9
+            )
+        found: Any = certifier.release(counts, rng=10**6 + at)
+        kept = release.certified(found)
+        if not math.isfinite(kept.certificates[0].extra):
+            continue
+        low, high = kept.intervals(asked, 1 - miss, of="truth").T
+        held = (true >= low - 1e-9) & (true <= high + 1e-9)
+        if kind == "shape":
+            # Of each range by itself: one of them, taken in turn, stands for all.
+            wrong += not held[at % held.size]
+        else:
+            needed = held.size if kind == "all" else math.ceil(0.9 * held.size)
+            wrong += int(held.sum()) < needed
+    return wrong / certificates
+
+
+def certificate_report(certificates: int = 10_000) -> dict[str, tuple[float, float]]:
+    """Return for each kind the share of false claims, and what chance allows."""
+    allowed = 0.05 + ROOM * math.sqrt(0.05 * 0.95 / certificates)
+    return {kind: (false_claims(kind, certificates), allowed) for kind in KINDS}
