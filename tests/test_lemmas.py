@@ -20,7 +20,6 @@ SCALES = ("worst_edge", "scales", "noise", "rate", "sensitivity", "select")
 ROOMS = ("measure/strategies", "measure/selectors", "measure/sensitivity")
 FORWARDED = {
     "measure/strategies/tables/table_noise.py": "it was charged for as tables",
-    "measure/strategies/error_statistics.py": "its page is certificates.md",
 }
 
 

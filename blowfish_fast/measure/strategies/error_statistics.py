@@ -60,7 +60,7 @@ class ErrorStatistic(ABC):
         """Return the largest sum of |moves| of the rows along one edge, or more."""
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
-        """Return the one scale at which the worst edge costs at most `budget`."""
+        """Return the scale whose worst edge costs at most `budget`: Lemma CE1."""
         move = self.move(policy)
         one = np.ones(self.size, dtype=np.int64)
         worst = move ** Budget.of(budget).power
