@@ -12,11 +12,12 @@ grow with the number of records beyond what the caller holds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import AnyArray
+from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import InputError
 
 from .domain import Attributes
@@ -137,6 +138,25 @@ def _frame(table: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
+
+
+def dictionary_codes(series: Any) -> tuple[IntArray, list[Any]] | None:
+    """Return the number of each value of a narwhals series, and the different values.
+
+    Missing values have number -1. Categories are numbered already; other texts are by
+    arrow, in one pass. None where that is not installed.
+    """
+    native = series.to_native()
+    if hasattr(getattr(native, "cat", None), "codes"):
+        return native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    if find_spec("pyarrow") is None:
+        return None
+    arrow: Any = series.to_arrow()
+    arrow = arrow if hasattr(arrow.type, "index_type") else arrow.dictionary_encode()
+    if hasattr(arrow, "combine_chunks"):
+        arrow = arrow.unify_dictionaries().combine_chunks()
+    codes = np.asarray(arrow.indices.cast("int64").fill_null(-1))
+    return codes, arrow.dictionary.to_pylist()
 
 
 def as_column(values: Any) -> Column:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -26,7 +25,7 @@ from blowfish_fast._support.validation import as_whole, quoted
 from blowfish_fast.errors import CountsError, InputError
 
 from .axes import is_blank
-from .columns import Column, as_column, named_column
+from .columns import Column, as_column, dictionary_codes, named_column
 from .domain import Attributes
 
 COUNTED = ("records", "persons")
@@ -188,13 +187,11 @@ def _text_codes(series: Any) -> tuple[IntArray, int]:
 
     if series.dtype not in (nw.String, nw.Categorical, nw.Enum):
         _refuse_kind("person", str(series.dtype))
-    texts = series.cast(nw.String)
-    arrow = texts.to_arrow().dictionary_encode() if find_spec("pyarrow") else None
-    if arrow is not None:
-        combined = arrow.combine_chunks() if hasattr(arrow, "combine_chunks") else arrow
-        codes = np.asarray(combined.indices).astype(np.int64)
-        return codes, len(combined.dictionary)
-    found, codes = np.unique(texts.to_numpy().astype(str), return_inverse=True)
+    known = dictionary_codes(series)
+    if known is not None:
+        return known[0].astype(np.int64), len(known[1])
+    texts = series.cast(nw.String).to_numpy().astype(str)
+    found, codes = np.unique(texts, return_inverse=True)
     return codes.astype(np.int64), found.size
 
 

@@ -23,7 +23,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis, as_moments, is_blank
-from .columns import Column, record_blocks
+from .columns import Column, dictionary_codes, record_blocks
 from .domain import Attributes
 
 Treatment = Literal["refuse", "clamp", "cell"]
@@ -225,7 +225,12 @@ def _codes(number: dict[Any, int], column: Column) -> IntArray:
 
 
 def _series_codes(number: dict[Any, int], series: Any) -> IntArray:
-    """Let the data-frame library match texts; it has them hashed or sorted."""
+    """Match different texts once; the data-frame library numbers them."""
+    known_texts = dictionary_codes(series)
+    if known_texts is not None:
+        places, texts = known_texts
+        # Missing values have number -1: the last.
+        return np.array([*(number.get(one, -1) for one in texts), -2])[places]
     import narwhals as nw
 
     blank = series.is_null()

@@ -117,6 +117,25 @@ class TablePolicy(Policy):
         columns = [AxisView(axis, np.arange(self.domain.shape[axis])) for axis in axes]
         return self._seen_through(columns, domain)
 
+    def filtered(self, *names: str) -> TablePolicy:
+        """Return the policy of the rows that pass a filter on some attributes.
+
+        A row that moves across the filter enters or leaves what is counted, one edge
+        away, however far "absent" was stated to be; the number of rows is then private.
+        A filter on attributes that never move changes nothing.
+
+        Examples
+        --------
+        >>> from blowfish_fast import Domain
+        >>> people = TablePolicy(Domain((3, 2), names=["age", "sex"]), {}, presence=4)
+        >>> people.filtered("sex").absent_length, people.filtered("sex").implies(people)
+        (Fraction(1, 1), True)
+        """
+        moving = [self._factor(axis).has_moves for axis in self.domain.axes(names)]
+        if self.presence == "only" or not any(moving):
+            return self
+        return TablePolicy(self.domain, self._stated, presence=True).derive_from(self)
+
     def _seen_through(
         self, columns: list[AxisView], domain: Domain | WideDomain
     ) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,10 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.errors import PolicyError
+from blowfish_fast.measure.strategies.tables.edge_prices import (
+    edge_kinds,
+    heaviest_edge,
+)
 from blowfish_fast.policies import TablePolicy, from_dict
 
 AGES = bf.Domain(6, names=["age"])
@@ -197,3 +202,28 @@ def test_columns_in_any_order_are_priced_by_definition(names):
     ):
         assert stated.implies(whole) == (seen <= edges_of(stated))
         assert stated.implies(TABLE) == (seen <= edges_of(stated))
+
+
+def test_a_filter_brings_absent_one_edge_near():
+    """Enumerate what one edge moves in a table of the rows that pass a filter."""
+    ages, sexes = bf.Domain(3, names=["age"]), bf.Domain(2, names=["sex"])
+    fixed = bf.policies.Blocks(ages, [0, 1, 2])
+    table = bf.WideDomain.product(ages, sexes)
+    stated = bf.policies.TablePolicy(table, {"age": fixed}, presence=4)
+    rows = [(age, sex) for age in range(3) for sex in range(2)]
+    costs = []
+    for _, sex in rows:
+        # Where sex = 0 is counted by age at rate 10: along the edge, and to "absent".
+        costs.append(Fraction(10 * abs((sex == 0) - (sex == 1)), 1))
+        costs.append(Fraction(10 * (sex == 0), 4))
+    assert max(costs) == 10
+    prices = [
+        heaviest_edge([10], [(0,)], edge_kinds(policy.through(["age", "sex"])))
+        for policy in (stated, stated.filtered("sex"))
+    ]
+    assert prices == [3, 10], "the price of appearing alone is 10 / 4, rounded up"
+    assert stated.filtered("age") is stated
+    assert stated.filtered("sex").implies(stated)
+    assert not stated.implies(stated.filtered("sex"))
+    only = bf.policies.TablePolicy(table, presence="only")
+    assert only.filtered("sex") is only
