@@ -8,10 +8,10 @@ word a draw, and in most draws nothing else,
 with s a double above sqrt(v). Points surely under the curve are settled at a first look
 by additions and products alone; the others are looked at again with more words, and
 what floating point leaves open there is decided in fractions. So each draw is the exact
-function of the words, on any machine. Below variance 16 a shared law has few values,
+function of the words, on any machine. Below variance 64 a shared law has few values,
 and a table of 64-bit thresholds is faster.
 
-    variance < 16, shared    count the thresholds P(|Z| >= k) above U
+    variance < 64, shared    count the thresholds P(|Z| >= k) above U
     else                     first look --> second looks, round by round --> fractions
 """
 
@@ -45,7 +45,7 @@ CHUNK = 1 << 15
 """Draws that share their second looks; threads begin at multiples of it."""
 
 LARGEST_VARIANCE = 1 << 90
-FEW_VALUES = 16
+FEW_VALUES = 64
 """Below this variance a shared law is drawn by its thresholds."""
 
 # Second looks of chunk c, round n, read from LOOKS + c 2^47 + n 2^17 on; fractions read
@@ -241,16 +241,22 @@ def gaussian(
     return out
 
 
+@kernel
 def _laws(variance: FloatArray) -> FloatArray:
     """Return stretch, 1 / v and 1 / (4 (s^2 - v)) of draws, one or all.
 
     The stretch makes second looks rare at every v; any s with s^2 > v would keep the
     law exact.
     """
-    excess = (1.0 + np.sqrt(1.0 + 16.0 * variance)) / 8.0
-    stretch = np.sqrt(variance + excess)
-    slack = 0.25 / (stretch * stretch - variance)
-    return np.stack([stretch, 1.0 / variance, slack])
+    laws = np.empty((3, variance.size))
+    for draw in range(variance.size):
+        one = variance[draw]
+        excess = (1.0 + np.sqrt(1.0 + 16.0 * one)) / 8.0
+        stretch = np.sqrt(one + excess)
+        laws[0, draw] = stretch
+        laws[1, draw] = 1.0 / one
+        laws[2, draw] = 0.25 / (stretch * stretch - one)
+    return laws
 
 
 def _fill_chunk(
@@ -312,22 +318,38 @@ def _fill_by_thresholds(
 @lru_cache(maxsize=64)
 def _thresholds(variance: Fraction) -> tuple[WordArray, IntArray]:
     """Return floor(2^63 P(|Z| >= k)), k = 1, 2, ..., and where each top byte begins."""
-    found: list[int] = []
-    while not found or found[-1] > 0:
-        digits = 40
-        while True:
-            low, high = (
-                math.floor(end * 2**63)
-                for end in _tail_bounds(variance, len(found) + 1, digits)
-            )
-            if low == high:
-                break
-            digits += 20
-        found.append(low)
+    digits = 40
+    while (found := _decided_thresholds(variance, digits)) is None:
+        digits += 20
     limits = np.array(found, dtype=np.uint64)
     tops = (np.arange(256, dtype=np.uint64) + np.uint64(1)) << np.uint64(55)
     guide = np.searchsorted(-limits.astype(np.float64), -tops.astype(np.float64))
     return limits, guide.astype(np.int64)
+
+
+def _decided_thresholds(variance: Fraction, digits: int) -> list[int] | None:
+    """Return the thresholds down to 0; None where so many digits leave one open."""
+    # Thresholds end before 10 sigma; what lies as far again beyond is next to nothing.
+    last = 2 * math.isqrt(math.ceil(6 * variance * digits)) + 2
+    ends = [
+        exponential_bounds(Fraction(k * k) / (2 * variance), digits)
+        for k in range(last + 1)
+    ]
+    # What was left out falls by more than a half with each k.
+    tails = [(Fraction(0), 4 * ends[last][1])]
+    for low, high in reversed(ends[1:]):
+        tails.append((tails[-1][0] + 2 * low, tails[-1][1] + 2 * high))
+    head = ends[0]
+    found: list[int] = []
+    for (low, high), tail in zip(ends[1:], reversed(tails), strict=False):
+        least = math.floor(2**63 * tail[0] / (tail[0] + head[1]))
+        if least != math.floor(2**63 * tail[1] / (tail[1] + head[0])):
+            return None
+        found.append(least)
+        if least == 0:
+            break
+        head = (head[0] + 2 * low, head[1] + 2 * high)
+    return found
 
 
 def _tail_bounds(

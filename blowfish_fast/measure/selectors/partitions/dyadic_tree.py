@@ -87,8 +87,8 @@ class DyadicTree(Partition):
 
     @property
     def default_share(self) -> Fraction:
-        """Part of epsilon that served best on the benchmark data, by dimension."""
-        return Fraction(3, 20) if self.dimensions == 1 else Fraction(1, 4)
+        """Part of epsilon by dimension, from the benchmark data (docs/accuracy.md)."""
+        return Fraction(1, 5) if self.dimensions == 1 else Fraction(1, 4)
 
     def _choose(
         self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
