@@ -64,6 +64,7 @@ __getattr__, __dir__, __all__ = attach(
         "capi.c_entries": "",
         "fitting.lloyd": "assigned_totals cell_positions cluster_totals "
         "nearest_clusters squared_distance_total",
+        "fitting.knots": "knot_heights",
         "fitting.piecewise_fit": "piecewise_linear",
         "fitting.record_exchange": "exchange_records",
         "graph.column_distance": "column_lengths furthest_in_pairs "

@@ -1,5 +1,6 @@
 from .capi import c_entries as c_entries
 from .fitting.isotonic import isotonic_fit as isotonic_fit
+from .fitting.knots import knot_heights as knot_heights
 from .fitting.lloyd import assigned_totals as assigned_totals
 from .fitting.lloyd import cell_positions as cell_positions
 from .fitting.lloyd import cluster_totals as cluster_totals

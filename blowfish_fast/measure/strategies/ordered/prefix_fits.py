@@ -5,9 +5,11 @@ Everything here reads noisy values and public totals, after the noise: it is fre
     isotonic     the closest totals that never decrease
     piecewise    straight pieces first, each at the price of its parameters
     multiscale   windows of every size, halved towards equal halves
+    knotted      straight between few knots and exact totals, where few are enough
 
 Which of them serves best depends on how much is asked at once, and on how many records
-there are for the noise; both are public.
+there are for the noise; both are public. Whether few knots are enough is seen in the
+noisy totals.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import BoolArray, FloatArray
+from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.handle import Measurement
 
 from .ordered_hierarchy import OrderedHierarchy
@@ -32,14 +34,26 @@ SHORT_RANGES = 64.0
 FEW_RECORDS = 0.1
 """Records per cell, in units of the noise, below which straight pieces help too."""
 
+FEW_KNOTS = 8
+"""Cells per knot, at least, of data that count as even between knots."""
+
+LAGS = (1, 2, 3, 4)
+
+LONG = 8
+"""Cells of a stretch that counts as even; these must hold half of the records."""
+
 
 class Totals(NamedTuple):
-    """Running totals of buckets, which of them are exact, and the others' noise."""
+    """Running totals of buckets, which of them are exact, and the others' noise.
+
+    All but one in 20 of such rows of noise stay below `outlier`.
+    """
 
     values: FloatArray
     known: BoolArray
     variance: float
     width: float
+    outlier: float
 
 
 def running_totals(measured: Measurement) -> Totals | None:
@@ -48,9 +62,11 @@ def running_totals(measured: Measurement) -> Totals | None:
     noisy = scales.measured
     variance = float(scales.variances[noisy].max(initial=0.0))
     width = float(scales.widths.max(initial=0.0))
+    tail = np.log(20.0 * noisy.size)
+    outlier = width * float(tail if scales.power == 1 else np.sqrt(2.0 * tail))
     if isinstance(strategy, PrefixSums):
         values = strategy.totals(measured.noisy, scales)
-        return Totals(values, scales.exact, variance, width)
+        return Totals(values, scales.exact, variance, width, outlier)
     if not isinstance(strategy, OrderedHierarchy):
         return None
     values = np.cumsum(strategy.infer(measured.noisy, scales))
@@ -60,7 +76,7 @@ def running_totals(measured: Measurement) -> Totals | None:
     known[ends] = True
     # Least squares meets exact totals up to rounding; fits pass through them.
     values[ends] = measured.noisy[: strategy.blocks][exact]
-    return Totals(values, known, variance, width)
+    return Totals(values, known, variance, width, outlier)
 
 
 def monotone_buckets(totals: Totals) -> FloatArray:
@@ -79,11 +95,16 @@ def smoothed_cells(totals: Totals, query_cells: float) -> FloatArray:
     query_cells : float
         How many cells a typical query covers.
     """
-    if query_cells > SHORT_RANGES or not totals.variance:
+    if not totals.variance:
         return monotone_buckets(totals)
-    by_scale = monotone_buckets(_multiscale(totals))
     records = float(totals.values[-1])
     few = records < FEW_RECORDS * totals.width * totals.values.size
+    knotted = None if few and query_cells <= SINGLE_CELLS else _knotted(totals)
+    if knotted is not None:
+        return monotone_buckets(knotted)
+    if query_cells > SHORT_RANGES:
+        return monotone_buckets(totals)
+    by_scale = monotone_buckets(_multiscale(totals))
     if query_cells <= SINGLE_CELLS and not few:
         return by_scale
     by_pieces = monotone_buckets(_piecewise(totals))
@@ -105,3 +126,79 @@ def _piecewise(totals: Totals) -> Totals:
     return totals._replace(
         values=kernels.piecewise_linear(totals.values, starts, ends, penalties)
     )
+
+
+def _knotted(totals: Totals) -> Totals | None:
+    """Fit totals that are straight between few knots; None where few are not enough.
+
+    Knots are sought where straight pieces end, and dropped while one saves less squared
+    error than its two parameters cost, 2 ln(cells) variances, or than one outlier may.
+    """
+    cells = totals.values.size
+    pieces = _piecewise(totals).values
+    bends = np.abs(np.diff(np.diff(pieces, prepend=0.0), append=np.inf))
+    bent = bends > 1e-9 * totals.width
+    kept = bent | totals.known
+    if np.count_nonzero(kept & ~totals.known) * FEW_KNOTS > 4 * cells:
+        return None
+    running = _running_moments(totals.values)
+    while True:
+        knots = np.flatnonzero(kept) + 1
+        heights, gains = _between_knots(totals, knots, running)
+        lengths = np.diff(knots, prepend=0)
+        short = np.minimum(lengths, np.append(lengths[1:], cells))
+        # A knot between long stretches listens to many totals, none of them much.
+        heard = totals.outlier**2 * np.minimum(1.0, 4.0 / short)
+        price = np.maximum(2.0 * np.log(cells) * totals.variance, heard)
+        free = ~totals.known[knots - 1]
+        around = np.concatenate([[np.inf], np.where(free, gains, np.inf), [np.inf]])
+        least = np.minimum(around[:-2], around[2:])
+        dropped = free & (gains < price) & (gains <= least)
+        if not dropped.any():
+            break
+        kept[knots[dropped] - 1] = False
+    places = np.append(0, knots)
+    even = np.diff(np.append(0.0, heights))[lengths >= LONG].sum()
+    few = np.count_nonzero(free) * FEW_KNOTS <= cells
+    if not few or 2.0 * even < totals.values[-1]:
+        return None
+    straight = np.interp(np.arange(1, cells + 1), places, np.append(0.0, heights))
+    # Noise has no memory: residuals that go together tell of something straightened
+    # that is not straight. Four standard deviations, over several lags; chosen, as the
+    # constants above, on steps, ramps and spikes of 1,024 cells.
+    off = totals.values - straight
+    together = sum(float(off[lag:] @ off[:-lag]) for lag in LAGS if lag < cells)
+    if together > 4.0 * np.sqrt(len(LAGS) / cells) * float(off @ off):
+        return None
+    return totals._replace(values=np.where(totals.known, totals.values, straight))
+
+
+def _running_moments(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return running sums of the values, and of the values times their place."""
+    place = np.arange(1.0, values.size + 1.0)
+    return (
+        np.append(0.0, np.cumsum(values)),
+        np.append(0.0, np.cumsum(place * values)),
+    )
+
+
+def _between_knots(
+    totals: Totals, knots: IntArray, running: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Return least-squares totals at the knots, and the error that each of them saves.
+
+    The totals between two knots lie on the straight line; exact ones are met.
+    """
+    sums, moments = running
+    begin = np.append(0, knots[:-1])
+    length = (knots - begin).astype(np.float64)
+    # Sums over j = 1 .. L of (j/L)^2, (1 - j/L)^2 and their product.
+    rising = (length + 1.0) * (2.0 * length + 1.0) / (6.0 * length)
+    mixed = (length + 1.0) / 2.0 - rising
+    total = sums[knots] - sums[begin]
+    leaned = (moments[knots] - moments[begin] - begin * total) / length
+    diagonal = rising + np.append(rising[1:] - 1.0, 0.0)
+    right = leaned + np.append((total - leaned)[1:], 0.0)
+    fixed = totals.known[knots - 1]
+    right = np.where(fixed, totals.values[knots - 1], right)
+    return kernels.knot_heights(diagonal, mixed, right, length, fixed)

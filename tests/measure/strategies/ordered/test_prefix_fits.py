@@ -31,7 +31,8 @@ def noisy_line(counts, epsilon, seed):
     totals = np.cumsum(counts).astype(np.float64)
     known = np.arange(counts.size) == counts.size - 1
     totals[~known] += generator.laplace(scale=1 / epsilon, size=counts.size - 1)
-    return Totals(totals, known, 2 / epsilon**2, 1 / epsilon)
+    outlier = np.log(20.0 * counts.size) / epsilon
+    return Totals(totals, known, 2 / epsilon**2, 1 / epsilon, outlier)
 
 
 def test_running_totals_are_read_where_they_were_measured():
@@ -68,8 +69,61 @@ def test_single_cells_gain_from_windows_of_all_sizes():
     assert errors["smooth"] < 0.3 * errors["monotone"]
 
 
-def test_long_ranges_and_exact_totals_keep_the_monotone_fit():
-    totals = noisy_line(STEPS, 0.05, 1)
+def test_even_data_are_exact_and_steps_are_found():
+    even = np.full(1000, 50)
+    # One row of noise in twenty has an outlier that counts as a knot.
+    exact = [
+        np.abs(smoothed_cells(noisy_line(even, 0.1, seed), 1.0) - even).max() < 1e-9
+        for seed in range(20)
+    ]
+    assert sum(exact) >= 17
+    levels = np.random.default_rng(3).integers(0, 200, 16)
+    steps = np.repeat(levels, 64)
+    errors = [
+        np.abs(smoothed_cells(noisy_line(steps, 0.1, seed), 1.0) - steps).mean()
+        for seed in range(10)
+    ]
+    assert np.mean(errors) <= 0.3
+
+
+@pytest.mark.parametrize("asked", ["cells", "ranges"])
+@pytest.mark.parametrize("shape", ["steps of 64", "steps of 16", "even"])
+@pytest.mark.parametrize("epsilon", [0.1, 1])
+def test_the_line_policy_is_no_worse_than_all_moves_on_steps(asked, shape, epsilon):
+    domain = bf.Domain(512)
+    rng = np.random.default_rng(5)
+    counts = {
+        "steps of 64": np.repeat(rng.integers(0, 200, 8), 64),
+        "steps of 16": np.repeat(rng.integers(0, 200, 32), 16),
+        "even": np.full(512, 50),
+    }[shape]
+    workload = {
+        "cells": bf.workloads.Identity(domain),
+        "ranges": bf.workloads.Ranges.random(domain, 200, rng=1),
+    }[asked]
+
+    def error(policy):
+        mechanism = bf.Transformed(policy, workload, epsilon=epsilon)
+        return np.mean(
+            [
+                np.abs(
+                    mechanism.release(counts, rng=seed).answer(workload)
+                    - workload.answer(counts)
+                ).mean()
+                for seed in range(6)
+            ]
+        )
+
+    on_line = error(bf.policies.Line(domain))
+    assert on_line <= error(bf.policies.Full(domain)) + 1e-6
+
+
+def test_data_that_are_nowhere_even_keep_the_other_fits():
+    rough = np.random.default_rng(4).poisson(30, 1024) * np.arange(1, 1025) // 64
+    totals = noisy_line(rough, 1.0, 1)
     assert (smoothed_cells(totals, 100.0) == monotone_buckets(totals)).all()
-    exact = Totals(np.cumsum(STEPS) * 1.0, np.full(STEPS.size, True), 0.0, 0.0)
+
+
+def test_exact_totals_keep_the_monotone_fit():
+    exact = Totals(np.cumsum(STEPS) * 1.0, np.full(STEPS.size, True), 0.0, 0.0, 0.0)
     assert (smoothed_cells(exact, 1.0) == STEPS).all()
