@@ -4,7 +4,7 @@ Serves every release: a mechanism says what it needs before anything is drawn, a
 ledger asks before it charges, so that a process which runs out of memory has not spent
 epsilon on nothing. Only public sizes count, so a refusal says nothing about data.
 
-    needed     64 MiB + cells x bytes per cell + pieces x 128      an upper bound
+    needed     64 MiB + cells x bytes per cell + pieces x 128 + nodes x 96
     to be had  the least of: address limit, container limit, free memory
 
 ``tests/measure/test_memory.py`` measures releases and holds the bounds against them.
@@ -40,6 +40,18 @@ COMPILER_BYTES = 640 * 2**20
 
 PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
+
+
+NODE_BYTES = 96
+"""What is kept of a node of a tree once intervals were asked for: twelve numbers."""
+
+
+def kept_noise_bytes(cells: int, fan_out: int) -> int:
+    """Bound what a release keeps of the noise in a tree (``kernels.tree.noise_rows``).
+
+    A tree over n cells has at most n fan_out / (fan_out - 1) nodes, and one a level.
+    """
+    return NODE_BYTES * (cells * fan_out // (fan_out - 1) + 64)
 
 
 def query_pieces(workload: Workload) -> int:

@@ -247,6 +247,10 @@ class Mechanism(ABC):
         """Bound the pieces of queries, and edges, that a release holds at a time."""
         return query_pieces(self.workload)
 
+    def _kept_bytes(self) -> int:
+        """Bound what a release keeps beside its rows once intervals were asked for."""
+        return 0
+
     @final
     def memory_needed(self) -> int:
         """Return how many bytes a release may take, from public sizes alone.
@@ -255,7 +259,8 @@ class Mechanism(ABC):
         start where there is less; a ledger, which does a dry run first and keeps the
         answer, refuses to charge where there is less than twice as much.
         """
-        return self.cell_bytes * self._cells() + PIECE_BYTES * self._pieces()
+        drawn = self.cell_bytes * self._cells() + PIECE_BYTES * self._pieces()
+        return drawn + self._kept_bytes()
 
     @final
     def release(

@@ -14,6 +14,7 @@ from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle
+from blowfish_fast.measure.memory import kept_noise_bytes
 from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import tree_depth
 from blowfish_fast.measure.strategies.trees.tree_weights import (
@@ -126,6 +127,9 @@ class Hierarchy(Mechanism):
             if fan_out is None
             else as_whole(fan_out, "fan_out", 2, way_out="None chooses it")
         )
+
+    def _kept_bytes(self) -> int:
+        return kept_noise_bytes(self.domain.size, self.fan_out or 2)
 
     def _run(self, private: Handle) -> Outcome:
         along = private.coarsened(cell_order(self.domain))

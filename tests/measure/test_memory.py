@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -147,3 +148,23 @@ def test_limits_of_container_and_system_are_read(tmp_path):
     table.write_text("MemTotal:  9 kB\nMemAvailable:  5 kB\n")
     assert memory._free_memory(str(table)) == 5 * 1024
     assert memory.memory_room() > 0
+
+
+@linux
+def test_the_noise_that_a_tree_keeps_for_intervals_is_counted():
+    cells = 2**15
+    line = bf.Domain(cells)
+    asked = bf.workloads.Ranges(line, [0, 5], [9, cells])
+    made = bf.Hierarchy(bf.policies.AddRemove(line), asked, epsilon=1, fan_out=2)
+    counts = np.arange(cells) % 50
+    made.release(counts, rng=1).intervals(asked)
+    tracemalloc.start()
+    release = made.release(counts, rng=1)
+    before = tracemalloc.get_traced_memory()[0]
+    release.intervals(asked)
+    kept, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Two nodes for each cell, twelve numbers for each node.
+    assert kept - before > 1.9 * memory.NODE_BYTES * cells
+    assert most <= made.memory_needed()
+    assert most > made.cell_bytes * cells
