@@ -24,10 +24,11 @@ def test_the_example_runs(path, tmp_path):
         if path.stem == "default_gains":
             np.save(tmp_path / "line.npy", cells.ravel())
         arguments = [str(tmp_path), "--trials", "1"]
-    if path.stem == "recommend_gain":
+    if path.stem in ("recommend_gain", "partition_share"):
         (tmp_path / "1d").mkdir()
         np.save(tmp_path / "1d" / "steps.npy", np.repeat([3, 40, 0, 9], 32))
-        arguments = [str(tmp_path), "--cells", "64", "--trials", "1"]
+        arguments = [str(tmp_path), "--trials", "1"]
+        arguments += ["--cells", "64"] if path.stem == "recommend_gain" else []
     if path.stem == "scale_simulation":
         arguments = ["--quick"]
     done = subprocess.run(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import Domain, Transformed
+from blowfish_fast import Domain, Transformed, compare, recommend
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.measure.selectors.partitions import (
@@ -24,7 +24,7 @@ from blowfish_fast.measure.selectors.partitions import (
 )
 from blowfish_fast.measure.strategies.strategy_choice import all_choices
 from blowfish_fast.policies import Graph, Line, Policy, Threshold
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import AllRanges, Identity, Workload
 
 from .common import EPSILON, SMALL, Timed, grid, line, ranges, rectangles, side, sizes
 
@@ -85,6 +85,35 @@ class Choice(Timed):
         stated = POLICIES[policy](cells)
         form = ranges(stated.domain).form(Buckets.single_cells(stated.domain.size))
         return lambda: all_choices(stated, form, Fraction(EPSILON))
+
+
+class Compare(Timed):
+    """What a person waits for: `bf.compare` of every family of policies."""
+
+    params: ClassVar[list[Any]] = [sizes(), list(POLICIES), ["listed", "all"]]
+    param_names: ClassVar[list[str]] = ["cells", "policy", "asked"]
+
+    def prepare(self, cells: int, policy: str, asked: str) -> Call:
+        stated = POLICIES[policy](cells)
+        workload: Workload = Identity(stated.domain)
+        if asked == "listed" and stated.domain.ndim == 1:
+            workload = ranges(stated.domain)
+        elif asked == "listed":
+            workload = rectangles(stated.domain)
+        elif stated.domain.ndim == 1:
+            workload = AllRanges(stated.domain)
+        return lambda: compare(stated, workload, epsilon=EPSILON)
+
+
+class Recommend(Timed):
+    """The table and its reasons."""
+
+    params: ClassVar[list[Any]] = [sizes(), list(POLICIES)]
+    param_names: ClassVar[list[str]] = ["cells", "policy"]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        stated = POLICIES[policy](cells)
+        return lambda: recommend(stated, Identity(stated.domain), epsilon=EPSILON)
 
 
 class StrategyRelease(Timed):

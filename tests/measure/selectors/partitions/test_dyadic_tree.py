@@ -50,7 +50,7 @@ def test_weights_are_at_most_one_and_grow_with_length(dimensions):
 
 
 def test_the_default_share_grows_with_dimension():
-    assert DyadicTree().default_share == Fraction(3, 20)
+    assert DyadicTree().default_share == Fraction(1, 5)
     assert DyadicTree(dimensions=2).default_share == Fraction(1, 4)
 
 
