@@ -19,6 +19,7 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels
+from blowfish_fast.release.recipe_name import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
@@ -45,7 +46,7 @@ def axes_for(axes: Axes | None, size: tuple[float, float], purpose: str) -> Axes
 def heading(release: Release) -> str:
     """Return the title of a picture of a release: what, at which price, for whom."""
     seeded = "" if release.private else " (seeded: an experiment)"
-    return f"{release.mechanism}, {release.guarantee.spent}{seeded}"
+    return f"{recipe_name(release)}, {release.guarantee.spent}{seeded}"
 
 
 def reference_answers(
@@ -72,7 +73,7 @@ def _public_values(reference: Any, name: str | None) -> tuple[AnyArray, str]:
             "them; compare with another release, or with a public array"
         )
     if isinstance(reference, Release):
-        return reference.estimate, name or f"{reference.mechanism}, a release"
+        return reference.estimate, name or f"{recipe_name(reference)}, a release"
     if not isinstance(name, str) or not name.strip():
         raise InputError(
             "name the public source of the reference, such as "

@@ -30,6 +30,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
 from blowfish_fast.policies import Full, Policy, Threshold
+from blowfish_fast.release.recipe_name import strategy_name
 from blowfish_fast.workloads import Workload
 
 from .canvas import axes_for, in_full, line_names
@@ -325,7 +326,7 @@ class Least(NamedTuple):
 
 def _least(policy: Policy, workload: Workload, epsilon: Fraction) -> Least:
     mechanism = Transformed(policy, workload, epsilon=epsilon, partition=None)
-    strategy = str(mechanism._dry_run.details["strategy"])
+    strategy = strategy_name(mechanism._dry_run.details)
     return Least(_predict_error(mechanism), strategy)
 
 

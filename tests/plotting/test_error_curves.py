@@ -111,7 +111,7 @@ def test_the_error_rises_with_theta_up_to_that_of_any_two_values(texts):
     assert errors[0] == pytest.approx(math.sqrt(mean))
     shown = texts(axes)
     assert "any two values\n(Full)" in shown
-    assert "prefix sums" in shown
+    assert "ordered" in shown
     assert {"1", "4", "31"} <= set(shown)
 
 

@@ -26,6 +26,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
+from blowfish_fast.release.recipe_name import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesRelease
@@ -198,7 +199,7 @@ def exactness_section(release: Release) -> Section:
         return Section(
             heading,
             [
-                f"{release.mechanism} is not linear in its noise: its answers come "
+                f"{recipe_name(release)} is not linear in its noise: its answers come "
                 "without intervals, and how far they are off depends on the data."
             ],
         )
@@ -236,7 +237,7 @@ def explain_attack(
 
 
 def explain_release(
-    release: Release, name: str
+    release: Release, file: str
 ) -> tuple[dict[str, Any], list[Section]]:
     """Return what a release is, promises and holds, as data and in sentences."""
     promise = release.guarantee
@@ -247,10 +248,9 @@ def explain_release(
         if isinstance(release, TablesRelease)
         else f"An estimate of the counts of {release.domain.size:,} cells"
     )
-    strategy = release.details.get("strategy") if not many else None
-    by = release.mechanism
-    if isinstance(strategy, str):
-        by = f"{by} with the strategy {strategy}"
+    name = recipe_name(release)
+    strategy = name != release.mechanism
+    by = f"{name} (a strategy of {release.mechanism})" if strategy else name
     made = [
         f"{what}, made by {by} at {promise.spent} (blowfish_fast {release.version})."
         + (" They were made together, and agree with each other." if many else ""),
@@ -259,13 +259,13 @@ def explain_release(
     ]
     about: dict[str, Any] = {
         "kind": "tables" if many else "release",
-        "mechanism": release.mechanism,
+        "mechanism": name,
         "version": release.version,
         "private": release.private,
         "promise": str(promise),
         **promise.budget.to_dict(),
     }
-    sections = [Section(f"The release {name}", made), secret_section(policy)]
+    sections = [Section(f"The release {file}", made), secret_section(policy)]
     if isinstance(release, TablesRelease):
         errors = release.errors()
         about["tables"] = len(release.asked)

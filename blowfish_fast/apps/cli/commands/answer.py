@@ -93,9 +93,11 @@ HELD = {"low", "certified_low", "noise_low"}
 def _as_plain(
     release: bf.Release, table: Table, confidence: float, about: str
 ) -> dict[str, Any]:
+    from blowfish_fast.release.recipe_name import recipe_name
+
     columns = plain(table.columns)
     return {
-        "mechanism": release.mechanism,
+        "mechanism": recipe_name(release),
         **release.guarantee.budget.to_dict(),
         "private": release.private,
         "confidence": confidence if HELD & set(columns) else None,
@@ -108,6 +110,8 @@ def _as_plain(
 
 
 def _show(release: bf.Release, table: Table, about: str) -> None:
+    from blowfish_fast.release.recipe_name import recipe_name
+
     shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
     texts = [column_texts(plain(column)) for column in shown.values()]
     names = [name.replace("_", " ") for name in shown]
@@ -117,7 +121,7 @@ def _show(release: bf.Release, table: Table, about: str) -> None:
         show(f"... and {more:,} more: --out FILE.csv has them all")
     show(about)
     show(
-        f"Free: {release.mechanism} has spent {release.guarantee.spent} on this "
+        f"Free: {recipe_name(release)} has spent {release.guarantee.spent} on this "
         "release already."
         + ("" if release.private else " Its noise was seeded: it is an experiment.")
     )

@@ -21,6 +21,7 @@ from blowfish_fast.apps.cli.explanations import Section, explain_release
 from blowfish_fast.apps.cli.printing import column_texts, plain
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.frames import Table
+from blowfish_fast.release.recipe_name import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
@@ -151,8 +152,9 @@ def _is_figure(text: str) -> bool:
 def _citation(release: Release, title: str, name: str) -> Section:
     digest = hashlib.sha256(release.to_bytes()).hexdigest()
     shown: list[Any] = [
-        f"{title}. Released by {release.mechanism} at {release.guarantee.spent} with "
-        f"blowfish_fast {release.version}; file {Path(name).name}, SHA-256 {digest}.",
+        f"{title}. Released by {recipe_name(release)} at {release.guarantee.spent} "
+        f"with blowfish_fast {release.version}; file {Path(name).name}, SHA-256 "
+        f"{digest}.",
         "State the promise above with every number that is taken from here, and the "
         "interval beside it.",
     ]
