@@ -101,7 +101,7 @@ def run_demo(
     )
 
 
-class Draw(NamedTuple):
+class TimedRelease(NamedTuple):
     """One release, and how long it took without the compiler."""
 
     release: bf.Release
@@ -110,14 +110,14 @@ class Draw(NamedTuple):
 
 def _release_often(
     mechanism: Any, data: bf.Histogram, draws: int, step: Report
-) -> list[Draw]:
+) -> list[TimedRelease]:
     found = []
     for number in range(1, draws + 1):
         step(f"{mechanism.name}, release {number} of {draws}")
         start, compiling = time.perf_counter(), COMPILER.seconds
         release = mechanism.release(data)
         spent = time.perf_counter() - start - (COMPILER.seconds - compiling)
-        found.append(Draw(release, spent))
+        found.append(TimedRelease(release, spent))
     return found
 
 
