@@ -29,7 +29,7 @@ from .verdicts import (
 )
 
 
-def selector_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
+def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     """Audit a selector at several epsilons: whole batches as it tells most."""
     if not _is_sampled(task, plan, _selects):
         return

@@ -17,7 +17,7 @@ from blowfish_fast.mechanisms.plugins import find_mechanism
 
 from .plan import AuditPlan, AuditTask, tasks
 from .progress_file import ProgressFile
-from .selector_verdicts import selector_power_verdicts, selector_verdicts
+from .selector_verdicts import judge_selector, selector_power_verdicts
 from .verdicts import (
     GENEROUS,
     ORDINARY,
@@ -51,7 +51,7 @@ def _examine_whole(
     if task.kind == "timing":
         return [timing_verdict(task, plan)]
     if task.kind == "selector":
-        return list(selector_verdicts(task, plan))
+        return list(judge_selector(task, plan))
     if task.kind == "selector power":
         return list(selector_power_verdicts(task, plan))
     policy = policy_families(Domain(task.shape))[task.family]

@@ -34,26 +34,26 @@ Name = Annotated[str, Field(min_length=1, max_length=128)]
 Joined = Literal["all", "end", "apart"]
 
 
-class Choice(NamedTuple):
+class ExtraCells(NamedTuple):
     """What a choice of the curator promises, and what it costs."""
 
     promise: str
     cost: str
 
 
-EXTRAS: dict[Joined, Choice] = {
-    "all": Choice(
+EXTRAS: dict[Joined, ExtraCells] = {
+    "all": ExtraCells(
         "Nobody can tell a missing value from any value that is there, beyond e^eps.",
         "Any two values are then two steps apart, so a threshold gains at most a "
         "factor of 2 in epsilon.",
     ),
-    "end": Choice(
+    "end": ExtraCells(
         "A missing value counts as one step beyond the last: it is told from the last "
         "values as little as they are from each other, and from the first ones as "
         "easily as the last are.",
         "A threshold gains as much as on a column without missing values.",
     ),
-    "apart": Choice(
+    "apart": ExtraCells(
         "Whether a value is missing is public; values that are there stay as secret "
         "as the policy says.",
         "A threshold gains as much as on a column without missing values, and the "

@@ -45,7 +45,7 @@ def health(work: Work, request: Request, response: Response) -> dict[str, str]:
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def metrics(who: Anyone, work: Work, gate: TheGate) -> str:
+def show_metrics(who: Anyone, work: Work, gate: TheGate) -> str:
     """Return counters of requests, questions and budgets, as Prometheus reads them."""
     if who.role == "analyst":
         raise HTTPException(403, "this is for monitors and curators")

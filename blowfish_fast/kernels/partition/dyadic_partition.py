@@ -42,7 +42,7 @@ from blowfish_fast.kernels.sampling.exponential_choice import (
 )
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
 
-from .fixed_point import LARGEST, Number, cut_to_one, fixed_point, logarithm
+from .sampler_constants import LARGEST, Number, cut_to_one, fixed_point, logarithm
 
 Base: TypeAlias = tuple[float, float, float]
 

@@ -29,7 +29,7 @@ from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 
-from .fixed_point import Number
+from .sampler_constants import Number
 from .rectangle_lattice import Lattice, choice_table, is_half_empty, lattice_totals
 from .rectangle_prior import (
     BASE,

@@ -27,7 +27,7 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.sampling.exponential_choice import total_error
 
-from .fixed_point import LARGEST, Number, cut_to_one, fixed_point, logarithm
+from .sampler_constants import LARGEST, Number, cut_to_one, fixed_point, logarithm
 
 Shape: TypeAlias = tuple[int, int]
 

@@ -215,7 +215,8 @@ def node_energies(
             inner[child] = families.before[child] + families.after[child]
             inner[child] += part[child] * keep[node] * inner[node]
     inside = np.zeros(count)
-    inside[: tree.sizes[0]] = floor
+    for leaf in range(tree.sizes[0]):
+        inside[leaf] = floor
     notes = np.zeros((count, 4))
     _walk_ranges(ranges, families, inner, tree, inside, notes)
     for node in range(count):
