@@ -31,7 +31,7 @@ router = APIRouter(
 Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 
 
-class BudgetTerms(Model):
+class StatedBudget(Model):
     """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
 
     epsilon: Amount | None = None
@@ -72,19 +72,19 @@ class TradingOff(Model):
     )
 
 
-class RaisedBudget(BudgetTerms):
+class RaisedBudget(StatedBudget):
     """A larger budget, and why."""
 
     why: Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class NewTable(BudgetTerms):
+class NewTable(StatedBudget):
     """A table to be described, and its budget."""
 
     table: TableSpec
 
 
-class Clone(BudgetTerms):
+class Clone(StatedBudget):
     """Another name and other policies for the same records, and its budget."""
 
     name: Name
@@ -128,7 +128,7 @@ def set_policies(
 
 @router.put("/tables/{table}/budget")
 def set_budget(
-    table: str, budget: BudgetTerms, who: Curator, work: Work
+    table: str, budget: StatedBudget, who: Curator, work: Work
 ) -> dict[str, Any]:
     """State the budget. Only before the first charge."""
     explorer = work.explorer(table)
@@ -246,7 +246,7 @@ def revoke_monitor(name: str, work: Work, gate: TheGate) -> None:
 
 
 @router.put("/tables/{table}/allotments/{name}")
-def allot(table: str, name: str, budget: BudgetTerms, work: Work) -> dict[str, float]:
+def allot(table: str, name: str, budget: StatedBudget, work: Work) -> dict[str, float]:
     """Set what an analyst may spend of a table's budget."""
     if name not in work.keys.names("analyst"):
         raise HTTPException(404, "there is no such analyst")
