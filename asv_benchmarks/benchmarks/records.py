@@ -70,6 +70,78 @@ class FromRecords(Timed):
         return lambda: Histogram.from_records(domain, rows, outside=rules)
 
 
+class FromRecordsOfPersons(Timed):
+    """Five visits each: where nobody has more than are kept, and where all have."""
+
+    params: ClassVar[list[Any]] = [
+        sizes(20, smallest=16),
+        [5, 3],
+        ["records", "persons"],
+    ]
+    param_names: ClassVar[list[str]] = ["records", "at_most", "count"]
+
+    def prepare(self, records: int, at_most: int, count: str) -> Call:
+        domain = Domain(100, names=["age"])
+        generator = np.random.default_rng(records)
+        rows = {
+            "age": generator.integers(0, 100, records),
+            "patient": generator.permutation(records) // 5,
+            "visit": np.arange(records),
+        }
+        options: Any = {"at_most": at_most, "count": count}
+        return lambda: Histogram.from_records(
+            domain, rows, person="patient", record="visit", **options
+        )
+
+
+class FromDuckDb(Timed):
+    """One GROUP BY in the engine, about records and about persons."""
+
+    params: ClassVar[list[Any]] = [sizes(20, smallest=16), ["records", "persons"]]
+    param_names: ClassVar[list[str]] = ["records", "about"]
+
+    def prepare(self, records: int, about: str) -> Call:
+        import ibis
+
+        rows = "SELECT hash(i) % 100 AS age, i % ({n} // 5) AS patient, i AS visit"
+        text = f"{rows.format(n=records)} FROM range({records}) AS t(i)"
+        database = ibis.duckdb.connect()
+        database.raw_sql(f"CREATE TABLE visits AS {text}")
+        visits = database.table("visits")
+        ages = Domain.from_edges(range(101), name="age")
+        people = {"person": "patient", "record": "visit", "at_most": 5}
+        options: Any = people if about == "persons" else {}
+        return lambda: Histogram.from_ibis(ages, visits, **options)
+
+
+class TablesOfSurvey(Timed):
+    """All tables of up to three of 14 attributes: counted, planned, released."""
+
+    params: ClassVar[list[str]] = ["count", "plan", "release"]
+    param_names: ClassVar[list[str]] = ["step"]
+
+    def prepare(self, step: str) -> Call:
+        from blowfish_fast import Contingency, TableCounts
+
+        sides = [Domain(4, names=[f"a{at}"]) for at in range(14)]
+        survey = WideDomain.product(*sides)
+        asked = workloads.Tables(survey, ways=3)
+        policy = policies.AddRemove(survey)
+
+        def make() -> Any:
+            return Contingency(policy, asked, epsilon=1, plan="maximal")
+
+        mechanism = make()
+        generator = np.random.default_rng(1)
+        rows = {f"a{at}": generator.integers(0, 4, 2**15) for at in range(14)}
+        if step == "plan":
+            return lambda: make().plan()
+        if step == "count":
+            return lambda: TableCounts.from_records(mechanism, rows)
+        counts = TableCounts.from_records(mechanism, rows)
+        return lambda: mechanism.release(counts).table("a0", "a1").estimate
+
+
 class FromRecordsSparse(Timed):
     params: ClassVar[list[Any]] = sizes(20, smallest=16)
     param_names: ClassVar[list[str]] = ["records"]

@@ -141,17 +141,20 @@ def _frame(table: Any) -> Any:
 
 
 def dictionary_codes(series: Any) -> tuple[IntArray, list[Any]] | None:
-    """Return the number of each value of a narwhals series, and the different values.
+    """Return the number of each value of an array or series, and the different values.
 
     Missing values have number -1. Categories are numbered already; other texts are by
     arrow, in one pass. None where that is not installed.
     """
-    native = series.to_native()
+    plain = isinstance(series, np.ndarray)
+    native = None if plain else series.to_native()
     if hasattr(getattr(native, "cat", None), "codes"):
         return native.cat.codes.to_numpy(), native.cat.categories.tolist()
     if find_spec("pyarrow") is None:
         return None
-    arrow: Any = series.to_arrow()
+    import pyarrow
+
+    arrow: Any = pyarrow.array(series) if plain else series.to_arrow()
     arrow = arrow if hasattr(arrow.type, "index_type") else arrow.dictionary_encode()
     if hasattr(arrow, "combine_chunks"):
         arrow = arrow.unify_dictionaries().combine_chunks()

@@ -177,6 +177,9 @@ def person_codes(persons: Any) -> tuple[IntArray, int]:
             return (column - column.dtype.type(low)).astype(np.int64), width
     elif column.dtype.kind not in "US":
         column = _object_texts(column, "person")
+    known = dictionary_codes(column) if column.dtype.kind == "U" else None
+    if known is not None:
+        return known[0].astype(np.int64), len(known[1])
     found, codes = np.unique(column, return_inverse=True)
     return codes.reshape(-1).astype(np.int64), found.size
 

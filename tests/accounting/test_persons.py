@@ -76,3 +76,37 @@ def test_sessions_ask_for_persons():
     assert float(ledger.spent) == pytest.approx(0.2)
     with pytest.raises(PolicyError, match="nothing of how many records"):
         bf.Session(ledger, [1, 2, 3, 4, 5, 6]).noisy_count(epsilon="0.2", rng=1)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_in_rho_a_group_of_k_costs_its_square(most):
+    """zCDP: d edges cost d^2 rho, so noise has k times the width, k^2 the variance."""
+    asked = bf.workloads.Identity(CELLS)
+    single = bf.Gaussian(ADD, asked, rho="0.5").expected_error()
+    policy = ADD.per_person(most, person="patient")
+    grouped = bf.Gaussian(policy, asked, rho="0.5").expected_error()
+    assert grouped == pytest.approx(most**2 * single, rel=1e-3)
+    ledger = bf.Ledger(None, rho=1, policy=ADD.per_person(person="patient"))
+    mechanism = bf.Gaussian(policy, asked, rho="0.5")
+    ledger.release(mechanism, _visits(at_most=most), rng=1)
+    assert ledger.spent == pytest.approx(0.5)
+    with pytest.raises(PolicyError, match="persons with all their records"):
+        ledger.release(bf.Gaussian(ADD, asked, rho="0.1"), [1] * 6)
+
+
+def test_in_rho_one_persons_records_never_lose_more_than_was_charged():
+    """All of R1 and R2 on a tiny domain: squared moves over twice the variance."""
+    tiny = bf.Domain(3)
+    policy = bf.policies.AddRemove(tiny).per_person(2, person="patient")
+    gaussian = bf.Gaussian(policy, bf.workloads.Identity(tiny), rho="0.5")
+    variance = gaussian.expected_error()[0]
+    kept = [[0] * 3]
+    for one in range(3):
+        for other in range(one, 3):
+            counts = [0] * 3
+            counts[one] += 1
+            counts[other] += 1
+            kept.append(counts)
+    losses = [sum(one**2 for one in counts) / (2 * variance) for counts in kept]
+    assert max(losses) <= 0.5
+    assert max(losses) == pytest.approx(0.5, rel=1e-2)
