@@ -1,7 +1,7 @@
 """Hold the share of lines and branches that tests run against a floor for each room.
 
     coverage run -m pytest ...; coverage combine; coverage json
-    python .ci/coverage_floor.py coverage.json            the table, and every line not run
+    python .ci/coverage_floor.py coverage.json            a table, and what was not run
     python .ci/coverage_floor.py coverage.json --strict   exit code 1 below a floor
 
 What is compiled is not seen by a tracer: kernels count by their run as plain Python
