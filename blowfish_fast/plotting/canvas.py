@@ -19,7 +19,7 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels
-from blowfish_fast.release.recipe_name import recipe_name
+from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 

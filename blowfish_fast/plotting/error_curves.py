@@ -30,7 +30,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
 from blowfish_fast.policies import Full, Policy, Threshold
-from blowfish_fast.release.recipe_name import strategy_name
+from blowfish_fast.release.recipe_names import strategy_name
 from blowfish_fast.workloads import Workload
 
 from .canvas import axes_for, in_full, line_names

@@ -26,7 +26,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.recipe_name import recipe_name
+from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesRelease

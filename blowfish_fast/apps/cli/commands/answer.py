@@ -93,7 +93,7 @@ HELD = {"low", "certified_low", "noise_low"}
 def _as_plain(
     release: bf.Release, table: Table, confidence: float, about: str
 ) -> dict[str, Any]:
-    from blowfish_fast.release.recipe_name import recipe_name
+    from blowfish_fast.release.recipe_names import recipe_name
 
     columns = plain(table.columns)
     return {
@@ -110,7 +110,7 @@ def _as_plain(
 
 
 def _show(release: bf.Release, table: Table, about: str) -> None:
-    from blowfish_fast.release.recipe_name import recipe_name
+    from blowfish_fast.release.recipe_names import recipe_name
 
     shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
     texts = [column_texts(plain(column)) for column in shown.values()]

@@ -21,7 +21,7 @@ from blowfish_fast.apps.cli.explanations import Section, explain_release
 from blowfish_fast.apps.cli.printing import column_texts, plain
 from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.frames import Table
-from blowfish_fast.release.recipe_name import recipe_name
+from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
