@@ -327,13 +327,15 @@ def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
     returned, not for one next to it. Queries of one spread share a half-width, and
     often all have one spread, which comes back with every release.
     """
-    pairs = np.stack([spread.square, spread.largest], axis=-1)
-    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
-    if len(distinct) == 1:
-        (square, largest) = distinct[0].tolist()
-        return np.full(len(pairs), _shared_half_width(square, largest, miss))
-    square, largest = np.ascontiguousarray(distinct.T)
-    half: FloatArray = _bisected(square, largest, miss)[place.reshape(-1)]
+    # As complex numbers, which are sorted ten times faster than rows of pairs.
+    pairs = np.empty(spread.square.size, dtype=np.complex128)
+    pairs.real, pairs.imag = spread.square, spread.largest
+    distinct, place = np.unique(pairs, return_inverse=True)
+    square, largest = distinct.real.copy(), distinct.imag.copy()
+    if distinct.size == 1:
+        shared = _shared_half_width(float(square[0]), float(largest[0]), miss)
+        return np.full(pairs.size, shared)
+    half: FloatArray = _bisected(square, largest, miss)[place]
     return half
 
 

@@ -135,8 +135,9 @@ class Haar(LinearStrategy):
         Queries of so many pieces that a transform of all cells is cheaper are
         transformed.
         """
-        variances, widths = self._kept(scales, lambda: known_noise(scales))
-        least = scales.least
+        (variances, widths), least = self._kept(
+            scales, lambda: (known_noise(scales), scales.least)
+        )
         pieces = as_pieces(form)
         pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
         boxes = np.diff(pointers)
