@@ -29,7 +29,6 @@ from blowfish_fast.kernels._jit import kernel
 from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
 
-from .sampler_constants import Number
 from .rectangle_lattice import Lattice, choice_table, is_half_empty, lattice_totals
 from .rectangle_prior import (
     BASE,
@@ -42,6 +41,7 @@ from .rectangle_prior import (
     fixed_point_weights,
     lattice_levels,
 )
+from .sampler_constants import Number
 
 Levels: TypeAlias = tuple[int, int]
 Waiting: TypeAlias = dict[Levels, list[IntArray]]
