@@ -46,6 +46,7 @@ from blowfish_fast.workloads import Workload
 
 from .base import Mechanism, Outcome
 from .example_data import Example, striped
+from .fits import halved_non_negative
 
 ON_GRIDS: tuple[Name, ...] = ("vertex", "edge", "tree", "edge_lines")
 """Strategies that need no order of the cells."""
@@ -383,10 +384,13 @@ def is_line(policy: Policy) -> bool:
 
 
 def _non_negative(private: Handle, linear: FloatArray) -> FloatArray:
-    """Return the closest counts that are not negative and meet all public totals."""
+    """Return the closest counts of 0 or more that meet all public totals.
+
+    Where totals are private their estimate is shared among halves, not cut at 0.
+    """
     components = private.policy.components()
     if components.private.any():
-        return np.maximum(linear, 0.0)
+        return halved_non_negative(linear, private.policy.domain)
     labels = components.labels
     parts = np.zeros(linear.size, dtype=np.int64) if labels is None else labels
     return kernels.non_negative_with_totals(linear, parts, private.public_totals)

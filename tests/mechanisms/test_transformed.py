@@ -62,7 +62,7 @@ class Fixed(Partition):
 
         return Fraction(1, 10)
 
-    def select(self, counts, *, policy, epsilon, rng):
+    def _choose(self, counts, policy, epsilon, rng):
         return self.buckets
 
 
