@@ -184,6 +184,9 @@ class Calibration:
         curves, which promise nothing.
         """
         wanted = LeastEpsilon(alpha, beta, scope, self.queries)
+        if self.power == 2:
+            # Where to start is told by the tails of Laplace noise, which are longer.
+            near = np.inf
         found: list[tuple[_Calibrated, Candidate]] = []
         best = np.inf
         starts, refused = self._starts(wanted)

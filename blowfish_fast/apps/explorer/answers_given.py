@@ -129,7 +129,12 @@ def answer_from(
     if isinstance(question, QuantilesQuestion):
         alpha = _alpha_of_all(release, workload, cost, confidence, exact=exact)
         values, intervals = _quantiles(values, alpha, layout, question.q)
-    elif values.size == int(np.prod(layout.asked_shape)):
+    elif intervals is not None and kind == "truth":
+        # True counts are never below 0.
+        intervals = np.maximum(intervals, 0.0)
+    if values.size == int(np.prod(layout.asked_shape)) and not isinstance(
+        question, QuantilesQuestion
+    ):
         values = values.reshape(layout.asked_shape)
         if intervals is not None:
             intervals = intervals.reshape(*layout.asked_shape, 2)
@@ -142,7 +147,7 @@ def answer_from(
         confidence=confidence,
         budget=budget,
         mechanism=release.mechanism,
-        promise=_promise(release, layout, exact=exact),
+        promise=_promise(budget, layout, exact=exact),
         request=request,
         replayed=replayed,
         as_of=as_of,
@@ -255,14 +260,15 @@ def _quantiles(
     return values, np.column_stack([np.minimum(low, values), np.maximum(high, values)])
 
 
-def _promise(release: Release, layout: Layout, *, exact: bool) -> str:
+def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
+    """Say what holds, of the table and in its own units, not of the question's bins."""
     cost = layout.question.cost
     if exact:
         return (
             "Exact and free: no edge of the policy changes these numbers, so they are "
             "public."
         )
-    words = str(release.guarantee)
+    words = f"With {budget.words()}: {layout.table.policy().describe()}."
     if isinstance(cost, Accuracy):
         who = "All numbers are" if cost.scope == "simultaneous" else "Each number is"
         return (

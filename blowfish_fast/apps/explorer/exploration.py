@@ -18,13 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 from pydantic import ValidationError
 
-from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.prices import price_in
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import (
     BudgetError,
@@ -34,13 +35,16 @@ from blowfish_fast.errors import (
     QuestionError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
+from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
 
 from .answers_given import Answer, answer_from, described_axes
 from .attributes import PolicySpec
 from .catalog import TableSpec
 from .engines import Database
+from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, gain_words
 from .prices import check_affordable, remaining_for
 from .questions import (
@@ -221,15 +225,9 @@ class Explorer:
         replayed = entry is not None and entry.state == "stored"
         release = self.ledger.replay(name) if replayed else None
         if release is None:
-            if self.closed:
-                raise LedgerError(
-                    f"{layout.table.name!r} was closed: answers that were given before "
-                    "stay, and new ones are not given; nothing was charged"
-                )
-            if entry is None:
+            if entry is None and not self.closed:
                 self._check_affordable(name, plan.cost, analyst)
-            self._check_columns()
-            counts = self.engine.counts(layout)
+            counts = self._counts(layout)
             domain = plan.policy.domain
             release = self.ledger.release(
                 plan.mechanism,
@@ -275,10 +273,65 @@ class Explorer:
         """Return an answer that was given before; None if there is none. Free."""
         entry = self.ledger.entry(request)
         release = self.ledger.replay(request)
-        if release is None or entry is None or not entry.note:
+        if release is None or entry is None or "question" not in (entry.note or {}):
             return None
+        assert entry.note is not None
         plan = self.plan(entry.note["question"])
         return self._answer(plan, release, request, entry, replayed=True)
+
+    def certify(
+        self,
+        request: str,
+        *,
+        analyst: str | None = None,
+        fraction: float = 0.95,
+        confidence: float = 0.95,
+        **budget: Unpack[BudgetTerms],
+    ) -> Certificate:
+        """Buy a certificate of how far an answer is off the truth; see `Certificate`.
+
+        For answers whose intervals hold the noise alone. It is about the records as
+        they are now, and is charged once for the same terms.
+        """
+        entry, release = self.ledger.entry(request), self.ledger.replay(request)
+        if release is None or entry is None or "question" not in (entry.note or {}):
+            raise CatalogError("there is no answer under this name to certify")
+        assert entry.note is not None
+        plan = self.plan(entry.note["question"])
+        certifier = Certifier(
+            release,
+            plan.workload,
+            fraction=fraction,
+            confidence=confidence,
+            policy=plan.policy,
+            **budget,
+        )
+        terms = f"{certifier.budget.words()}/{fraction:g}/{confidence:g}"
+        name = f"c-{request}/{terms}"
+        found: Any = self.ledger.replay(name)
+        if found is None:
+            cost = price_in(certifier, self.ledger.currency)
+            self._check_affordable(name, cost, analyst)
+            counts = self._counts(plan.layout)
+            note = {"certifies": request}
+            found = self.ledger.release(
+                certifier,
+                counts.reshape(plan.policy.domain.shape),
+                request=name,
+                analyst=analyst,
+                note=note,
+            )
+        return cast(Certificate, found)
+
+    def _counts(self, layout: Layout) -> IntArray:
+        """Count the bins of a question, unless the table was closed."""
+        if self.closed:
+            raise LedgerError(
+                f"{layout.table.name!r} was closed: answers that were given before "
+                "stay, and new ones are not given; nothing was charged"
+            )
+        self._check_columns()
+        return self.engine.counts(layout)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
         """Return all charges, or those of one analyst, oldest first."""

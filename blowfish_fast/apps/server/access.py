@@ -15,9 +15,8 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 
-from .event_log import EventLog
 from .keys import Caller
-from .metrics import Metrics
+from .monitoring import EventLog, Metrics
 from .rate_limits import RateLimit
 from .sessions import Logins
 from .workspace import Workspace

@@ -137,6 +137,50 @@ def ask(asking: Asking, who: Person, work: Work, gate: TheGate) -> dict[str, Any
     return {**answer.to_dict(), "remaining": float(explorer.remaining(payer(who)))}
 
 
+class Certifying(Model):
+    """An answer to be certified, and what that may cost."""
+
+    table: Name
+    request: Annotated[str, Field(min_length=1, max_length=200)]
+    epsilon: Annotated[float, Field(gt=0, le=1000)] | None = None
+    rho: Annotated[float, Field(gt=0, le=1000)] | None = None
+    fraction: Annotated[float, Field(gt=0, le=1)] = 0.95
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+@router.post("/certify")
+def certify(
+    asked: Certifying, who: Person, work: Work, gate: TheGate
+) -> dict[str, Any]:
+    """Buy a certificate of how far one's answer is off the truth."""
+    explorer = work.explorer(asked.table)
+    _own_entry(explorer, asked.request, who)
+    stated = {"epsilon": asked.epsilon, "rho": asked.rho}
+    terms: Any = {name: repr(one) for name, one in stated.items() if one is not None}
+    found = explorer.certify(
+        asked.request,
+        analyst=payer(who),
+        fraction=asked.fraction,
+        confidence=asked.confidence,
+        **terms,
+    )
+    gate.audit.write(
+        who=who.name, what="certify", table=asked.table, request=asked.request, **stated
+    )
+    return {
+        "kind": found.kind,
+        "words": str(found),
+        "remaining": float(explorer.remaining(payer(who))),
+    }
+
+
+def _own_entry(explorer: Explorer, request: str, who: Caller) -> None:
+    """Refuse what is not there or another analyst's, in the same words."""
+    entry = explorer.ledger.entry(request)
+    if entry is None or payer(who) not in (None, entry.analyst):
+        raise HTTPException(404, "there is no answer under this name")
+
+
 @router.get("/history")
 def history(
     who: Person,
@@ -172,9 +216,8 @@ def answer(
 ) -> dict[str, Any]:
     """Return an answer of the history again. Free."""
     explorer = work.explorer(table)
-    entry = explorer.ledger.entry(request)
-    own = entry is not None and payer(who) in (None, entry.analyst)
-    found = explorer.answered(request) if own else None
+    _own_entry(explorer, request, who)
+    found = explorer.answered(request)
     if found is None:
         raise HTTPException(404, "there is no answer under this name")
     return found.to_dict()

@@ -184,6 +184,11 @@ class Client:
         body = {"question": dict(question), "beta": beta, "scope": scope}
         return self._read(dict, "POST", "/api/accuracy", body)
 
+    def certify(self, table: str, request: str, **terms: float) -> dict[str, Any]:
+        """Buy a certificate of how far an answer is off: epsilon=..., or rho=...."""
+        body = {"table": table, "request": request, **terms}
+        return self._read(dict, "POST", "/api/certify", body)
+
     def set_budget(
         self, table: str, epsilon: float | None = None, **terms: float
     ) -> dict[str, Any]:

@@ -62,6 +62,26 @@ WORDINGS = {
 """Ways out that can be sent, by the code of an error."""
 
 
+FIELDS = {
+    "alpha": "largest error (alpha)",
+    "beta": "probability of more (beta)",
+    "q": "parts",
+    "width": "cells per bin",
+    "granularity": "cells per bin",
+    "ranges": "stretches",
+    "rectangles": "boxes",
+    "why": "the reason",
+}
+"""What people call a field, where its name is another."""
+
+
+def _field(place: tuple[Any, ...]) -> str:
+    """Return the field that a message is about: the last name on the way to it."""
+    names = [str(step) for step in place[1:] if isinstance(step, str)]
+    plain = [one for one in names if one == one.lower()]
+    return plain[-1] if plain else ""
+
+
 class ErrorFields(Model):
     """What went wrong: the rule, what came instead, and the way out."""
 
@@ -71,6 +91,7 @@ class ErrorFields(Model):
     received: str | None = None
     way_out: str | None = None
     message: str
+    fields: list[dict[str, str]] | None = None
 
 
 class Problem(Model):
@@ -109,14 +130,16 @@ def word_errors(app: FastAPI, folder: str) -> None:
 
     @app.exception_handler(RequestValidationError)
     def answer_malformed(_: Request, problem: RequestValidationError) -> JSONResponse:
-        parts = [
-            f"{'.'.join(str(step) for step in one['loc'][1:])}: {one['msg']}"
-            for one in problem.errors()
+        fields = {_field(one["loc"]): one["msg"] for one in reversed(problem.errors())}
+        told = [
+            f"{FIELDS.get(name, name)}: {message}" if name else message
+            for name, message in reversed(fields.items())
         ]
-        rule = "; ".join(dict.fromkeys(parts))
-        return JSONResponse(
-            error_body(QuestionError(rule, code="malformed_request")), 422
-        )
+        body = error_body(QuestionError("; ".join(told), code="malformed_request"))
+        body["error"]["fields"] = [
+            {"field": name, "message": message} for name, message in fields.items()
+        ]
+        return JSONResponse(body, 422)
 
     @app.exception_handler(HTTPException)
     def answer_refusal(_: Request, problem: HTTPException) -> JSONResponse:

@@ -16,6 +16,8 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 
+from blowfish_fast.apps.explorer.attributes import EXTRAS
+
 from .access import COOKIE, gate
 
 HERE = Path(__file__).parent
@@ -67,6 +69,7 @@ def mount(app: FastAPI) -> None:
             {
                 "name": session.identity.name,
                 "csrf": session.csrf,
+                "extras": EXTRAS,
                 "taken_ids": style_ids(),
                 "plotly_version": metadata.version("plotly"),
             },

@@ -33,7 +33,6 @@ from blowfish_fast.data.csv_files import duckdb_module, load_csv
 from blowfish_fast.errors import CatalogError, EngineError, InputError, LedgerError
 from blowfish_fast.measure.budgets import BudgetTerms
 
-from .folder_lock import FolderLock
 from .keys import Keys
 
 PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -334,6 +333,39 @@ class Workspace:
             draft = self.folder / "tables.new"
             draft.write_text(json.dumps(kept, indent=1))
             os.replace(draft, self.folder / "tables.json")
+
+
+class FolderLock:
+    """Holds a folder for one server until it is released or the process ends.
+
+    Two servers over one folder would plan, count and log side by side, each with limits
+    and sessions of its own; the second is refused.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "lock"
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            import fcntl
+
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            # Windows has no such locks; ledgers are locked by themselves.
+            pass
+        except OSError:
+            os.close(self._handle)
+            raise InputError(
+                f"another server uses the folder {folder.name!r}",
+                way_out="Stop it first, or name another --folder",
+            ) from None
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, str(os.getpid()).encode())
+
+    def release(self) -> None:
+        """Let go of the folder."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
 
 
 def _load_csv(content: bytes, path: Path, name: str) -> None:

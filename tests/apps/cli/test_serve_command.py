@@ -91,11 +91,12 @@ def test_databases_are_named_where_there_are_several():
         _by_name(["a.csv", "b.csv"])
 
 
-def test_a_proxy_is_an_address(tmp_path):
+def test_a_proxy_is_an_address(tmp_path, monkeypatch):
+    monkeypatch.setenv("BLOWFISH_TRUSTED_PROXIES", "10.0.0.1, proxy.example")
     chosen = {"database": None, "tables": None, "epsilon": 2.0, "https": False}
     chosen |= {"host": "127.0.0.1", "port": 0, "new_secret": False}
-    with pytest.raises(InputError, match="address or a network"):
-        run_serve(tmp_path / "x", demo=True, trusted_proxy=["proxy.example"], **chosen)
+    with pytest.raises(InputError, match="addresses or networks"):
+        run_serve(tmp_path / "x", demo=True, **chosen)
     assert not (tmp_path / "x").exists()
 
 

@@ -157,7 +157,7 @@ def test_an_analyst_asks_and_compares(browser, site, size):
         boxes.nth(1).check()
         both = "cumulative of age (±100) and histogram of age (±100)"
         page.wait_for_selector(f"#compared:has-text('{both}') .drawn .main-svg")
-        page.locator("summary").click()
+        page.locator("#all-mechanisms summary").click()
         assert "vertex" in visit.text("#candidates")
         # Once more the same: it is free.
         page.wait_for_selector("#cost:has-text('epsilon 0;')")
@@ -219,6 +219,12 @@ def test_an_analyst_is_told_what_does_not_fit(browser, site):
         page.wait_for_selector("#cost.over")
         assert "only 4 remains" in visit.text("#cost")
         assert page.is_disabled("#ask")
+        visit.problems.clear()
+        page.fill("#beta", "2")
+        page.wait_for_selector("#beta[aria-invalid=true]")
+        assert "probability of more" in visit.text("#cost")
+        visit.problems.clear()
+        page.fill("#beta", "0.05")
         page.select_option("#kind", "ranges")
         page.fill("#stretches", "hello")
         page.wait_for_selector("#cost:has-text('no stretch')")
@@ -245,6 +251,7 @@ def test_a_curator_explores_policies(browser, site, size):
         assert edges == [23 + 22, sum(24 - at for at in range(1, 8)), 24 * 12 - 78]
         page.select_option("#kind", "cumulative")
         page.click("#draw-trade-off")
+        page.wait_for_selector("#draw-trade-off:not([disabled])")
         page.wait_for_selector("#trade-off.drawn .points path")
         first = page.locator("#trade-off .trace").nth(0).locator(".points path").nth(0)
         first.scroll_into_view_if_needed()
@@ -290,7 +297,7 @@ def test_a_frozen_table_cannot_be_changed(browser, site):
         page.wait_for_selector("#policy-state:has-text('Frozen')")
         for control in ("#set-policy", "#reset-policy", "#set-budget", "#total"):
             assert page.is_disabled(control)
-        assert "ann" in visit.text("#charges")
+        page.wait_for_selector("#charges td:has-text('ann')")
         page.click("#verify")
         page.wait_for_selector("#head:has-text('Intact')")
 
@@ -321,6 +328,10 @@ def test_a_curator_adds_people_and_data(browser, site, tmp_path):
         page.click("#preview")
         playwright.expect(page.locator("#truth .bars .point")).to_have_count(2)
         page.click("#analysts tr:has-text('carla') button")
+        page.click("#confirm button[value=no]")
+        assert site.workspace.keys.identify(secret) is not None
+        page.click("#analysts tr:has-text('carla') button")
+        page.click("#confirm-yes")
         page.wait_for_selector("#analysts tr:has-text('carla')", state="detached")
     assert site.workspace.keys.identify(secret) is None
     assert site.workspace.tables == ["people", "visits"]

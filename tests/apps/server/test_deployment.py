@@ -45,7 +45,7 @@ def test_the_compose_file_names_what_is_there():
             elif not source.startswith("."):
                 assert source in plain["volumes"]
     (network,) = plain["networks"]["inside"]["ipam"]["config"]
-    assert network["subnet"] in explorer["command"]
+    assert explorer["environment"]["BLOWFISH_TRUSTED_PROXIES"] == network["subnet"]
     # Passwords are asked for, never written down.
     text = (DEPLOY / "compose.yaml").read_text()
     stated = re.findall(r"\$\{(\w+):\?", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from blowfish_fast._support.optional import require
-from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.errors import InputError
 
 
@@ -36,12 +36,13 @@ def run_serve(
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 finds a free one.")
     ] = 8350,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(help="Address or network of a proxy in front of the server."),
-    ] = None,
     https: Annotated[
-        bool, typer.Option("--https", help="Browsers come through an https proxy.")
+        bool,
+        typer.Option(
+            "--https",
+            help="Browsers come through an https proxy; BLOWFISH_TRUSTED_PROXIES "
+            "lists its addresses.",
+        ),
     ] = False,
     new_secret: Annotated[
         bool, typer.Option("--new-secret", help="Make a new secret for the curator.")
@@ -59,7 +60,7 @@ def run_serve(
     from blowfish_fast.apps.server.web_app import make_app
 
     _check_address(host, port)
-    proxies = _check_proxies(trusted_proxy or [])
+    proxies = _trusted_proxies()
     workspace, secrets = open_workspace(
         folder,
         demo=demo,
@@ -136,18 +137,21 @@ def _by_name(addresses: list[str]) -> dict[str, str]:
     return found
 
 
-def _check_proxies(addresses: list[str]) -> list[str]:
+def _trusted_proxies() -> list[str]:
+    """Read the addresses or networks of proxies in front of the server."""
     from ipaddress import ip_network
 
-    for one in addresses:
+    found = os.environ.get("BLOWFISH_TRUSTED_PROXIES", "").replace(",", " ").split()
+    for one in found:
         try:
             ip_network(one, strict=False)
         except ValueError:
             raise InputError(
-                "a trusted proxy is an address or a network: 10.0.0.5, 10.0.0.0/8",
+                "BLOWFISH_TRUSTED_PROXIES lists addresses or networks: 10.0.0.5, "
+                "10.0.0.0/8",
                 received=repr(one),
             ) from None
-    return addresses
+    return found
 
 
 def open_workspace(
@@ -194,6 +198,9 @@ def open_workspace(
         folder = Path(tempfile.mkdtemp(prefix="blowfish-demo-"))
     if folder.exists() and not folder.is_dir():
         raise InputError("--folder names a folder", received=f"the file {folder}")
+    # Here, since a help page loads no numpy.
+    from blowfish_fast._support.validation import as_epsilon
+
     as_epsilon(epsilon)
     described = [] if tables is None else _read_tables(tables)
     sources = database if isinstance(database, dict) else {MAIN: database}

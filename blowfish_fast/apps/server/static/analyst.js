@@ -1,78 +1,159 @@
-import { afterPause, byId, element, following, get, notice, number, post, sentence, trying } from "./api.js";
+import { afterPause, byId, confirmed, element, following, get, markFields, notice, number, post, sentence, trying } from "./api.js";
 import { QuestionForm, inWords } from "./form.js";
+import { csvOf, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
 
+/* global Plotly */
+
 let form;
+let shown = null;
 const kept = new Map();
 let compared = [];
+let lines = [];
+// What the last edit was about: an error to be priced, or a cost to be turned into one.
+let wanted = "alpha";
 
-const asked = () => form.question({
-  alpha: Number(byId("alpha").value), beta: Number(byId("beta").value), scope: byId("scope").value,
-});
+const money = () => form.table.currency;
+const spending = () => ({ [money()]: Number(byId("spend").value) });
+
+function cost() {
+  const mechanism = byId("mechanism").value;
+  if (mechanism) return { ...spending(), ...(mechanism === "any" ? {} : { mechanism }) };
+  return { alpha: Number(byId("alpha").value), beta: Number(byId("beta").value), scope: byId("scope").value };
+}
+
+const asked = () => form.question(cost());
+
+function working(words) {
+  byId("cost").setAttribute("aria-busy", "true");
+  byId("cost").classList.add("working");
+  byId("cost").textContent = words;
+}
+
+function told(words, bad) {
+  byId("cost").removeAttribute("aria-busy");
+  byId("cost").classList.remove("working");
+  byId("cost").classList.toggle("over", bad);
+  byId("cost").textContent = words;
+}
+
+// The least error that a cost buys, into the field of errors.
+async function errorFor() {
+  const beta = Number(byId("beta").value), scope = byId("scope").value;
+  const bought = await post("/api/accuracy", { question: form.question(spending()), beta, scope });
+  byId("alpha").value = Number(bought.alpha.toPrecision(4));
+}
 
 async function price() {
-  const box = byId("cost");
+  const any = byId("mechanism").value !== "";
+  byId("alpha").disabled = any;
+  byId("ask").disabled = true;
+  working("working out the price …");
   try {
-    const told = await post("/api/explain", { question: asked() });
-    box.classList.toggle("over", !told.affordable);
-    box.textContent = told.affordable
-      ? `costs epsilon ${number(told.cost)}; ${number(told.remaining_after)} would remain`
-      : `costs epsilon ${number(told.cost)}, and only ${number(told.remaining)} remains`;
-    byId("why").textContent = told.why;
-    byId("ask").disabled = !told.affordable;
-    byId("candidates").tBodies[0].replaceChildren(...told.candidates.map((one) =>
-      element("tr", {}, element("td", {}, one.name),
-        element("td", {}, one.epsilon === null ? "—" : number(one.epsilon)),
-        element("td", { class: "words" }, one.reason || one.found_by || ""))));
+    if (wanted === "spend" && !any) await errorFor();
+    const plan = await post("/api/explain", { question: asked() });
+    markFields([]);
+    const paid = `${plan.currency} ${number(plan.cost)}`;
+    told(plan.affordable ? `costs ${paid}; ${number(plan.remaining_after)} would remain`
+      : `costs ${paid}, and only ${number(plan.remaining)} remains`, !plan.affordable);
+    if (wanted === "alpha" && !any && !plan.answered_before) byId("spend").value = Number(plan.cost.toPrecision(4));
+    byId("why").textContent = sentence(plan.why) + (any ? " No error is promised: intervals are of the noise alone." : "");
+    byId("gain").hidden = !plan.gain;
+    byId("gain").textContent = plan.gain ? sentence(plan.gain) : "";
+    byId("ask").disabled = !plan.affordable || (form.table.closed && !plan.answered_before);
+    byId("candidates").tBodies[0].replaceChildren(...plan.candidates.map((one, at) => {
+      const chosen = at === 0;
+      return element("tr", { class: chosen ? "chosen" : "", "aria-current": chosen && "true" }, element("td", {}, one.name, chosen ? " (chosen)" : ""),
+        element("td", {}, (one[plan.currency] ?? null) === null ? "—" : (one.found_by === "scaling" ? "about " : "") + number(one[plan.currency])),
+        element("td", { class: "words" }, one.reason || one.found_by || ""));
+    }));
   } catch (problem) {
-    box.classList.add("over");
-    box.textContent = problem.message;
+    markFields(problem.fields ?? []);
+    told(problem.message, true);
     byId("why").textContent = "";
+    byId("gain").hidden = true;
     byId("ask").disabled = true;
   }
 }
 
+function values(one) {
+  if (one.levels) return one.levels.join(", ");
+  if (one.cells) return `${one.cells.start} to ${one.cells.stop}, by ${one.cells.width}`;
+  const cuts = one.dates ?? one.edges;
+  return `${cuts[0]} to ${cuts.at(-1)}`;
+}
+
 function budget() {
   const table = form.table;
+  for (const one of document.querySelectorAll(".currency")) one.textContent = table.currency;
   byId("promise").textContent = `What is protected: ${sentence(table.promise)}`;
-  byId("budget").textContent = `${number(table.remaining)} of epsilon ${number(table.granted)} remains for you.`;
+  byId("description").textContent = table.description || "No description was given.";
+  byId("attributes").tBodies[0].replaceChildren(...table.attributes.map((one) => element("tr", {},
+    element("td", {}, one.name), element("td", { class: "words" }, values(one)), element("td", {}, String(one.regular)),
+    element("td", { class: "words" }, one.missing_words ?? "none"))));
+  byId("budget").textContent = `${number(table.remaining)} of ${table.currency} ${number(table.granted)} remains for you.`
+    + (table.closed ? " The table was closed: earlier answers stay, new ones are not given." : "");
   byId("remaining").value = table.granted > 0 ? table.remaining / table.granted : 0;
 }
 
+const linkTo = (answer) => `/analyst?table=${encodeURIComponent(answer.question.table)}&answer=${encodeURIComponent(answer.request)}`;
+
 function show(answer) {
+  shown = answer;
   byId("answer-title").textContent = inWords(answer.question);
-  draw(byId("answer"), [answer]);
+  draw(byId("answer"), answer.axes.length > 2 ? [] : [answer]);
+  const noise = answer.intervals_hold !== "truth";
   byId("answer-words").textContent = (answer.replayed ? `Answered before, free; as of ${answer.as_of}. ` : "")
-    + `${sentence(answer.promise)} ${
-      answer.intervals_hold === "truth"
-        ? `Each bar or band holds the true number with probability at least ${number(answer.confidence)}.`
-        : "Bars and bands are noise only: what taking buckets as even is off by is not covered."}`;
+    + `${sentence(answer.promise)} ${answer.intervals === null ? "No intervals are known."
+      : noise ? "Bars and bands are noise only: what taking buckets as even is off by is not covered."
+        : `Each bar or band holds the true number with probability at least ${number(answer.confidence)}.`}`;
+  fillNumbers(byId("numbers"), answer);
+  byId("answer-more").hidden = false;
+  byId("certify-line").hidden = !noise || answer.intervals === null;
+  byId("certificate").hidden = !answer.certificate;
+  byId("certificate").textContent = answer.certificate ?? "";
+  byId("permanent").href = linkTo(answer);
+  window.history.replaceState(null, "", linkTo(answer));
+}
+
+function row(one) {
+  const words = inWords(one.question);
+  const box = element("input", { type: "checkbox", "aria-label": `compare ${words}`,
+    onchange: () => trying(() => compare(one, box)) });
+  const link = element("a", { href: linkTo({ question: { table: form.table.name }, request: one.request }),
+    onclick: (event) => { event.preventDefault(); trying(async () => show(await fetched(one))); } }, words);
+  const time = new Date(one.time).toLocaleString();
+  const line = element("tr", {}, element("td", {}, box), element("td", {}, time), element("td", { class: "words" }, link),
+    element("td", {}, one.mechanism), element("td", {}, number(one.cost)));
+  return { line, text: `${words} ${time} ${one.time} ${one.mechanism}`.toLowerCase() };
+}
+
+function search() {
+  const sought = byId("history-search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const one of lines) one.line.hidden = !sought.every((word) => one.text.includes(word));
 }
 
 async function history() {
-  const rows = await get(`/api/history?table=${encodeURIComponent(form.table.name)}`);
-  byId("history").tBodies[0].replaceChildren(...rows.reverse().map((one) => {
-    const words = inWords(one.question);
-    const box = element("input", { type: "checkbox", "aria-label": `compare ${words}`,
-      onchange: () => trying(() => compare(one, box)) });
-    return element("tr", {}, element("td", {}, box),
-      element("td", {}, new Date(one.time).toLocaleString()), element("td", { class: "words" }, words),
-      element("td", {}, one.mechanism), element("td", {}, number(one.epsilon)));
-  }));
+  const rows = (await get(`/api/history?table=${encodeURIComponent(form.table.name)}`)).filter((one) => one.question);
+  lines = rows.reverse().map(row);
+  byId("history").tBodies[0].replaceChildren(...lines.map((one) => one.line));
   byId("history-empty").hidden = rows.length > 0;
+  search();
   compared = [];
   drawCompared(byId("compared"), [], []);
 }
 
-async function compare(row, box) {
-  if (!box.checked) compared = compared.filter((one) => one.row !== row);
+async function fetched(one) {
+  const path = `/api/answer?table=${encodeURIComponent(form.table.name)}&request=${encodeURIComponent(one.request)}`;
+  if (!kept.has(one.request)) kept.set(one.request, await get(path));
+  return kept.get(one.request);
+}
+
+async function compare(one, box) {
+  if (!box.checked) compared = compared.filter((other) => other.row !== one);
   else if (compared.length === 2) { box.checked = false; notice("two at a time; clear one first"); return; }
-  else {
-    const path = `/api/answer?table=${encodeURIComponent(form.table.name)}&request=${encodeURIComponent(row.request)}`;
-    if (!kept.has(row.request)) kept.set(row.request, await get(path));
-    compared.push({ row, answer: kept.get(row.request) });
-  }
-  drawCompared(byId("compared"), compared.map((one) => one.answer), compared.map((one) => inWords(one.row.question)));
+  else compared.push({ row: one, answer: await fetched(one) });
+  drawCompared(byId("compared"), compared.map((other) => other.answer), compared.map((other) => inWords(other.row.question)));
 }
 
 async function refresh() {
@@ -81,28 +162,57 @@ async function refresh() {
   await history();
 }
 
-const later = afterPause(following(price));
+// One price at a time, and once more if the form changed meanwhile.
+const repriced = following(price);
 
-trying(async () => {
-  const tables = await get("/api/tables");
-  if (!tables.length) { notice("the curator has not described any table yet"); return; }
-  form = new QuestionForm(tables, (id) => {
-    byId("ask").disabled = true;
-    if (id === "table") trying(refresh);
-    later();
-  });
-  for (const id of ["alpha", "beta", "scope"]) {
-    byId(id).addEventListener("input", () => { byId("ask").disabled = true; later(); });
+function listen() {
+  const later = afterPause(repriced);
+  const edited = (about) => { wanted = about ?? wanted; byId("ask").disabled = true; later(); };
+  for (const id of ["alpha", "beta", "scope", "spend", "mechanism"]) {
+    byId(id).addEventListener("input", () => edited(id === "alpha" || id === "spend" ? id : undefined));
   }
   byId("question").addEventListener("submit", (event) => {
     event.preventDefault();
     byId("ask").disabled = true;
+    working("asking …");
     trying(async () => {
       show(await post("/api/ask", { question: asked() }));
       await refresh();
     }).finally(later);
   });
+  byId("history-search").addEventListener("input", search);
+  byId("save-csv").addEventListener("click", () => save(`${shown.request}.csv`, csvOf(shown)));
+  byId("save-png").addEventListener("click", () => trying(() =>
+    Plotly.downloadImage(byId("answer"), { format: "png", width: 1200, height: 700, filename: shown.request })));
+  byId("copy-python").addEventListener("click", () => trying(async () => {
+    await navigator.clipboard.writeText(pythonOf(shown));
+    notice("copied: a few lines of Python that fetch this answer");
+  }));
+  byId("certify").addEventListener("click", () => trying(async () => {
+    const amount = Number(byId("certify-cost").value);
+    if (!await confirmed(`A certificate costs ${money()} ${number(amount)} of your budget. It says how far these numbers are off the truth, not the noise alone.`)) return;
+    const found = await post("/api/certify", { table: form.table.name, request: shown.request, [money()]: amount });
+    byId("certificate").hidden = false;
+    byId("certificate").textContent = found.words;
+    await refresh();
+  }));
+  return edited;
+}
+
+trying(async () => {
+  const tables = await get("/api/tables");
+  if (!tables.length) { notice("the curator has not described any table yet"); return; }
+  let edited = () => {};
+  form = new QuestionForm(tables, (id) => { if (id === "table") trying(refresh); edited(); });
+  edited = listen();
+  const linked = new URLSearchParams(location.search);
+  if (tables.some((one) => one.name === linked.get("table"))) {
+    byId("table").value = linked.get("table");
+    form.refill();
+  }
   budget();
   await history();
-  await price();
+  // A permanent link, or a page that was loaded again, shows its answer.
+  if (linked.get("answer")) await trying(async () => show(await fetched({ request: linked.get("answer") })));
+  await repriced();
 });

@@ -13,8 +13,53 @@ export async function call(method, path, body) {
   const response = await fetch(path, { method, headers, body: content });
   if (response.status === 401 && csrf) location.assign("/");
   const answer = response.status === 204 ? null : await response.json();
-  if (!response.ok) throw new Error(answer?.error?.message ?? `status ${response.status}`);
+  if (!response.ok) throw refusal(answer, response.status);
   return answer;
+}
+
+function refusal(answer, status) {
+  const problem = new Error(answer?.error?.message ?? `status ${status}`);
+  problem.fields = answer?.error?.fields ?? [];
+  return problem;
+}
+
+// Lines of JSON as they come.
+export async function stream(path, body, each) {
+  const headers = { "X-CSRF-Token": csrf, "Content-Type": "application/json" };
+  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw refusal(await response.json(), response.status);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let kept = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    kept += value ?? "";
+    const lines = kept.split("\n");
+    kept = lines.pop();
+    for (const line of lines) if (line) each(JSON.parse(line));
+    if (done) return;
+  }
+}
+
+// Ask before something that cannot be undone.
+export function confirmed(words) {
+  const box = byId("confirm");
+  byId("confirm-words").textContent = words;
+  box.returnValue = "no";
+  box.showModal();
+  return new Promise((done) => box.addEventListener("close", () => done(box.returnValue === "yes"), { once: true }));
+}
+
+// Mark the fields that a message is about: { alpha: "must be greater than 0" }.
+export function markFields(fields, idOf = (name) => name) {
+  for (const one of document.querySelectorAll("[aria-invalid]")) {
+    one.removeAttribute("aria-invalid");
+    one.removeAttribute("title");
+  }
+  for (const { field, message } of fields) {
+    const box = byId(idOf(field));
+    box?.setAttribute("aria-invalid", "true");
+    box?.setAttribute("title", message);
+  }
 }
 
 export const get = (path) => call("GET", path);

@@ -1,11 +1,13 @@
-import { afterPause, byId, call, element, following, get, notice, number, options, post, put, sentence, trying } from "./api.js";
-import { dataSets, listenForData } from "./describe.js";
+import { afterPause, byId, call, confirmed, element, following, get, notice, number, options, post, put, sentence, stream, trying } from "./api.js";
+import { dataSets, done, listenForData } from "./describe.js";
 import { QuestionForm, inWords } from "./form.js";
 import { drawGraph } from "./graph.js";
 import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
 let form;
 let curve = null;
+let listed = [];
+const FEW = 12;
 const POLICIES = {
   full: "any two values", line: "neighbouring cells", threshold: "up to theta cells apart", blocks: "within a block",
 };
@@ -13,6 +15,7 @@ const POLICIES = {
 const theta = () => Number(byId("theta").value);
 const asked = () => form.question({ alpha: Number(byId("alpha").value), beta: Number(byId("beta").value) });
 const ordered = () => form.attribute?.kind !== "category";
+const money = () => form.table.currency;
 const path = (rest) => `/api/curator/tables/${encodeURIComponent(form.table.name)}/${rest}`;
 
 // The policy of the chosen attribute as the form states it.
@@ -39,7 +42,16 @@ function showBoth(shown, title) {
   byId("private-title").textContent = title;
   draw(byId("truth"), [truth], [], scale);
   draw(byId("private"), [shown.private], [], scale);
+  byId("preview-error").textContent = truth.question.kind === shown.private.question.kind
+    ? offBy(shown.truth.flat(9), shown.private.values.flat(9)) : "";
   return scale;
+}
+
+// How far the private numbers are off, in numbers.
+function offBy(truth, noisy) {
+  const off = truth.map((one, at) => Math.abs(one - noisy[at]));
+  const mean = off.reduce((sum, one) => sum + one, 0) / off.length;
+  return `On this draw the private numbers are off by ${number(mean)} on average, and by ${number(Math.max(...off))} at most.`;
 }
 
 async function preview() {
@@ -86,7 +98,7 @@ async function graph() {
   drawGraph(byId("graph"), picture);
   byId("graph-words").textContent =
     (picture.shown < picture.cells ? `The first ${picture.shown} of ${picture.cells} cells. ` : "") + sentence(picture.words);
-  if (curve) drawTradeOff(byId("trade-off"), curve, theta(), pick);
+  if (curve) drawTradeOff(byId("trade-off"), curve, theta(), pick, money());
 }
 const redraw = following(graph);
 
@@ -98,40 +110,93 @@ function pick(value) {
 
 function state() {
   const table = form.table;
+  for (const one of document.querySelectorAll(".currency")) one.textContent = table.currency;
   byId("policy-state").textContent = (table.frozen ? "Frozen, because something was charged. " : "")
     + `In force: ${sentence(table.promise)}`;
   byId("set-policy").disabled = byId("reset-policy").disabled = table.frozen;
-  byId("total").value = table.epsilon;
+  byId("total").value = table.budget;
   byId("total").disabled = byId("set-budget").disabled = table.frozen;
-  byId("budget").textContent = `${number(table.spent)} of epsilon ${number(table.epsilon)} is spent.`;
+  byId("raise-form").hidden = !table.frozen;
+  const raised = (table.raises ?? []).map((one) => ` Raised to ${number(one.amount)} by ${one.by} on ${new Date(one.time).toLocaleDateString()}: ${one.why}.`);
+  byId("budget").textContent = `${number(table.spent)} of ${table.currency} ${number(table.budget)} is spent.${raised.join("")}`
+    + (table.clone_of ? ` A clone of ${table.clone_of}, where ${table.currency_before} ${number(table.spent_before)} was spent on the same people: the two add up.` : "")
+    + (table.closed ? " Closed: stored answers only." : "");
+  byId("close-table").textContent = table.closed ? "Open the table again" : "Close the table";
+  done("describe", true);
+  done("policy", table.frozen || Object.keys(table.policies).length > 0);
+  done("budget", table.budget > 0);
 }
 
 async function analysts() {
   const name = form.table.name;
   const rows = await get("/api/curator/analysts");
-  byId("analysts").tBodies[0].replaceChildren(...rows.map((one) => {
+  done("invite", rows.some((one) => one.allotments[name]));
+  listed = rows.map((one) => {
     const share = one.allotments[name];
-    return element("tr", {}, element("td", {}, one.name),
-      element("td", {}, share ? number(share.epsilon) : "none"),
+    return { name: one.name, line: element("tr", {}, element("td", {}, one.name),
+      element("td", {}, share ? number(share.granted) : "none"),
       element("td", {}, share ? number(share.spent) : "0"),
-      element("td", {}, element("button", { class: "plain", type: "button", onclick: () => trying(async () => {
-        await call("DELETE", `/api/curator/analysts/${encodeURIComponent(one.name)}`);
-        await refresh();
-      }) }, "Revoke")));
-  }));
+      element("td", {}, revoking("analysts", one.name))) };
+  });
+  byId("analysts").tBodies[0].replaceChildren(...listed.map((one) => one.line));
+  sift();
+  const people = await get("/api/curator/people");
+  byId("others").replaceChildren(...[["curators", people.curator], ["monitors", people.monitor]].flatMap(([role, names]) =>
+    names.map((one) => element("li", {}, `${one}, ${role.slice(0, -1)} `, revoking(role, one)))));
+}
+
+const revoking = (role, name) => element("button", { class: "plain small", type: "button", "aria-label": `revoke ${name}`, onclick: () => trying(async () => {
+  if (!await confirmed(`Revoke the secret of ${name}? Their sessions end now; what they spent stays spent.`)) return;
+  await call("DELETE", `/api/curator/${role}/${encodeURIComponent(name)}`);
+  await refresh();
+}) }, "Revoke");
+
+// The first few analysts, or those that are searched for.
+function sift() {
+  const sought = byId("analyst-search").value.toLowerCase();
+  let shown = 0;
+  for (const one of listed) {
+    one.line.hidden = sought ? !one.name.toLowerCase().includes(sought) : shown >= FEW;
+    shown += !one.line.hidden;
+  }
+  byId("analyst-search").placeholder = listed.length > FEW ? `${shown} of ${listed.length} are shown` : "";
 }
 
 async function refresh() {
   form.tables = await get("/api/tables");
+  if (!form.table) { location.reload(); return; }
   state();
   await analysts();
   const rows = await get(`/api/history?table=${encodeURIComponent(form.table.name)}`);
-  drawBudget(byId("budget-plot"), rows, form.table.epsilon);
+  drawBudget(byId("budget-plot"), rows, form.table.budget);
   byId("charges").tBodies[0].replaceChildren(...rows.reverse().map((one) => element("tr", {},
     element("td", {}, new Date(one.time).toLocaleString()), element("td", {}, one.analyst ?? "curator"),
     element("td", { class: "words" }, inWords(one.question)), element("td", {}, one.mechanism),
-    element("td", {}, number(one.epsilon)))));
+    element("td", {}, number(one.cost)))));
   byId("charges-empty").hidden = rows.length > 0;
+}
+
+async function tradeOff() {
+  const button = byId("draw-trade-off"), words = byId("trade-off-words").textContent;
+  button.disabled = true;
+  byId("trade-off").setAttribute("aria-busy", "true");
+  byId("trade-off-words").textContent = "working out the curve …";
+  curve = [];
+  const body = byId("trade-off-table").tBodies[0];
+  body.replaceChildren();
+  try {
+    await stream("/api/curator/trade-off", { question: asked() }, (one) => {
+      curve.push(one);
+      body.prepend(element("tr", {}, element("td", {}, one.theta === null ? "whole records" : String(one.theta)), element("td", {}, number(one.cost)),
+        element("td", {}, one.theta === null ? "" : element("button", { class: "plain small", type: "button", "aria-label": `preview under threshold ${one.theta}`, onclick: () => pick(one.theta) }, "Preview"))));
+      byId("trade-off-table").hidden = false;
+      drawTradeOff(byId("trade-off"), curve, theta(), pick, money());
+    });
+  } finally {
+    button.disabled = false;
+    byId("trade-off").removeAttribute("aria-busy");
+    byId("trade-off-words").textContent = words;
+  }
 }
 
 const policies = (chosen) => trying(async () => {
@@ -154,19 +219,44 @@ function listen() {
   byId("policy-kind").addEventListener("change", redraw);
   byId("blocks").addEventListener("input", afterPause(redraw));
   byId("preview-policy").addEventListener("click", () => trying(previewStated));
-  byId("draw-trade-off").addEventListener("click", () => trying(async () => {
-    byId("draw-trade-off").disabled = true;
-    try {
-      curve = await post("/api/curator/trade-off", { question: asked() });
-      drawTradeOff(byId("trade-off"), curve, theta(), pick);
-    } finally { byId("draw-trade-off").disabled = false; }
-  }));
+  byId("draw-trade-off").addEventListener("click", () => trying(tradeOff));
   byId("set-policy").addEventListener("click", () => policies(() => stating(stated())));
   byId("reset-policy").addEventListener("click", () => policies(() => ({})));
+  byId("analyst-search").addEventListener("input", sift);
   submitted("budget-form", async () => {
-    await put(path("budget"), { epsilon: Number(byId("total").value) });
+    await put(path("budget"), { [money()]: Number(byId("total").value) });
     notice("the budget is set");
     await refresh();
+  });
+  submitted("raise-form", async () => {
+    const amount = Number(byId("raised").value);
+    if (!await confirmed(`Raise the budget of ${form.table.name} to ${money()} ${number(amount)}? Everybody in the table is protected less from then on; the ledger keeps your reason.`)) return;
+    await post(path("raise"), { [money()]: amount, why: byId("raise-why").value });
+    await refresh();
+  });
+  submitted("clone-form", async () => {
+    const name = byId("clone-name").value.trim();
+    if (!await confirmed(`Clone ${form.table.name} as ${name} under the policy above, and close ${form.table.name}? What both spend on the same people adds up.`)) return;
+    await post(path("clone"), { name, policies: stating(stated()), [money()]: Number(byId("clone-budget").value) });
+    location.reload();
+  });
+  byId("close-table").addEventListener("click", () => trying(async () => {
+    const { name, closed } = form.table;
+    if (!closed && !await confirmed(`Close ${name}? Stored answers stay; new questions are refused.`)) return;
+    await post(path(closed ? "open" : "close"));
+    await refresh();
+  }));
+  byId("delete-table").addEventListener("click", () => trying(async () => {
+    if (!await confirmed(`Delete ${form.table.name} and its answers from the server? Its ledger is kept aside, because what was spent stays spent.`)) return;
+    await call("DELETE", path("").slice(0, -1));
+    location.reload();
+  }));
+  submitted("other-form", async () => {
+    const name = byId("other-name").value.trim();
+    const made = await post(`/api/curator/${byId("other-role").value}/${encodeURIComponent(name)}`);
+    byId("new-secret").textContent = `Secret of ${name}, shown this once: ${made.secret}`;
+    byId("new-secret").hidden = false;
+    await analysts();
   });
   submitted("analyst-form", async () => {
     const name = byId("analyst-name").value.trim();
@@ -176,7 +266,7 @@ function listen() {
       byId("new-secret").textContent = `Secret of ${name}, shown this once: ${made.secret}`;
     }
     byId("new-secret").hidden = known;
-    await put(path(`allotments/${encodeURIComponent(name)}`), { epsilon: Number(byId("analyst-epsilon").value) });
+    await put(path(`allotments/${encodeURIComponent(name)}`), { [money()]: Number(byId("analyst-epsilon").value) });
     await analysts();
   });
   byId("verify").addEventListener("click", () => trying(async () => {

@@ -5,6 +5,8 @@ import { byId, element, get, notice, options, post, trying } from "./api.js";
 const KINDS = [["", "leave out"], ["number", "number"], ["category", "category"], ["date", "date"]];
 const guess = (type) => /int|float|decimal/.test(type) ? "number" : /date|timestamp/.test(type) ? "date" : /string/.test(type) ? "category" : "";
 
+const MONTHS = Array.from({ length: 13 }, (_, at) => `${new Date().getFullYear() - 1 + Math.floor(at / 12)}-${String(at % 12 + 1).padStart(2, "0")}-01`);
+
 let sets = {};
 
 // Only names and types of columns are known here: ranges and levels are for the curator to state.
@@ -14,45 +16,59 @@ function row(name, type) {
   const [start, stop, width] = [small("start", 0), small("end", 100), small("width", 1)];
   const cells = element("span", { class: "cells" }, "from", start, "to", stop, "by", width);
   const listed = element("input", { type: "text", "aria-label": `levels of ${name}` });
+  const joined = element("select", { "aria-label": `missing values of ${name}` },
+    ...options([["all", "all values"], ["end", "the last values"], ["apart", "nothing: it is public"]], "all"));
   const refresh = () => {
     cells.hidden = kind.value !== "number";
     listed.hidden = kind.value !== "category" && kind.value !== "date";
     listed.placeholder = kind.value === "date" ? "2024-01-01, 2024-02-01, ..." : "a, b, c";
+    if (kind.value === "date" && !listed.value) listed.value = MONTHS.join(", ");
+    joined.hidden = type.startsWith("!") || kind.value === "";
   };
   kind.addEventListener("change", refresh);
   refresh();
   const words = () => listed.value.split(",").map((one) => one.trim()).filter(Boolean);
   const attribute = () => {
     // The types that the database knows begin with ! where NULL is ruled out.
-    const made = { name, ...(type.startsWith("!") ? { missing: "none" } : {}) };
+    const made = { name, ...(type.startsWith("!") ? { missing: "none" } : { extras_joined: joined.value }) };
     if (kind.value === "number") return { ...made, cells: { start: Number(start.value), stop: Number(stop.value), width: Number(width.value) } };
     if (kind.value === "date") return { ...made, dates: words() };
     return { ...made, levels: /int|bool/.test(type) ? words().map(Number) : words() };
   };
   const line = element("tr", {}, element("td", {}, name), element("td", { class: "quiet" }, type),
-    element("td", {}, kind), element("td", {}, cells, listed));
-  return { line, used: () => kind.value !== "", attribute };
+    element("td", {}, kind), element("td", {}, cells, listed), element("td", {}, joined));
+  return { name, line, used: () => kind.value !== "", attribute };
 }
 
 function describe() {
   const name = byId("data-set").value, columns = sets[name] ?? {};
   const rows = Object.entries(columns).map(([column, type]) => row(column, type));
   byId("columns").tBodies[0].replaceChildren(...rows.map((one) => one.line));
-  byId("table-name").value = name;
+  byId("table-name").value = name.split(/[:.]/).at(-1);
+  byId("person").replaceChildren(...options([["", "one row, one person"], ...Object.keys(columns).map((one) => [one, one])], ""));
   byId("describe-form").hidden = !rows.length;
   byId("describe-form").onsubmit = (event) => {
     event.preventDefault();
     trying(async () => {
-      const attributes = rows.filter((one) => one.used()).map((one) => one.attribute());
-      const table = { name: byId("table-name").value, source: name, attributes };
-      await post("/api/curator/tables", { table, epsilon: Number(byId("description-epsilon").value) });
+      const person = byId("person").value, presence = byId("presence").value;
+      const attributes = rows.filter((one) => one.used() && one.name !== person).map((one) => one.attribute());
+      const table = { name: byId("table-name").value, source: name, attributes, description: byId("table-description").value,
+        ...(person ? { person, at_most: Number(byId("at-most").value) } : {}),
+        ...(presence ? { presence: presence === "true" ? true : Number(presence) } : {}) };
+      await post("/api/curator/tables", { table, [byId("description-currency").value]: Number(byId("description-epsilon").value) });
       location.reload();
     });
   };
 }
 
+// Which of the first steps are done.
+export function done(step, yes) {
+  document.querySelector(`#steps [data-step=${step}]`)?.classList.toggle("done", yes);
+}
+
 export async function dataSets(chosen) {
   sets = await get("/api/curator/data-sets");
+  done("connect", Object.keys(sets).length > 0);
   byId("data-set").replaceChildren(...options(Object.keys(sets).map((one) => [one, one]), chosen));
   describe();
 }

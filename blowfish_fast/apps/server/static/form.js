@@ -1,28 +1,68 @@
-// The form of a question: tables, attributes, granularity, stretches and one filter.
+// The form of a question: tables, attributes, granularity, stretches, filters.
 
 import { byId, element, options } from "./api.js";
 
 const SEVERAL = ["histogram2d", "rectangles"];
 const ORDERED = ["cumulative", "quantiles", "ranges", "rectangles"];
+const MOST_FILTERS = 16;
 
 const pairs = (list) => options(list.map((one) => [one.name, one.name]));
 
-function refilled(id, list, keep) {
-  const select = byId(id), before = select.value;
+function refill(select, list, keep) {
+  const before = select.value;
   select.replaceChildren(...(keep ?? []), ...pairs(list));
   if ([...select.options].some((one) => one.value === before)) select.value = before;
+}
+
+// One filter: an attribute, and some of its levels or a stretch of its values.
+class FilterRow {
+  constructor(form, number, changed) {
+    this.form = form;
+    const id = (name) => number === 0 ? name : `${name}-${number + 1}`;
+    this.attribute = element("select", { id: id("filter"), onchange: () => { this.refill(); changed("filter"); } });
+    this.level = element("select", { id: id("filter-value"), onchange: () => changed("filter") });
+    this.low = element("input", { type: "text", id: id("filter-low"), oninput: () => changed("filter") });
+    this.high = element("input", { type: "text", id: id("filter-high"), oninput: () => changed("filter") });
+    const field = (words, box) => element("label", {}, words, box);
+    this.fields = [field("is", this.level), field("from", this.low), field("to (not included)", this.high)];
+    this.box = element("div", { class: "grid" }, field("Only where", this.attribute), ...this.fields);
+    this.refill();
+  }
+
+  get chosen() { return this.form.find(this.attribute.value); }
+
+  refill() {
+    refill(this.attribute, this.form.table.attributes, [element("option", { value: "" }, "everybody")]);
+    const levels = this.chosen?.levels;
+    if (levels) refill(this.level, levels.map((one) => ({ name: String(one) })));
+    this.fields[0].hidden = !levels;
+    this.fields[1].hidden = this.fields[2].hidden = !this.chosen || Boolean(levels);
+  }
+
+  filter() {
+    const { chosen } = this;
+    if (!chosen) return null;
+    if (chosen.levels) return { attribute: chosen.name, values: [chosen.levels.find((one) => String(one) === this.level.value)] };
+    const bound = (box) => box.value.trim() === "" ? null : value(box.value, chosen);
+    const low = bound(this.low), high = bound(this.high);
+    return low === null && high === null ? null : { attribute: chosen.name, low, high };
+  }
 }
 
 export class QuestionForm {
   constructor(tables, changed) {
     this.tables = tables;
+    this.changed = changed;
     byId("table").replaceChildren(...pairs(tables));
-    for (const id of ["table", "kind", "attribute", "second", "filter"]) {
+    this.rows = [];
+    for (const id of ["table", "kind", "attribute", "second"]) {
       byId(id).addEventListener("change", () => { this.refill(); changed(id); });
     }
-    for (const id of ["width", "second-width", "filter-value", "filter-low", "filter-high", "stretches", "parts"]) {
-      byId(id).addEventListener("input", () => changed(id));
+    for (const id of ["width", "second-width", "stretches", "parts"]) {
+      byId(id).addEventListener("input", () => { this.words(); changed(id); });
     }
+    byId("add-filter").addEventListener("click", () => this.addFilter());
+    this.addFilter();
     this.refill();
   }
 
@@ -30,16 +70,23 @@ export class QuestionForm {
   get attribute() { return this.find(byId("attribute").value); }
   find(name) { return this.table?.attributes.find((one) => one.name === name); }
 
+  addFilter() {
+    if (this.rows.length >= MOST_FILTERS) return;
+    const row = new FilterRow(this, this.rows.length, this.changed);
+    this.rows.push(row);
+    byId("filters").append(row.box);
+  }
+
   // Keep each choice possible after another one changed.
   refill() {
     const table = this.table;
     if (!table) return;
     const kind = byId("kind").value;
     const usable = table.attributes.filter((one) => !ORDERED.includes(kind) || one.kind !== "category");
-    refilled("attribute", usable);
+    refill(byId("attribute"), usable);
     const first = this.attribute;
-    refilled("second", (kind === "rectangles" ? usable : table.attributes).filter((one) => one !== first));
-    refilled("filter", table.attributes, [element("option", { value: "" }, "everybody")]);
+    refill(byId("second"), (kind === "rectangles" ? usable : table.attributes).filter((one) => one !== first));
+    for (const row of this.rows) row.refill();
     byId("second-field").hidden = byId("second-width-field").hidden = !SEVERAL.includes(kind);
     const second = this.find(byId("second").value);
     // A hidden field must not hold the form back: disabled ones are not judged.
@@ -48,13 +95,30 @@ export class QuestionForm {
     byId("parts-field").hidden = kind !== "quantiles";
     byId("stretches-field").hidden = kind !== "ranges" && kind !== "rectangles";
     byId("stretches").placeholder = kind === "rectangles" ? "20 to 40 by 0 to 64; ..." : "20 to 40; 40 to 80";
-    const filtered = this.find(byId("filter").value);
-    const levels = filtered?.levels ?? null;
-    byId("filter-value-field").hidden = !levels;
-    byId("filter-low-field").hidden = byId("filter-high-field").hidden = !filtered || Boolean(levels);
-    if (levels) refilled("filter-value", levels.map((one) => ({ name: String(one) })));
+    byId("attribute-field").hidden = byId("width-field").hidden = kind === "marginal";
+    byId("several-field").hidden = kind !== "marginal";
+    if (kind === "marginal" && byId("several").dataset.table !== table.name) this.offerSeveral(table);
     byId("width").disabled = first?.kind === "category";
     byId("width").max = first?.regular ?? 1;
+    this.words();
+  }
+
+  offerSeveral(table) {
+    byId("several").dataset.table = table.name;
+    byId("several").replaceChildren(...table.attributes.map((one, at) => {
+      const chosen = element("input", { type: "checkbox", value: one.name, checked: at < 2, onchange: () => this.changed("several") });
+      const cells = element("input", { type: "number", min: 1, max: one.regular, value: one.kind === "category" ? 1 : Math.max(1, Math.round(one.regular / 8)),
+        disabled: one.kind === "category", "aria-label": `cells per bin of ${one.name}`, oninput: () => this.changed("several") });
+      return element("span", { class: "pick" }, element("label", {}, one.name, chosen), cells);
+    }));
+  }
+
+  // How wide a bin is, in the attribute's own values.
+  words() {
+    const first = this.attribute, kind = byId("kind").value;
+    const many = first?.cells && kind !== "marginal" ? this.widthOf(first) : 0;
+    byId("bins-words").textContent = many
+      ? `${first.name} from ${first.cells.start} to ${first.cells.stop}; each bin covers ${many * first.cells.width}.` : "";
   }
 
   widthOf(attribute, id = "width") {
@@ -65,8 +129,13 @@ export class QuestionForm {
   question(cost) {
     const kind = byId("kind").value, first = this.attribute;
     if (!first) throw new Error("this table has no attribute for such a question");
-    const asked = { kind, table: this.table.name, cost, filters: this.filters() };
-    if (SEVERAL.includes(kind)) {
+    const asked = { kind, table: this.table.name, cost, filters: this.rows.map((one) => one.filter()).filter(Boolean) };
+    if (kind === "marginal") {
+      const picks = [...document.querySelectorAll("#several .pick")].filter((one) => one.querySelector("[type=checkbox]").checked);
+      if (!picks.length) throw new Error("pick at least one attribute");
+      asked.attributes = picks.map((one) => one.querySelector("[type=checkbox]").value);
+      asked.granularity = picks.map((one) => Number(one.querySelector("[type=number]").value) || 1);
+    } else if (SEVERAL.includes(kind)) {
       const second = this.find(byId("second").value);
       if (!second) throw new Error("this question needs a second attribute");
       asked.attributes = [first.name, second.name];
@@ -81,18 +150,6 @@ export class QuestionForm {
       if (kind === "quantiles") asked.q = byId("parts").value.split(/[\s,;]+/).filter(Boolean).map(Number);
     }
     return asked;
-  }
-
-  filters() {
-    const chosen = this.find(byId("filter").value);
-    if (!chosen) return [];
-    if (chosen.levels) {
-      const value = chosen.levels.find((one) => String(one) === byId("filter-value").value);
-      return [{ attribute: chosen.name, values: [value] }];
-    }
-    const bound = (id) => byId(id).value.trim() === "" ? null : value(byId(id).value, chosen);
-    const low = bound("filter-low"), high = bound("filter-high");
-    return low === null && high === null ? [] : [{ attribute: chosen.name, low, high }];
   }
 }
 
@@ -116,12 +173,13 @@ function value(words, attribute) {
 }
 
 export function inWords(question) {
-  if (!question) return "";
+  if (!question) return "a certificate";
   const axes = question.attributes ?? [question.attribute];
   const filters = (question.filters ?? []).map((one) => one.values
     ? `${one.attribute} = ${one.values.join(", ")}`
     : `${one.attribute} from ${one.low ?? "the start"} to ${one.high ?? "the end"}`);
-  const cost = question.cost.alpha !== undefined ? `±${question.cost.alpha}` : `epsilon ${question.cost.epsilon}`;
-  const kind = { histogram2d: "histogram" }[question.kind] ?? question.kind;
+  const { alpha, epsilon, rho } = question.cost;
+  const cost = alpha !== undefined ? `±${alpha}` : epsilon === undefined ? `rho ${rho}` : `epsilon ${epsilon}`;
+  const kind = { histogram2d: "histogram", marginal: "table" }[question.kind] ?? question.kind;
   return `${kind} of ${axes.join(" and ")}` + (filters.length ? `, ${filters.join(", ")}` : "") + ` (${cost})`;
 }

@@ -2,6 +2,7 @@
 
 /* global Plotly */
 import { element, number } from "./api.js";
+import { textOf } from "./numbers.js";
 
 const BLUE = "#0072b2", ORANGE = "#d55e00";
 const COLOURS = [BLUE, ORANGE];
@@ -23,9 +24,12 @@ const middles = (axis) => axis.kind === "number"
   ? axis.edges.slice(0, -1).map((low, at) => (low + axis.edges[at + 1]) / 2)
   : axis.kind === "date" ? axis.edges.slice(0, -1) : axis.edges.map(plain);
 
-function put(box, traces, layout) {
+function put(box, traces, layout, words) {
   box.classList.add("drawn");
-  return Plotly.react(box, traces, { ...LAYOUT, ...layout }, CONFIG);
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", words);
+  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink");
+  return Plotly.react(box, traces, { ...LAYOUT, font: { ...LAYOUT.font, color: ink }, ...layout }, CONFIG);
 }
 
 function errors(answer) {
@@ -81,7 +85,7 @@ function drawMap(box, answer) {
     hovertemplate: `%{z:.4g}${text ? `<br>${answer.intervals_hold === "truth" ? "interval" : "noise only:"} %{text}` : ""}<extra></extra>`,
     colorscale: "Viridis", colorbar: { thickness: 10 } }],
   { xaxis: { title: { text: plain(across.attribute) }, type: across.kind === "category" ? "category" : undefined },
-    yaxis: { title: { text: plain(down.attribute) }, type: down.kind === "category" ? "category" : undefined } });
+    yaxis: { title: { text: plain(down.attribute) }, type: down.kind === "category" ? "category" : undefined } }, textOf(answer));
 }
 
 // One range of heights for several pictures of one axis.
@@ -106,11 +110,12 @@ export function draw(box, answers, names = [], scale = undefined) {
     barmode: many ? "group" : "overlay",
     xaxis: { title: { text: kind === "quantiles" ? "part of all records" : attribute }, type: category ? "category" : undefined },
     yaxis: { title: { text: kind === "quantiles" ? attribute : "records" }, rangemode: "tozero", range: scale },
-  });
+  }, answers.map(textOf).join(". "));
 }
 
 // Two answers share a picture if their axes mean the same, and stand side by side else.
 export function drawCompared(box, answers, names) {
+  if (!answers.length) { box.replaceChildren(); return; }
   const alike = (one) => JSON.stringify([isMap(one), one.question.kind === "quantiles", one.axes.map((axis) => axis.attribute)]);
   const groups = answers.length === 2 && (isMap(answers[0]) || alike(answers[0]) !== alike(answers[1])) ? [[0], [1]] : [answers.map((_, at) => at)];
   const plots = groups.map((members) => ({ members, plot: element("div", { class: "plot" }) }));
@@ -128,7 +133,7 @@ export function drawBudget(box, charges, total) {
   const start = dated ? times[0] : 0, end = dated ? new Date().toISOString() : last + 2;
   const steps = (chosen, name, line) => {
     let spent = 0;
-    const y = chosen.map((at) => { spent += charges[at].epsilon; return spent; });
+    const y = chosen.map((at) => { spent += charges[at].cost; return spent; });
     return { type: "scatter", mode: "lines", name: plain(name), x: [start, ...chosen.map((at) => x[at]), end], y: [0, ...y, spent],
       text: ["", ...chosen.map((at) => charges[at].mechanism), ""], line: { shape: "hv", ...line },
       hovertemplate: `${plain(name).replace(/[%{}]/g, "")}: %{y:.4g}<br>%{text}<extra></extra>` };
@@ -144,23 +149,26 @@ export function drawBudget(box, charges, total) {
       line: { color: ORANGE, dash: "dash" } },
   ], { showlegend: true, legend: { orientation: "h", y: -0.25 },
     xaxis: { title: { text: dated ? "" : "charges" }, dtick: dated || last > 20 ? undefined : 1 },
-    yaxis: { title: { text: "epsilon spent" }, range: [0, 1.08 * total] } });
+    yaxis: { title: { text: `${charges[last].currency} spent` }, range: [0, 1.08 * total] } },
+  `${charges.length} charges; the table below lists them`);
 }
 
-export function drawTradeOff(box, rows, chosen, picked) {
-  const points = rows.filter((one) => one.theta !== null);
+export function drawTradeOff(box, rows, chosen, picked, currency) {
+  const points = rows.filter((one) => one.theta !== null).sort((one, other) => one.theta - other.theta);
   const full = rows.find((one) => one.theta === null);
+  if (!points.length) return;
   const here = points.findLast((one) => one.theta <= chosen) ?? points[0];
   put(box, [
     { type: "scatter", mode: "lines+markers", x: points.map((one) => one.theta), y: points.map((one) => one.cost),
-      text: points.map((one) => one.mechanism), marker: { size: 11, color: BLUE }, line: { color: BLUE },
-      hovertemplate: "theta %{x}: epsilon %{y:.4g}<br>%{text}<extra></extra>" },
+      marker: { size: 11, color: BLUE }, line: { color: BLUE },
+      hovertemplate: `theta %{x}: ${currency} %{y:.4g}<extra></extra>` },
     { type: "scatter", mode: "lines", x: [points[0].theta, points.at(-1).theta], y: [full.cost, full.cost],
       line: { dash: "dash", color: ORANGE }, hovertemplate: `default policy: ${number(full.cost)}<extra></extra>` },
     { type: "scatter", mode: "markers", x: [here.theta], y: [here.cost], hoverinfo: "skip",
       marker: { size: 18, color: "rgba(0,0,0,0)", line: { color: ORANGE, width: 3 } } },
   ], { xaxis: { type: "log", title: { text: "threshold theta" } },
-    yaxis: { title: { text: "epsilon" }, rangemode: "tozero" } });
+    yaxis: { title: { text: currency }, rangemode: "tozero" } },
+  `from ${number(points[0].cost)} at theta ${points[0].theta} to ${number(full.cost)} where whole records are secret; the table below lists all`);
   box.removeAllListeners?.("plotly_click");
   box.on("plotly_click", (event) => {
     const point = event.points.find((one) => one.curveNumber === 0);

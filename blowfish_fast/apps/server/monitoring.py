@@ -1,18 +1,59 @@
-"""Counts of what the server did, in Prometheus's text format.
+"""What the server did: lines of a log, and counts in Prometheus's text format.
 
-    blowfish_requests_total{status="200"} 412
-    blowfish_request_seconds_sum 3.51
-    blowfish_charged_total{table="visits",currency="epsilon"} 0.7
+    logs/access.log   {"time": ..., "who": "ann", "origin": "10.0.0.7", "status": 200,
+                       "method": "POST", "path": "/api/ask", "ms": 4.1}
+    logs/audit.log    {"time": ..., "who": "ann", "what": "ask", "table": "visits",
+                       "request": "q-...", "cost": 0.05, "currency": "epsilon"}
+    /metrics          blowfish_requests_total{status="200"} 412
 
-Numbers of requests and amounts of budget only: no question and no data.
+Names, times and amounts of budget only, never data. Only the owner reads the logs, and
+they may be moved away while the server runs.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from .workspace import Workspace
+
+LONGEST = 200
+"""Characters of a value that is logged."""
+
+
+class EventLog:
+    """Appends events to a file, each as one line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+
+    def write(self, **fields: Any) -> None:
+        """Append an event; a full disk does not stop the server."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        plain = {
+            name: one[:LONGEST] if isinstance(one, str) else one
+            for name, one in fields.items()
+            if one is not None
+        }
+        line = json.dumps({"time": now, **plain}) + "\n"
+        with self._lock:
+            try:
+                # Opened anew, so that whoever moves the file away gets a new one.
+                mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                handle = os.open(self.path, mode, 0o600)
+                try:
+                    os.write(handle, line.encode())
+                finally:
+                    os.close(handle)
+            except OSError:
+                return
+
 
 HELP = {
     "blowfish_requests_total": "Requests by status.",

@@ -1,0 +1,79 @@
+// Answers as numbers: a table, a file, a few lines of Python, and a sentence.
+
+import { element, number } from "./api.js";
+
+const between = (low, high) => `${low} to ${high}`;
+
+function labels(axis) {
+  return axis.kind === "category" ? axis.edges.map(String)
+    : axis.edges.slice(0, -1).map((low, at) => between(low, axis.edges[at + 1]));
+}
+
+// One row per number: where it stands, value, and both ends of its interval.
+export function rowsOf(answer) {
+  const { kind } = answer.question, rows = [];
+  const add = (places, value, pair) => rows.push({ places, value, low: pair?.[0], high: pair?.[1] });
+  const walk = (values, intervals, places, axes) => values.forEach((value, at) => {
+    const here = [...places, axes[0][at]];
+    if (Array.isArray(value)) walk(value, intervals?.[at], here, axes.slice(1));
+    else add(here, value, intervals?.[at]);
+  });
+  let axes;
+  if (kind === "ranges") axes = [answer.question.ranges.map((pair) => between(...pair))];
+  else if (kind === "rectangles") axes = [answer.question.rectangles.map((box) => box.map((pair) => between(...pair)).join(" by "))];
+  else if (kind === "quantiles") axes = [answer.question.q];
+  else if (kind === "cumulative") axes = [answer.axes[0].edges.slice(1).map((one) => `up to ${one}`)];
+  else axes = answer.axes.map(labels);
+  walk(answer.values, answer.intervals, [], axes);
+  return rows;
+}
+
+export function headsOf(answer) {
+  const { kind } = answer.question;
+  const first = kind === "quantiles" ? ["part"] : kind === "rectangles" ? [answer.axes.map((one) => one.attribute).join(" by ")]
+    : answer.axes.map((one) => one.attribute);
+  const ends = answer.intervals ? (answer.intervals_hold === "truth" ? ["low", "high"] : ["noise only: low", "noise only: high"]) : [];
+  return [...first, kind === "quantiles" ? answer.axes[0].attribute : "records", ...ends];
+}
+
+export function fillNumbers(table, answer, most = 2000) {
+  const rows = rowsOf(answer), ends = answer.intervals ? ["low", "high"] : [];
+  table.tHead.replaceChildren(element("tr", {}, ...headsOf(answer).map((one) => element("th", { scope: "col" }, one))));
+  table.tBodies[0].replaceChildren(...rows.slice(0, most).map((row) => element("tr", {},
+    ...row.places.map((one) => element("td", {}, String(one))), element("td", {}, number(row.value, 6)),
+    ...ends.map((end) => element("td", {}, row[end] === undefined ? "" : number(row[end], 6))))));
+}
+
+const quoted = (value) => /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
+
+export function csvOf(answer) {
+  const ends = answer.intervals ? ["low", "high"] : [];
+  const lines = rowsOf(answer).map((row) => [...row.places, row.value, ...ends.map((end) => row[end])]);
+  return [headsOf(answer), ...lines].map((line) => line.map(quoted).join(",")).join("\n") + "\n";
+}
+
+const python = (value) => value === null ? "None" : value === true ? "True" : value === false ? "False"
+  : Array.isArray(value) ? `[${value.map(python).join(", ")}]`
+    : typeof value === "object" ? `{${Object.entries(value).filter(([, one]) => one !== null)
+      .map(([name, one]) => `${JSON.stringify(name)}: ${python(one)}`).join(", ")}}` : JSON.stringify(value);
+
+export const pythonOf = (answer) => `import blowfish_fast as bf
+
+client = bf.connect(${JSON.stringify(location.origin)}, token="your secret")
+question = ${python(answer.question)}
+answer = client.ask(question)  # answered before: free
+print(answer.values, answer.intervals)
+`;
+
+// What a picture shows, in a sentence.
+export function textOf(answer) {
+  const rows = rowsOf(answer), values = rows.map((one) => one.value);
+  const least = rows[values.indexOf(Math.min(...values))], most = rows[values.indexOf(Math.max(...values))];
+  return `${rows.length} numbers; the smallest is ${number(least.value)} at ${least.places.join(", ")}, the largest ${number(most.value)} at ${most.places.join(", ")}`;
+}
+
+export function save(name, text, type = "text/csv") {
+  const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
