@@ -9,10 +9,12 @@ import sqlite3
 
 import pytest
 
+import blowfish_fast as bf
 from blowfish_fast.accounting.journal_file import (
     APPLICATION,
     FIRST_LINK,
     FORMAT_IN_RHO,
+    _make_durable,
     append_entry,
     connect,
     create_file,
@@ -137,3 +139,57 @@ def test_errors_become_sentences():
     said = "the thing could not be used: some words"
     with pytest.raises(LedgerError, match=said), plain_errors("the thing"):
         raise sqlite3.OperationalError("some words")
+
+
+FULL = bf.policies.Full(bf.Domain(4))
+
+
+def test_an_empty_file_is_called_empty(tmp_path):
+    path = tmp_path / "ledger"
+    path.touch()
+    with pytest.raises(LedgerError, match="is empty, and a ledger never is"):
+        bf.Ledger(path, epsilon=1, policy=FULL)
+    assert path.read_bytes() == b""
+
+
+def test_a_ledger_without_its_budget_is_damaged(tmp_path):
+    path = tmp_path / "ledger"
+    bf.Ledger(path, epsilon=1, policy=FULL).close()
+    connection = sqlite3.connect(path)
+    guards = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    for (name,) in connection.execute(guards).fetchall():
+        connection.execute(f'DROP TRIGGER "{name}"')
+    connection.execute("DELETE FROM budget")
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match="lost its budget"), bf.Ledger(path) as ledger:
+        assert ledger.spent == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forked processes")
+def test_a_ledger_in_memory_is_refused_to_a_forked_process():
+    ledger = bf.Ledger(None, epsilon=1, policy=FULL)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = b"nothing was refused"
+        try:
+            ledger.history()
+        except LedgerError as problem:
+            said = str(problem).encode()
+        except BaseException as problem:
+            said = type(problem).__name__.encode()
+        os.write(writing, said)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        assert b"belongs to the process that made it" in told.read()
+    assert ledger.spent == 0
+
+
+def test_a_place_without_a_write_ahead_log_is_refused():
+    connection = connect(":memory:")
+    with pytest.raises(LedgerError, match="answers 'memory'"):
+        _make_durable(connection)
+    connection.close()
