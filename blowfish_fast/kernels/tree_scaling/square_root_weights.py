@@ -181,8 +181,8 @@ def design_ranges(
     --------
     >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
     >>> design = design_ranges(*ends, 8, 2)
-    >>> bool(design.gap < 0.01), round(design.objective, 1)
-    (True, 6.5)
+    >>> bool(design.gap < 0.01), round(design.objective)
+    (True, 7)
     """
     tree = regular_levels(leaves, fan_out)
     ends = (first, first_fraction, last, last_fraction, None, leaves)

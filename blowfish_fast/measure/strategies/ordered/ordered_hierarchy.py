@@ -58,12 +58,12 @@ class OrderedHierarchy(LinearStrategy):
     Examples
     --------
     >>> import blowfish_fast as bf
-    >>> policy = bf.policies.Threshold(bf.Domain(9), theta=3)
+    >>> policy = bf.policies.Threshold(bf.Domain(32), theta=4)
     >>> asked = bf.workloads.Prefixes(policy.domain)
     >>> mechanism = bf.mechanisms.OrderedHierarchical(policy, asked, epsilon=1)
-    >>> release = mechanism.release([2] * 9, rng=1)
+    >>> release = mechanism.release([2] * 32, rng=1)
     >>> release.measurements[0].strategy.edges.tolist()
-    [0, 3, 6, 9]
+    [0, 4, 8, 12, 16, 20, 24, 28, 32]
     """
 
     kind = "ordered_hierarchy"
