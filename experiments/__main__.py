@@ -5,6 +5,7 @@ python -m experiments all --quick                   all, in their short form
 python -m experiments page --out FOLDER             a page from finished runs
 python -m experiments coverage                      the table of docs/coverage.md
 python -m experiments certificates --trials 10000   shares of false certificates
+python -m experiments survey --trials 3             all tables of surveys, and rivals
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from blowfish_fast.errors import BlowfishError
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
+from .survey_tables import survey_report
 
 PAGE, COVERAGE, CERTIFICATES = "page", "coverage", "certificates"
+SURVEY = "survey"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -35,7 +38,8 @@ def reproduce(
         str,
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
-            'writes a page from the results in --out; or "coverage", "certificates".',
+            'writes a page from the results in --out; or "coverage", "certificates", '
+            '"survey".',
             show_default=False,
         ),
     ],
@@ -78,6 +82,9 @@ def reproduce(
     if name == CERTIFICATES:
         for kind, (share, allowed) in certificate_report(trials or 10_000).items():
             show(f"{kind}: {share:.4f} of the claims are false, {allowed:.4f} may be")
+        return
+    if name == SURVEY:
+        show(survey_report(trials or 3))
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],

@@ -147,7 +147,7 @@ def dictionary_codes(series: Any) -> tuple[IntArray, list[Any]] | None:
     arrow, in one pass. None where that is not installed.
     """
     plain = isinstance(series, np.ndarray)
-    native = None if plain else series.to_native()
+    native: Any = None if plain else series.to_native()
     if hasattr(getattr(native, "cat", None), "codes"):
         return native.cat.codes.to_numpy(), native.cat.categories.tolist()
     if find_spec("pyarrow") is None:
