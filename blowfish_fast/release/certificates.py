@@ -80,7 +80,7 @@ class Certificate:
     >>> release.intervals(cells, of="truth").shape, found.kind
     ((64, 2), 'quantile')
     >>> print(found)
-    At least 95 % of these 64 answers lie within their intervals (noise + 2.75) of the
+    At least 95 % of these 64 answers lie within their intervals (+- ...) of the
     true counts. This statement is wrong with a probability of at most 5 %. It cost
     eps = 1. An experiment that protects nobody: its noise was seeded.
     """
