@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
+from blowfish_fast.kernels.fitting.knots import knot_heights
 from blowfish_fast.kernels.fitting.lloyd import (
     cell_positions,
     cluster_totals,
@@ -71,7 +72,7 @@ class HierarchyVariances(Timed):
 
 
 class PrefixFit(Timed):
-    params: ClassVar[list[Any]] = [sizes(), ["piecewise", "isotonic"]]
+    params: ClassVar[list[Any]] = [sizes(), ["piecewise", "isotonic", "knots"]]
     param_names: ClassVar[list[str]] = ["cells", "fit"]
 
     def prepare(self, cells: int, fit: str) -> Call:
@@ -82,6 +83,9 @@ class PrefixFit(Timed):
             return lambda: piecewise_linear(prefixes, ends - cells, ends, penalty)
         fixed = np.zeros(cells, dtype=np.bool_)
         fixed[-1] = True
+        if fit == "knots":
+            lengths, parts = np.ones(cells), np.full(cells, 0.1)
+            return lambda: knot_heights(lengths, parts, prefixes, lengths, fixed)
         high = float(prefixes[-1])
         return lambda: isotonic_fit(prefixes, fixed, low=0.0, high=high)
 
