@@ -21,7 +21,6 @@ from blowfish_fast.audit.sampling.confidence import (
 from blowfish_fast.audit.sampling.noise_batches import audit_noise
 from blowfish_fast.audit.sampling.selections import (
     Finding,
-    audit_partition,
     audit_release,
 )
 
@@ -51,7 +50,6 @@ __all__ = [
     "audit_least_cost",
     "audit_measurements",
     "audit_noise",
-    "audit_partition",
     "audit_release",
     "audit_selector",
     "clopper_pearson",

@@ -7,10 +7,13 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
-from blowfish_fast.audit import audit_least_cost, audit_partition, audit_release
+from blowfish_fast.audit import audit_least_cost, audit_release, least_cost_choices
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.many_draws import select_many
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.measure.selectors.partitions.base import record_distance
 from tests.reference.dyadic_partition import intended_law, largest_log_ratio
@@ -49,9 +52,15 @@ def test_least_cost_stays_within_epsilon(settings, policy, pair, price):
 
 
 def test_the_kernel_follows_the_law_of_its_twin():
-    # 3,000 real calls against the enumerated twin: the same frequencies.
-    finding = audit_partition(least_cost(), ADD_REMOVE, ADDED, epsilon=1, samples=1500)
-    assert finding.passed, str(finding)
+    # Many choices of the real kernel against the enumerated twin: the same frequencies.
+    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
+    real = select_many(least_cost(), ADDED[0], draws=40_000, rng=Randomness(1), **case)
+    twin = least_cost_choices(
+        least_cost(), ADDED[0], samples=40_000, rng=Randomness(2), **case
+    )
+    seen = np.sort(np.bincount(twin))[::-1]
+    table = np.array([sorted(real.values(), reverse=True)[:4], seen[:4]])
+    assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
 def test_halved_noise_is_caught(monkeypatch):

@@ -1,4 +1,4 @@
-"""Black-box audit: run a mechanism on two neighbours many times and compare.
+"""Black-box audit: release two neighbours many times and compare.
 
 A lower bound on the log-likelihood ratio of some event above epsilon is a proof, at
 the stated confidence, that the promise is broken.
@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_epsilon
-from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.partitions import Partition
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.policies import Policy
 from blowfish_fast.release.release import Release
 
 from .confidence import Evidence, strongest_evidence
@@ -54,44 +50,6 @@ class Finding(NamedTuple):
         )
 
 
-def audit_partition(
-    partition: Partition,
-    policy: Policy,
-    pair: tuple[IntArray, IntArray],
-    *,
-    epsilon: Any,
-    samples: int,
-    seed: int = 0,
-    confidence: float = 0.999,
-) -> Finding:
-    """Compare the partitions chosen on two neighbouring vectors of counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import blowfish_fast as bf
-    >>> found = audit_partition(
-    ...     bf.partitions.DyadicTree(),
-    ...     bf.policies.AddRemove(bf.Domain(4)),
-    ...     (np.array([9, 0, 0, 0]), np.array([8, 0, 0, 0])),
-    ...     epsilon=1,
-    ...     samples=200,
-    ... )
-    >>> found.passed
-    True
-    """
-    exact = as_epsilon(epsilon)
-
-    def chosen(counts: IntArray, number: int) -> Hashable:
-        source = Randomness(number)
-        buckets = partition.select(counts, policy=policy, epsilon=exact, rng=source)
-        return tuple(buckets.labels.tolist())
-
-    sides = _sample(chosen, pair, samples, seed)
-    evidence = strongest_evidence(*sides, confidence=confidence)
-    return Finding(partition.name, exact, evidence, samples)
-
-
 def audit_release(
     mechanism: Mechanism,
     pair: tuple[IntArray, IntArray],
@@ -118,22 +76,13 @@ def audit_release(
     >>> found.passed
     True
     """
-
-    def observed(counts: IntArray, number: int) -> Hashable:
-        return event(mechanism.release(counts, rng=number))
-
-    sides = _sample(observed, pair, samples, seed)
+    # Both sides from different seeds, so that they are independent.
+    sides = [
+        [
+            event(mechanism.release(counts, rng=seed + side * samples + number))
+            for number in range(samples)
+        ]
+        for side, counts in enumerate(pair)
+    ]
     evidence = strongest_evidence(*sides, confidence=confidence)
     return Finding(mechanism.name, mechanism.epsilon, evidence, samples)
-
-
-def _sample(
-    observe: Callable[[IntArray, int], Hashable],
-    pair: tuple[IntArray, IntArray],
-    samples: int,
-    seed: int,
-) -> tuple[list[Hashable], list[Hashable]]:
-    """Draw both sides from different seeds, so that they are independent."""
-    first = [observe(pair[0], seed + number) for number in range(samples)]
-    second = [observe(pair[1], seed + samples + number) for number in range(samples)]
-    return first, second
