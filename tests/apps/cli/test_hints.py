@@ -6,12 +6,10 @@ import re
 import shlex
 import tomllib
 
-import numpy as np
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-import blowfish_fast as bf
 from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
 from blowfish_fast.apps.cli.main import application
 
@@ -150,10 +148,13 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_of_help_pages_can_be_typed(example):
-    ages = bf.Domain.from_edges(range(0, 101, 5), name="age")
-    mech = bf.Laplace(bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1)
-    mech.release(np.full(20, 50)).save("ages.blowfish")
+def test_examples_of_help_pages_can_be_typed(empty_folder, example):
+    (empty_folder / "ages.toml").write_text(
+        '[data]\nsource = "demo"\noutside = "clamp"\n[domain]\nage = "0:100:5"\n'
+        '[policy]\nkind = "add_remove"\n[workload]\nkind = "all_ranges"\n'
+        '[mechanism]\nname = "dawa"\n[budget]\nepsilon = 1\n'
+    )
+    typed("blowfish release ages.toml --out ages.blowfish")
     typed(example)
 
 
