@@ -80,7 +80,7 @@ def reproduce(
         show(f"written: docs/coverage.md, {len(rows)} lines")
         return
     if name == CERTIFICATES:
-        for kind, (share, allowed) in certificate_report(trials or 10_000).items():
+        for kind, share, allowed in certificate_report(trials or 10_000):
             show(f"{kind}: {share:.4f} of the claims are false, {allowed:.4f} may be")
         return
     if name == SURVEY:
