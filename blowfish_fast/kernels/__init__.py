@@ -103,8 +103,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree.spread": "spread_pieces spread_ranges",
         "tree.top_down": "lower_bounds top_down_fit",
         "tree_scaling.budget_allocation": "allocate_budget",
-        "tree_scaling.square_root_weights": "design_family design_pieces "
-        "design_ranges",
+        "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
         "window_costs.bisection_costs": "bisection_grid split_table",
         "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",
     },
