@@ -179,7 +179,7 @@ def test_counts_beyond_signed_integers_are_answered_in_floating_point():
 
 @pytest.mark.parametrize("huge", [10**400, 1e308, -(2.0**401), 2**2000])
 def test_coefficients_whose_squares_overflow_are_refused(huge):
-    refused = "must lie below 3e\\+120|must be a numeric|must be numbers"
+    refused = "must lie below 3e\\+120|must be (a )?numeric|must be numbers"
     with pytest.raises(WorkloadError, match=refused):
         bf.workloads.Sum(AGES, [0, huge, 0, -1])
     with pytest.raises(WorkloadError, match=refused):

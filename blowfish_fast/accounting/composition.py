@@ -83,6 +83,11 @@ def sequential(costs: Iterable[Fraction]) -> Fraction:
     """Return what releases from the same data cost together: the sum (Lemma CO2).
 
     Each may be chosen after seeing the ones before it.
+
+    Examples
+    --------
+    >>> float(sequential([Fraction(1, 4), Fraction(1, 2)]))
+    0.75
     """
     return sum(costs, Fraction(0))
 
@@ -96,6 +101,13 @@ def parallel_by_ids(
 
     Count constraints that some edge changes tie people of different parts to each other
     and are refused, unless `scoped` states that each counts people of one part only.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> policy = bf.policies.Full(bf.Domain(4))
+    >>> float(parallel_by_ids([Fraction(1, 4), Fraction(1, 2)], policy))
+    0.5
     """
     if not scoped and constraints_bind(policy):
         raise PolicyError(

@@ -147,6 +147,16 @@ class Attributes:
         """Return which attribute each one of `domain` is, by name; None if one is not.
 
         Cells of `domain` may be unions of cells.
+
+        Examples
+        --------
+        >>> people = Domain.product(
+        ...     Domain.from_edges([0, 18, 65, 120], name="age"),
+        ...     Domain.from_levels(["F", "M"], name="sex"),
+        ... )
+        >>> adults = Domain.from_edges([0, 18, 120], name="age")
+        >>> [(one.axis, one.labels.tolist()) for one in people.columns_for(adults)]
+        [(0, [0, 1, 1])]
         """
         named = {one.name: axis for axis, one in enumerate(self.attributes) if one.name}
         found: list[AxisView] = []

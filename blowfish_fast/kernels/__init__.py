@@ -38,7 +38,6 @@ __getattr__, __dir__, __all__ = attach(
         "space.grid_boxes": "runs_to_boxes",
         "space.hilbert": "hilbert_order",
         "space.interval_pieces": "intervals_to_pieces ranges_to_fractions",
-        "space.largest_rectangle": "largest_rectangle_sum",
         "space.summed_area": "fractional_rectangle_sums rectangle_sums "
         "summed_area_table",
         "transform.haar_spread": "haar_spread_boxes haar_total_variance",
@@ -86,6 +85,7 @@ __getattr__, __dir__, __all__ = attach(
         "sampling.cost_choice": "NO_CANDIDATE",
         "sampling.exponential_choice": "ABSENT",
         "sampling.half_width_bounds": "laplace_half_widths",
+        "space.largest_rectangle": "largest_rectangle_sum",
         "space.chosen_records": "Texts decimal_texts first_by_tag group_rows "
         "keyed_tags rows_of_large_groups",
         "space.record_cells": "Targets cells_between_edges count_into edge_guide",

@@ -202,7 +202,6 @@ __all__ = [
     "intervals_to_pieces",
     "isotonic_fit",
     "laplace",
-    "largest_rectangle_sum",
     "leaf_first_numbers",
     "least_cost_partition",
     "least_cost_partition_all",

@@ -201,7 +201,15 @@ class Policy(PolicyGraph):
         return found.derive_from(self, buckets) if found.domain == domain else None
 
     def derive_from(self, parent: Policy, buckets: Buckets | None = None) -> Self:
-        """Record which policy this is the quotient of; said once, by its maker."""
+        """Record which policy this is the quotient of; said once, by its maker.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> fine, halves = (bf.policies.Full(bf.Domain(size)) for size in (4, 2))
+        >>> halves.derive_from(fine).parent == fine
+        True
+        """
         object.__setattr__(self, "parent", parent)
         object.__setattr__(self, "buckets", buckets)
         return self

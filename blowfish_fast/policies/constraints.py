@@ -50,7 +50,16 @@ class CellKinds(NamedTuple):
 
 
 class Constraints(ABC):
-    """Count queries over a domain whose answers are public; see `CountConstraints`."""
+    """Count queries over a domain whose answers are public; see `CountConstraints`.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> domain = bf.Domain(4)
+    >>> known = bf.policies.CountConstraints(domain, [[True, True, False, False]])
+    >>> bf.policies.Full(domain).with_constraints(known).group_size
+    2
+    """
 
     kind: ClassVar[str]
 

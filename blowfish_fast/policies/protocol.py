@@ -99,6 +99,13 @@ class PersonRule(NamedTuple):
     `person` names the column that says whose record it is, None where it is not named;
     `count` is "records" or "persons": whether a person counts once.
 
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> visits = bf.policies.Full(bf.Domain(3))
+    >>> visits.per_person(5, person="patient").person_rule
+    PersonRule(person='patient', count='records')
     """
 
     person: str | None

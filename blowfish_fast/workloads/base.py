@@ -31,7 +31,16 @@ Kind = Literal["all_ranges", "prefixes", "identity", "total"]
 
 
 class Implicit(NamedTuple):
-    """Every query of one kind over the cells between `edges`, bucket by bucket."""
+    """Every query of one kind over the cells between `edges`, bucket by bucket.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.data.buckets import Buckets
+    >>> bf.workloads.AllRanges(bf.Domain(4)).form(Buckets(np.array([0, 2, 4]))).kind
+    'all_ranges'
+    """
 
     kind: Kind
     edges: IntArray
@@ -184,11 +193,26 @@ class Workload(ABC):
 
         `sums` holds running sums of these counts, filled by whoever needs them first:
         a range then reads two numbers.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> asked = bf.workloads.Ranges(bf.Domain(4), [0, 1], [2, 4])
+        >>> asked.answer_again(np.array([1.0, 2.0, 3.0, 4.0]), {})
+        array([3., 9.])
         """
         return self.answer(counts)
 
     def mean_cells(self) -> float:
-        """Return how many cells a query covers on average, at least 1; public."""
+        """Return how many cells a query covers on average, at least 1; public.
+
+        Examples
+        --------
+        >>> import blowfish_fast as bf
+        >>> asked = bf.workloads.Ranges(bf.Domain(8), [0, 2], [2, 6])
+        >>> asked.mean_cells()
+        3.0
+        """
         form = self.explicit_form(Buckets.single_cells(self.domain.size))
         covered = np.abs(row_moments(form, self.domain.size).total)
         return max(1.0, float(covered.mean())) if covered.size else 1.0

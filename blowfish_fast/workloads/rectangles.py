@@ -147,6 +147,12 @@ def _corners(corners: Any, domain: Domain, name: str) -> FloatArray:
 
 
 def random_boxes(domain: Domain, queries: int, rng: RandomLike) -> Workload:
-    """Return random ranges of one attribute, or random rectangles of several."""
+    """Return random ranges of one attribute, or random rectangles of several.
+
+    Examples
+    --------
+    >>> random_boxes(Domain((8, 8)), 100, rng=1)
+    Rectangles(Domain(8 cells x 8 cells), 100 queries)
+    """
     kind = Ranges if domain.ndim == 1 else Rectangles
     return kind.random(domain, queries, rng=rng)

@@ -196,7 +196,19 @@ class PerPerson(SameGraph):
 
 
 def refuse_units(policy: Policy, what: str) -> None:
-    """Refuse a policy whose counts are parts of persons; say what to ask instead."""
+    """Refuse a policy whose counts are parts of persons; say what to ask instead.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> visits = bf.policies.Full(bf.Domain(3))
+    >>> refuse_units(visits.per_person(5), "the error of a mean")
+    >>> try:
+    ...     refuse_units(visits.per_person(5, count="persons"), "the error of a mean")
+    ... except bf.errors.PolicyError as problem:
+    ...     print(problem.code)
+    parts_of_persons
+    """
     if policy.units > 1:
         raise PolicyError(
             f"{what} is not known for persons who count once",
@@ -211,6 +223,18 @@ def check_bound(policy: Policy, bound: Bound | None) -> None:
     """Refuse data whose persons are not what the policy of a release says of them.
 
     `bound` is what the data say, ``Histogram.bound``; None for counts that say nothing.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> visits = bf.policies.Full(bf.Domain(3))
+    >>> counted = bf.Histogram(visits.domain, [4, 0, 9], at_most=5)
+    >>> check_bound(visits.per_person(5), counted.bound)
+    >>> try:
+    ...     check_bound(visits, counted.bound)
+    ... except bf.errors.PolicyError as problem:
+    ...     print(problem.code)
+    persons_under_records
     """
     if not isinstance(policy, PerPerson):
         if bound is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import OrderedDict
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -140,15 +141,17 @@ class ExplorerMachine(RuleBasedStateMachine):
 
         class Gone:
             name = "duckdb"
+            con = None
 
             def __getattr__(self, _):
                 raise ConnectionError("gone")
 
-        backend, self.engine.backend = self.engine.backend, Gone()
+        kept = self.engine._idle, self.engine._compiled
+        self.engine._idle, self.engine._compiled = [Gone()], OrderedDict()
         try:
             yield
         finally:
-            self.engine.backend = backend
+            self.engine._idle, self.engine._compiled = kept
 
     @rule(policies=st.sampled_from(POLICIES))
     def set_policies(self, policies):

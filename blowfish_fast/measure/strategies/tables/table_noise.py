@@ -52,6 +52,17 @@ class TableNoise(LinearStrategy):
         Smallest scale of any draw; 0 where there is none.
     gaussian_draws : int
         How many draws there are, where they are Gaussian; 0 where they are Laplace.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> one = TableNoise((3,), np.array([4.0, 2.0]), np.zeros(2), np.zeros(2))
+    >>> from blowfish_fast.data.buckets import Buckets
+    >>> cells = bf.workloads.Identity(bf.Domain(3))
+    >>> form = cells.explicit_form(Buckets.single_cells(3))
+    >>> none = Scales(np.zeros(0, np.int64), 1, np.zeros(0, bool))
+    >>> one.spread(form, none).variance.round(4).tolist()
+    [0.3611, 0.3611, 0.3611]
     """
 
     kind = "table_noise"
