@@ -109,7 +109,9 @@ def a_sampler_at_half_its_scale():
 @planted("ordered", "threshold", "prices", shape=7)
 def wrong_sensitivity():
     with patch.object(
-        PrefixSums, "worst_edge", lambda self, weights, policy: int(weights.max())
+        PrefixSums,
+        "worst_edge",
+        lambda self, weights, policy, power=1: int(weights.max()),
     ):
         yield
 
@@ -118,11 +120,11 @@ def wrong_sensitivity():
 def absent_counts_as_one_row():
     right = PrefixSums.worst_edge
 
-    def moves_only(self, weights, policy):
+    def moves_only(self, weights, policy, power=1):
         if policy.has_bottom and policy.has_moves:
             length = policy.longest_edge()
             return length * int(weights.max())
-        return right(self, weights, policy)
+        return right(self, weights, policy, power)
 
     with patch.object(PrefixSums, "worst_edge", moves_only):
         yield
@@ -132,10 +134,10 @@ def absent_counts_as_one_row():
 def off_by_one_level():
     right = TreeStrategy.worst_edge
 
-    def without_leaves(self, weights, policy):
+    def without_leaves(self, weights, policy, power=1):
         shortened = weights.copy()
         shortened[: self.leaves] = 0
-        return right(self, shortened, policy)
+        return right(self, shortened, policy, power)
 
     with patch.object(TreeStrategy, "worst_edge", without_leaves):
         yield
@@ -145,8 +147,8 @@ def off_by_one_level():
 def a_move_that_changes_one_path():
     right = TreeStrategy.worst_edge
 
-    def one_path(self, weights, policy):
-        return right(self, weights, bf.policies.AddRemove(policy.domain))
+    def one_path(self, weights, policy, power=1):
+        return right(self, weights, bf.policies.AddRemove(policy.domain), power)
 
     with patch.object(TreeStrategy, "worst_edge", one_path):
         yield
@@ -169,9 +171,9 @@ def windows_one_cell_too_short():
     def shorter(self, lines, far):
         return right(self, lines, np.maximum(far - 1, np.arange(far.size)))
 
-    def some_price(self, weights, policy):
+    def some_price(self, weights, policy, power=1):
         # A price of 0 would measure nothing; the shorter window must be seen as such.
-        return max(worst(self, weights, policy), 1)
+        return max(worst(self, weights, policy, power), 1)
 
     worst = TreeStrategy.worst_edge
     with (
@@ -257,7 +259,7 @@ def constraints_ignored():
 
 @planted("kmeans", "line", "prices", shape=12)
 def printed_lemma_6_1():
-    def printed(self, weights, policy):
+    def printed(self, weights, policy, power=1):
         size, total = self._heaviest(weights)
         return 2 * size + total * 2 * self.grid.longest_move(policy)
 

@@ -78,8 +78,10 @@ def noise_for_rows_of_unit_length():
     # The same on what is measured: wrong by root(cells / 2 + 1), 45.3 at 4096 cells.
     right = Fourier.worst_edge
 
-    def too_small(self, weights, policy):
-        return math.ceil(right(self, weights, policy) / math.sqrt(self.cells / 2 + 1))
+    def too_small(self, weights, policy, power=1):
+        return math.ceil(
+            right(self, weights, policy, power) / math.sqrt(self.cells / 2 + 1)
+        )
 
     with patch.object(Fourier, "worst_edge", too_small):
         yield
