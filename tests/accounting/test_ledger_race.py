@@ -14,7 +14,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.accounting import ledger as module
-from blowfish_fast.errors import LedgerError
+from blowfish_fast.errors import LedgerError, PolicyError
 
 LINE = bf.Domain(6)
 FULL = bf.policies.Full(LINE)
@@ -80,3 +80,51 @@ def test_the_same_question_from_two_processes_is_charged_and_drawn_once(tmp_path
     with bf.Ledger(tmp_path / "x.ledger") as ledger:
         assert ledger.spent == Fraction(1, 2)
         ledger.verify()
+
+
+def test_another_question_charged_between_the_look_and_the_reserve_is_not_drawn_on(
+    monkeypatch,
+):
+    """The same race in one process, with the other question wholly in the gap."""
+    ledger = bf.Ledger(None, epsilon=1, policy=FULL)
+    cheap, dear = (
+        bf.Laplace(FULL, bf.workloads.Identity(LINE), epsilon=epsilon)
+        for epsilon in ("1/10", "9/10")
+    )
+    check_room, answers = module.check_room, []
+
+    def let_the_other_ask(parts):
+        check_room(parts)
+        monkeypatch.setattr(module, "check_room", check_room)
+        answers.append(ledger.release(cheap, COUNTS, "March"))
+
+    monkeypatch.setattr(module, "check_room", let_the_other_ask)
+    with pytest.raises(LedgerError, match="'March' was made for another question"):
+        ledger.release(dear, COUNTS, "March")
+    assert len(answers) == len(ledger.history()) == 1
+    assert ledger.spent == Fraction(1, 10)
+
+
+def test_other_people_charged_before_the_reserve_stop_the_draw(monkeypatch):
+    """A ledger that names nobody: whoever is charged second gets no answer."""
+    policy = bf.policies.AddRemove(LINE).per_person(3)
+    ledger = bf.Ledger(None, epsilon=1, policy=policy.base.per_person())
+    laplace = bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon="1/10")
+    patients, doctors = (
+        bf.Histogram(LINE, COUNTS, at_most=3, person=person)
+        for person in ("patient", "doctor")
+    )
+    check_people, drawn = module.check_people, []
+
+    def let_doctors_be_charged(*about):
+        check_people(*about)
+        monkeypatch.setattr(module, "check_people", check_people)
+        ledger.release(laplace, doctors, "doctors")
+
+    monkeypatch.setattr(module, "check_people", let_doctors_be_charged)
+    monkeypatch.setattr(ledger._drawn, "note", lambda parts, _: drawn.append(parts))
+    with pytest.raises(PolicyError, match="about whom 'doctor' names") as caught:
+        ledger.release(laplace, patients, "patients")
+    assert "no answer has left" in caught.value.__notes__[0]
+    assert [one.data.bound.person for (one,) in drawn] == ["doctor"]
+    assert ledger.spent == Fraction(1, 5), "the charge of the refused one stays"

@@ -78,6 +78,15 @@ def test_sessions_ask_for_persons():
         bf.Session(ledger, [1, 2, 3, 4, 5, 6]).noisy_count(epsilon="0.2", rng=1)
 
 
+def test_a_session_refuses_counts_in_parts_of_persons():
+    ledger = bf.Ledger(None, epsilon=1, policy=ADD.per_person(count="persons"))
+    shares = bf.Histogram(CELLS, [9, 1, 2, 3, 4, 5], at_most=3, count="persons")
+    with pytest.raises(PolicyError, match="one question is not known") as caught:
+        bf.Session(ledger, shares).noisy_count({0: slice(0, 3)}, epsilon="0.2", rng=1)
+    assert caught.value.code == "parts_of_persons"
+    assert (ledger.spent, ledger.history()) == (0, [])
+
+
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_in_rho_a_group_of_k_costs_its_square(most):
     """zCDP: d edges cost d^2 rho, so noise has k times the width, k^2 the variance."""

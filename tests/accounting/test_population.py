@@ -59,6 +59,40 @@ def test_a_release_under_the_policy_of_another_table_is_refused(people):
     assert people.spent == 0
 
 
+class Foreign(bf.Laplace):
+    """Somebody else's: nothing here has audited it."""
+
+
+def test_only_mechanisms_are_released_and_foreign_ones_need_a_curators_word(people):
+    policy = people.policy("visits", 3)
+    with pytest.raises(InputError, match="ledger releases mechanisms, such as"):
+        people.release("visits", policy, _counts(AGES))
+    strange = Foreign(policy, bf.workloads.Identity(AGES), epsilon="0.4")
+    with pytest.raises(InputError, match="from a curator who vouches") as caught:
+        people.release("visits", strange, _counts(AGES), rng=1)
+    assert caught.value.code == "not_vouched"
+    assert (people.spent, people.ledger.history()) == (0, [])
+    people.release("visits", strange, _counts(AGES), rng=1, vouched=True)
+    assert people.spent == Fraction(2, 5)
+
+
+@pytest.mark.parametrize(
+    ("tables", "reason"),
+    [
+        ({"visits": AGES}, "given by name and policy"),
+        ({7: VISITS}, "given by name and policy"),
+        ({}, "name each table once, and at least one"),
+        (
+            [bf.PeopleTable("visits", VISITS), bf.PeopleTable("visits", LABS)],
+            "name each table once, and at least one",
+        ),
+    ],
+)
+def test_tables_without_a_name_and_a_policy_of_their_own_are_refused(tables, reason):
+    with pytest.raises(InputError, match=reason):
+        bf.Population("patients", person="patient", tables=tables, epsilon=1)
+
+
 @pytest.mark.parametrize("person", [None, "doctor"])
 def test_data_that_lost_the_person_are_refused(people, person):
     data = _counts(AGES, person) if person else [1] * 6
