@@ -15,6 +15,7 @@ from blowfish_fast.errors import (
     EpsilonError,
     PrivacyError,
 )
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies import Cells
@@ -39,6 +40,11 @@ class FirstCell:
 class Cheater(Cells):
     def cost(self, policy, scales):
         return 2 * super().cost(policy, scales)
+
+
+class WrongCurrency(Cells):
+    def scales(self, policy, budget):
+        return super().scales(policy, Budget(budget.amount, 1))
 
 
 def test_every_call_is_charged_and_recorded():
@@ -74,6 +80,22 @@ def test_a_strategy_that_costs_more_than_granted_draws_nothing():
     with pytest.raises(PrivacyError, match="scales are wrong"):
         private.measure(Cheater(6), budget=Fraction(1))
     assert account.spent == 0
+
+
+def test_a_strategy_that_was_granted_rho_may_not_draw_the_noise_of_epsilon():
+    account = Account(Budget(Fraction(1, 2), 2))
+    private = Handle(COUNTS, AddRemove(LINE), account, Randomness(1))
+    with pytest.raises(PrivacyError, match="chose noise of the other currency"):
+        private.measure(WrongCurrency(6), budget=private.remaining)
+    assert (account.spent, account.calls) == (Budget(Fraction(0), 2), [])
+
+
+def test_a_choice_for_which_rho_leaves_no_epsilon_is_not_made():
+    account = Account(Budget(Fraction(1), 2))
+    private = Handle(COUNTS, AddRemove(LINE), account, Randomness(1))
+    with pytest.raises(EpsilonError, match="leaves no epsilon for first_cell"):
+        private.select(FirstCell(), budget=Fraction(1, 10**30))
+    assert account.calls == []
 
 
 def test_the_total_is_read_only_where_it_is_public():
@@ -115,6 +137,15 @@ def test_a_dry_run_sees_no_data_and_draws_nothing():
     assert dry_run.public_totals.tolist() == [0]
     with pytest.raises(DataDependentError, match="chooses from the data"):
         dry_run.select(FirstCell(), budget=Fraction(1, 2))
+
+
+def test_a_recipe_that_goes_on_from_noisy_values_stops_its_dry_run_alone():
+    dry_run = Handle(None, Full(LINE), Account(Fraction(1)), None)
+    with pytest.raises(DataDependentError, match="rounds go on from what was drawn"):
+        dry_run.refuse_dry_run("rounds go on from what was drawn")
+    private, _ = handle(Full(LINE))
+    private.refuse_dry_run("rounds go on from what was drawn")
+    assert not private.dry_run
 
 
 def test_noise_is_on_the_integers_and_differs_between_calls():
