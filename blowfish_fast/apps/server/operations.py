@@ -44,12 +44,16 @@ def health(work: Work, request: Request, response: Response) -> dict[str, str]:
     return {"status": status}
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
-def show_metrics(who: Anyone, work: Work, gate: TheGate) -> str:
+@router.get(
+    "/metrics",
+    response_model=None,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def show_metrics(who: Anyone, work: Work, gate: TheGate) -> PlainTextResponse:
     """Return counters of requests, questions and budgets, as Prometheus reads them."""
     if who.role == "analyst":
         raise HTTPException(403, "this is for monitors and curators")
-    return gate.metrics.text(work)
+    return PlainTextResponse(gate.metrics.text(work))
 
 
 @router.post("/api/session", tags=["session"])
