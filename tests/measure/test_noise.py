@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.noise import (
     Scales,
     Spread,
@@ -203,3 +204,64 @@ def test_rates_of_several_measurements_meet_at_the_largest_unit():
     parts = [Scales(np.array([3]), unit, none, 2) for unit in (8, 12)]
     unit, rates = rates_at_common_unit(parts)
     assert (unit, [one.tolist() for one in rates]) == (12, [[4], [3]])
+
+
+def test_rates_that_meet_at_a_unit_keep_the_bits_that_fit():
+    parts = [
+        Scales(np.array([2**57]), 3, np.zeros(1, dtype=bool), 2),
+        Scales(np.array([1]), 10, np.zeros(1, dtype=bool), 2),
+    ]
+    _, (rates, _) = rates_at_common_unit(parts)
+    assert 0.97 < Fraction(int(rates[0]), 2**57) / Fraction(10, 3) <= 1
+    doubled = [one._replace(unit=unit) for one, unit in zip(parts, (1, 2), strict=True)]
+    doubled[0] = doubled[0]._replace(rates=np.array([2**61]))
+    assert rates_at_common_unit(doubled)[1][0].tolist() == [2**62]
+
+
+@given(
+    st.lists(st.integers(1, 2**30), min_size=1, max_size=9),
+    st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(10)),
+)
+def test_in_rho_the_unit_is_rounded_up_so_that_no_edge_overspends(weights, rho):
+    rates, worst = np.array(weights), sum(weights)
+    exact = np.arange(rates.size) == 1
+    scales = scales_within(rates, worst, Budget(rho, 2), exact)
+    assert rho * (scales.unit - 1) < worst <= rho * scales.unit
+    assert scales.rates.tolist() == np.where(exact, 0, rates).tolist()
+
+
+def test_in_rho_seven_over_two_thirds_is_paid_with_a_unit_of_eleven():
+    none = np.zeros(2, dtype=bool)
+    found = scales_within(np.array([3, 4]), 7, Budget(Fraction(2, 3), 2), none)
+    assert (found.unit, found.power) == (11, 2)
+    assert found.variances.tolist() == [11 / 6, 11 / 8]
+
+
+def test_rows_noisier_than_a_scale_of_2_to_the_40_are_not_measured():
+    none = np.zeros(3, dtype=bool)
+    rows = np.array([2**12 - 1, 2**12, 2**12 + 1])
+    laplace = scales_within(rows, 2**31, Fraction(1, 2**21), none)
+    assert laplace.unit == 2**52
+    assert laplace.rates.tolist() == [0, 2**12, 2**12 + 1]
+    rho = Budget(Fraction(4, 2**82), 2)
+    gaussian = scales_within(np.array([1, 2, 3]), 4, rho, none)
+    assert gaussian.rates.tolist() == [0, 2, 3]
+    assert gaussian.widths.max() == 2**40
+
+
+def test_weights_are_rounded_down_and_the_smallest_to_nothing():
+    weights = np.array([2.0**-31, 2.0**-30, 1.5 * 2.0**-30, 1.0])
+    assert integer_weights(weights).tolist() == [0, 1, 1, 2**30]
+
+
+def test_the_least_scale_is_that_of_a_row_with_noise():
+    exact = np.array([False, False, False, True])
+    assert Scales(np.array([0, 1, 2, 9]), 1, exact).least == 0.5
+    assert Scales(np.array([0, 0, 0, 9]), 1, exact).least == 0.0
+
+
+@pytest.mark.parametrize("rates", [[5, 7] * 16, [5] * 16 + [7] * 16])
+def test_every_row_has_the_variance_of_its_own_rate(rates):
+    scales = Scales(np.array(rates), 70, np.zeros(32, dtype=bool))
+    expected = [laplace_variance(70 / one) for one in rates]
+    assert scales.variances.tolist() == pytest.approx(expected)

@@ -285,6 +285,18 @@ def test_a_budget_too_small_gives_a_bound_that_says_so(monkeypatch):
             assert "upper bound" in repr(bound)
 
 
+def test_more_edges_than_are_listed_give_a_bound_by_the_most_covered_cells(monkeypatch):
+    line = Domain(12)
+    ring = policies.Graph(line, [[i, (i + 5) % 12] for i in range(12)])
+    ranges = workloads.Ranges(line, [0, 0, 4], [2, 3, 6])
+    monkeypatch.setattr(policy_sensitivity, "MOST_EDGES", 8 * 12)
+    listed = sensitivity(ring, ranges)
+    monkeypatch.setattr(policy_sensitivity, "MOST_EDGES", 8 * 11)
+    bound = sensitivity(ring, ranges)
+    assert (listed.exact, bound.exact) == (True, False)
+    assert (listed, bound) == (3, 3)
+
+
 def test_many_ranges_over_many_cells_agree_with_the_difference_of_prefixes():
     # Under the line policy only range ends between two cells count.
     line = Domain(2**14)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.errors import InputError, WorkloadError
+from blowfish_fast.errors import InputError, SizeError, WorkloadError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections import WorstQuery
 from blowfish_fast.measure.selectors.selections.queries import LARGEST_ERROR
@@ -116,3 +116,21 @@ def test_bad_workloads_are_refused():
         WorstQuery(bf.workloads.Ranges(LINE, [], []))
     with pytest.raises(InputError, match="fewer rounds"):
         WorstQuery(RANGES).against(np.zeros(3), ~NOTHING)
+
+
+class Unlisted(bf.workloads.Ranges):
+    def explicit_form(self, buckets):
+        raise AssertionError("the queries were listed")
+
+
+def test_too_many_queries_are_refused_before_they_are_listed(monkeypatch):
+    monkeypatch.setattr("blowfish_fast.workloads.base.MOST_QUERIES", 2)
+    with pytest.raises(SizeError, match="queries are answered one by one"):
+        WorstQuery(Unlisted(LINE, [0, 2, 1], [3, 6, 2]))
+
+
+def test_too_many_coefficients_of_weighted_queries_are_refused(monkeypatch):
+    module = "blowfish_fast.measure.selectors.selections.queries"
+    monkeypatch.setattr(f"{module}.MOST_COEFFICIENTS", 3)
+    with pytest.raises(SizeError, match="weighted queries are chosen from below that"):
+        WorstQuery(bf.workloads.Sum(LINE, [4, 5, 6, 7, 8, 9]))
