@@ -216,6 +216,9 @@ def test_rates_that_meet_at_a_unit_keep_the_bits_that_fit():
     doubled = [one._replace(unit=unit) for one, unit in zip(parts, (1, 2), strict=True)]
     doubled[0] = doubled[0]._replace(rates=np.array([2**61]))
     assert rates_at_common_unit(doubled)[1][0].tolist() == [2**62]
+    nearer = [doubled[0]._replace(rates=np.array([2**62]), unit=2)]
+    nearer.append(doubled[1]._replace(unit=3))
+    assert rates_at_common_unit(nearer)[1][0].tolist() == [2**62], "no bit is left"
 
 
 @given(
@@ -265,3 +268,20 @@ def test_every_row_has_the_variance_of_its_own_rate(rates):
     scales = Scales(np.array(rates), 70, np.zeros(32, dtype=bool))
     expected = [laplace_variance(70 / one) for one in rates]
     assert scales.variances.tolist() == pytest.approx(expected)
+
+
+def test_a_budget_above_two_billion_is_counted_in_ones():
+    assert budget_unit(Fraction(2**40)) == 1
+
+
+def test_a_spread_over_units_is_that_of_the_answers_over_units():
+    rows = [np.array([one]) for one in (18.0, 9.0, 3.0, 4.5, 7.0)]
+    found = Spread(*rows, least=2.0).divided(3)
+    assert [one.item() for one in found[:5]] == [2.0, 1.0, 1.0, 0.5, 7.0]
+    assert found.least == 2.0
+
+
+@pytest.mark.parametrize(("least", "steps"), [(0.5, [2.0, 0.0]), (0.0, [np.inf, 0.0])])
+def test_steps_that_are_not_known_are_bounded_by_the_least_scale(least, steps):
+    square = np.array([0.5, 0.0])
+    assert Spread.bounded(square, square, square, least).steps.tolist() == steps
