@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
@@ -74,7 +74,11 @@ def merged(ranges):
     return joined
 
 
-@settings(deadline=None, max_examples=40)
+@settings(
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.filter_too_much],
+)
 @given(RANGES, st.sets(st.sampled_from(["F", "M", "X"]), min_size=1), NUMBERS, NUMBERS)
 def test_equals_the_definition(release, ages, sexes, low, high):
     assume(low < high and low < 8 and high > 0)

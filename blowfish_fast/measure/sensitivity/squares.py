@@ -103,6 +103,9 @@ def _bound(rows: Any, weights: FloatArray, policy: Policy) -> int:
     one_sign = bool((rows.data >= 0).all() or (rows.data <= 0).all())
     by_columns = heaviest * (2.0 if one_sign else 4.0)
     least, most = rows.min(axis=1).toarray(), rows.max(axis=1).toarray()
+    if policy.has_bottom:
+        # Whoever is absent stands at 0.
+        least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
     largest = float((most - least).max(initial=0.0))
     sums = float((weights @ abs(rows)).max(initial=0.0))
     return _whole(min(by_columns, largest * 2.0 * sums))

@@ -54,6 +54,15 @@ def test_where_edges_are_not_listed_the_price_is_never_too_low(data, policy):
     assert found >= by_definition(matrix, weights, policy)
 
 
+def test_whoever_is_absent_stands_at_zero_in_the_bound(monkeypatch):
+    domain = bf.Domain(3)
+    rows = sparse.csr_array(np.full((1, 3), 2))
+    monkeypatch.setattr(squares, "LISTED_EDGES", -1)
+    policy = bf.policies.Full(domain)
+    assert worst_squares(rows, np.array([5]), policy) == 0
+    assert worst_squares(rows, np.array([5]), bf.policies.WithAbsent(policy)) >= 20
+
+
 def test_nothing_to_move_costs_nothing():
     policy = bf.policies.Full(bf.Domain(3))
     empty = sparse.csr_array(np.zeros((2, 3)))
