@@ -14,9 +14,10 @@ import numpy as np
 
 from blowfish_fast._support.validation import as_choice, as_whole
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import best_hierarchy
+from blowfish_fast.measure.strategies.ordered.ordered_hierarchy import OrderedHierarchy
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
@@ -99,10 +100,19 @@ class OrderedHierarchical(Mechanism):
             )
         )
 
+    def _plan(self, policy: Policy, budget: Budget) -> OrderedHierarchy:
+        """Return the strategy, which the releases of one mechanism share."""
+        kept: tuple[Policy, Budget, OrderedHierarchy] | None
+        kept = self.__dict__.get("_kept_plan")
+        if kept is None or kept[0] is not policy or kept[1] != budget:
+            form = self.workload.form(Buckets.single_cells(self.domain.size))
+            strategy = best_hierarchy(policy, form, budget, self.fan_out)
+            kept = self.__dict__["_kept_plan"] = policy, budget, strategy
+        return kept[2]
+
     def _run(self, private: Handle) -> Outcome:
-        form = self.workload.form(Buckets.single_cells(self.domain.size))
         budget = private.remaining
-        strategy = best_hierarchy(private.policy, form, budget, self.fan_out)
+        strategy = self._plan(private.policy, budget)
         measured = private.measure(strategy, budget=budget)
         details = {
             "blocks": strategy.blocks,
