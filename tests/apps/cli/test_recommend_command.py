@@ -27,7 +27,7 @@ def test_it_ranks_and_says_why():
     said = " ".join(done.output.split())
     for words in (
         "typical",
-        "how known",
+        "known",
         "records per query",
         "Use dawa: cells that are alike",
     ):
