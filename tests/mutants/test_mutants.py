@@ -46,7 +46,8 @@ def test_every_mutant_of_the_border_compiles(room: str) -> None:
     for path in sorted((ROOT / "blowfish_fast" / room).rglob("*.py")):
         found = mutants(path)
         for one in {0, len(found) - 1} if found else ():
-            compile(mutated_tree(path, one), str(path), "exec")
+            code = compile(mutated_tree(path, one), str(path), "exec")
+            assert code != compile(path.read_text(), str(path), "exec")
 
 
 def test_equivalents_are_mutants_that_exist_and_are_explained() -> None:

@@ -76,6 +76,8 @@ Epsilon = Annotated[
         metavar="NUMBER", help="What one release may spend.", show_default=False
     ),
 ]
+DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
+"""Panels of the help page."""
 ReleaseFile = Annotated[
     Path,
     typer.Argument(
@@ -86,6 +88,15 @@ Confidence = Annotated[
     float, typer.Option(metavar="PART", help="Confidence of each interval.")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        min=0,
+        help="Same noise again: an experiment, which protects nobody.",
+        rich_help_panel=PRIVACY,
+    ),
+]
 Treatment = Annotated[
     str | None,
     typer.Option(metavar="RULE", help="cell: such values have a cell of their own."),

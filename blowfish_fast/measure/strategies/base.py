@@ -133,7 +133,7 @@ class LinearStrategy(ABC):
         return self._spread(form, scales)
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        raise NotImplementedError
+        raise IntervalError(f"{type(self).__name__} does not state the law of a query")
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
@@ -142,7 +142,10 @@ class LinearStrategy(ABC):
         return float(self.spread(form, scales).variance.sum())
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        raise NotImplementedError
+        raise IntervalError(
+            f"{type(self).__name__} does not sum variances over {form.kind}; list the "
+            "queries"
+        )
 
     def pack(self) -> dict[str, Any]:
         """Return arrays and plain values from which the strategy is rebuilt."""

@@ -64,7 +64,10 @@ def test_a_ring_is_one_cycle_and_a_star_has_only_pairs():
     assert longest_open_path(star, 0) == 0
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="a million subsets, in plain Python")
+@pytest.mark.skipif(
+    config.DISABLE_JIT,
+    reason="a million subsets: tried compiled, slow as plain Python",
+)
 def test_twenty_queries_are_searched():
     every = (1 << 20) - 1
     complete = np.array([every & ~(1 << node) for node in range(20)])

@@ -81,7 +81,10 @@ def jumping_to_the_left(cells):
     return np.where(index < cells // 3, 1 + index, swinging)
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="needs hundreds of cells")
+@pytest.mark.skipif(
+    config.DISABLE_JIT,
+    reason="hundreds of cells: tried compiled, slow as plain Python",
+)
 @pytest.mark.parametrize("quantile", [None, (1, 2)])
 def test_the_worst_case_takes_the_tree_and_stays_exact(quantile):
     if quantile is None:

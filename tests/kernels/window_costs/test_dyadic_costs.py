@@ -78,7 +78,10 @@ def test_every_bucket_of_every_tile_equals_the_definition(kind, quantile):
         np.testing.assert_array_equal(row[first:], expected, err_msg=f"level {level}")
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="needs several blocks")
+@pytest.mark.skipif(
+    config.DISABLE_JIT,
+    reason="several blocks: tried compiled, slow as plain Python",
+)
 @pytest.mark.parametrize("kind", ["distinct", "poisson"])
 def test_blocks_of_full_size_equal_small_ones(kind, monkeypatch):
     cells = whole_cells(kind, 70_001, np.random.default_rng(2))

@@ -61,7 +61,10 @@ def test_longer_windows_equal_the_definition(kind, length):
     check_whole(whole_cells(kind, MOST, np.random.default_rng(3)), min(length, MOST))
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="needs thousands of cells")
+@pytest.mark.skipif(
+    config.DISABLE_JIT,
+    reason="thousands of cells: tried compiled, slow as plain Python",
+)
 @pytest.mark.parametrize("length", [64, 70, 256])
 @pytest.mark.parametrize("kind", ["distinct", "jumping mean", "permuted", "sparse"])
 def test_tiles_equal_the_definition(kind, length):

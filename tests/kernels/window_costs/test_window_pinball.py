@@ -39,7 +39,10 @@ def test_longer_windows_equal_the_definition(kind, length):
     assert result.tolist() == expected
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="needs thousands of cells")
+@pytest.mark.skipif(
+    config.DISABLE_JIT,
+    reason="thousands of cells: tried compiled, slow as plain Python",
+)
 @pytest.mark.parametrize("length", [64, 70, 300])
 @pytest.mark.parametrize("kind", ["distinct", "jumping mean", "permuted"])
 def test_tiles_equal_the_definition(kind, length):

@@ -162,7 +162,10 @@ def test_tiles_equal_the_ranks_of_the_whole_array(kind):
         assert (row[size:] == -1).all()
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="needs thousands of cells")
+@pytest.mark.skipif(
+    config.DISABLE_JIT,
+    reason="thousands of cells: tried compiled, slow as plain Python",
+)
 def test_chunks_join_without_a_seam():
     cells = whole_cells("poisson", 5 * CHUNK, np.random.default_rng(4))
     result = all_windows(cells, window_recipe(GRID_DEVIATION, 256, exponent=-4))

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from blowfish_fast.apps.cli.options import Json, ReleaseFile, with_options
-from blowfish_fast.apps.cli.parsing.job import PRIVACY, Job
+from blowfish_fast.apps.cli.options import (
+    PRIVACY,
+    Json,
+    ReleaseFile,
+    Seed,
+    with_options,
+)
+from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.printing import remark, show, show_pairs, spinner
 from blowfish_fast.errors import InputError
 
@@ -46,15 +52,7 @@ def run_certify(
             rich_help_panel=PRIVACY,
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Same noise again: an experiment, which protects nobody.",
-            rich_help_panel=PRIVACY,
-        ),
-    ] = None,
+    seed: Seed = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what it would tell: nothing is read."),

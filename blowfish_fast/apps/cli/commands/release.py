@@ -19,8 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from blowfish_fast.apps.cli.exit_codes import FOUND
-from blowfish_fast.apps.cli.options import Json, Overwrite, with_options
-from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, PRIVACY, Job
+from blowfish_fast.apps.cli.options import (
+    PRIVACY,
+    Json,
+    Overwrite,
+    Seed,
+    with_options,
+)
+from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, Job
 from blowfish_fast.apps.cli.printing import remark, show, show_pairs
 from blowfish_fast.errors import InputError
 
@@ -52,15 +58,7 @@ def run_release(
             rich_help_panel=PRIVACY,
         ),
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            min=0,
-            help="Same noise again: an experiment, which protects nobody.",
-            rich_help_panel=PRIVACY,
-        ),
-    ] = None,
+    seed: Seed = None,
     overwrite: Overwrite = False,
     dry_run: Annotated[
         bool,

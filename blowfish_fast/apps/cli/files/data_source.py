@@ -33,6 +33,7 @@ from .record_files import (
     DataSource,
     Part,
     RecordsFile,
+    RecordSource,
     domain_as_stored,
     refuse_absent,
 )
@@ -118,7 +119,7 @@ def _shown(words: str) -> str:
     return "a database" if "://" in words else repr(words)
 
 
-class CountsFile(DataSource):
+class CountsFile(RecordSource):
     """Counts of every cell: an array as numpy saves it, or numbers in a CSV file."""
 
     def __init__(self, path: Path) -> None:
@@ -169,7 +170,7 @@ class CountsFile(DataSource):
             )
 
 
-class MadeUp(DataSource):
+class MadeUp(RecordSource):
     """People who do not exist, for trying things out."""
 
     description = "made-up people (demo)"

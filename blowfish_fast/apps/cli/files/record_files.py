@@ -9,6 +9,7 @@ around a value of a CSV file, or around a name of its first line, are no part of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,8 +66,8 @@ class People(NamedTuple):
     bound: Bound
 
 
-class DataSource:
-    """Something that can be counted over a domain: records, where nothing else is said.
+class DataSource(ABC):
+    """Something that can be counted over a domain.
 
     It is checked by its schema alone and read once.
     """
@@ -76,13 +77,27 @@ class DataSource:
     description: str
     """What messages call it."""
 
+    @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse what cannot be counted over `domain`, by its schema alone."""
-        raise NotImplementedError
 
+    @abstractmethod
+    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
+        """Count the records of every cell of `domain`, extra cells included."""
+
+    @abstractmethod
+    def tables(
+        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+    ) -> TableCounts:
+        """Count the records of some tables of a domain of any width."""
+
+
+class RecordSource(DataSource):
+    """Records that are read chunk by chunk and counted here."""
+
+    @abstractmethod
     def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
         """Return the domain as the source spells it, and the needed columns."""
-        raise NotImplementedError
 
     def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
         """Count the records of every cell of `domain`, extra cells included."""
@@ -115,7 +130,7 @@ class DataSource:
         return TableCounts.from_cells(domain, tables, [cells], bound)
 
 
-class RecordsFile(DataSource):
+class RecordsFile(RecordSource):
     """A CSV or Parquet file with a line, or row, for each record.
 
     Parameters

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hints
 
 from blowfish_fast.apps.cli import completions
-from blowfish_fast.apps.cli.options import option
+from blowfish_fast.apps.cli.options import DATA, OUTPUT, PRIVACY, option
 from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ BEST = "best"
 EXAMPLE = "`blowfish release --example` prints one"
 ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
-DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
-"""Panels of the help page."""
 PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
 
