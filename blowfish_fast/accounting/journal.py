@@ -19,12 +19,12 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from blowfish_fast.errors import BudgetError, LedgerError
+from blowfish_fast.errors import BudgetError, LedgerError, PolicyError
 
 from .composition import EPSILON, RHO, Currency
 from .file_watch import FileWatch, close_cleanly, was_in_use
@@ -111,21 +111,18 @@ class Journal:
                 self._watch.attach(self._connection)
                 self._commits.guard = self._watch
             self.currency = RHO if counts_rho(self._connection) else EPSILON
-        close = _close_in if path is None or self.copied_alone else _close_cleanly_in
-        weakref.finalize(self, close, os.getpid(), self._connection)
+        self._cleanly = path is not None and not self.copied_alone
+        weakref.finalize(
+            self, _close_in, os.getpid(), self._connection, cleanly=self._cleanly
+        )
         _JOURNALS.add(self)
 
     def close(self) -> None:
         """Close the file; a closed journal refuses everything."""
         with self._commits.lock, self._reading:
             self._closed = True
-            for one in (self._reader, self._connection):
-                if one is None or self._process != os.getpid():
-                    continue
-                if self.path is None or self.copied_alone or one is self._reader:
-                    one.close()
-                else:
-                    close_cleanly(one)
+            _close_in(self._process, self._reader)
+            _close_in(self._process, self._connection, cleanly=self._cleanly)
             self._connection = self._reader = None
 
     def standing(self) -> Standing:
@@ -194,11 +191,15 @@ class Journal:
 
         Returns the charge that stands: the new one, or the one that was made for this
         request before. `terms` is the entry that the caller judged the request by. An
-        analyst's charge counts against the budget and against the allotment.
+        analyst's charge counts against the budget and against the allotment. People
+        other than those of the first charge that names any are refused here, within
+        the transaction: what was charged before them can always be finished.
         """
 
         def charge(connection: sqlite3.Connection) -> Charge:
             known = _find(connection, request)
+            if known is None or known.state == "reserved":
+                _refuse_other_people(connection, content.get("person"))
             if known is not None:
                 return known
             standing = _standing(connection)
@@ -301,15 +302,7 @@ class Journal:
     def history(self) -> list[Charge]:
         """Return every charge, oldest first."""
         with self._commits.alone(write=False) as connection:
-            rows = connection.execute(
-                "SELECT c.number, c.request, c.cost, c.content, a.content FROM log c "
-                "LEFT JOIN log a ON a.kind = 'answer' AND a.request = c.request "
-                "WHERE c.kind = 'charge' ORDER BY c.number"
-            ).fetchall()
-        return [
-            Charge(number, request, cost, parse_content(content), _state(answer))
-            for number, request, cost, content, answer in rows
-        ]
+            return list(_charges(connection, "ORDER BY c.number"))
 
     def verify(self, head: str | None = None) -> str:
         """Check everything that is kept, and return the digest of the last entry.
@@ -384,14 +377,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_drop_inherited)
 
 
-def _close_in(process: int, connection: sqlite3.Connection) -> None:
-    if process == os.getpid():
-        connection.close()
-
-
-def _close_cleanly_in(process: int, connection: sqlite3.Connection) -> None:
-    if process == os.getpid():
-        close_cleanly(connection)
+def _close_in(
+    process: int, connection: sqlite3.Connection | None, *, cleanly: bool = False
+) -> None:
+    if connection is not None and process == os.getpid():
+        (close_cleanly if cleanly else sqlite3.Connection.close)(connection)
 
 
 def _has_charges(connection: sqlite3.Connection) -> bool:
@@ -445,11 +435,10 @@ def _series_due(
     An epoch costs the sum of its releases, a series the largest of its epochs. Epochs
     before the last one that was opened are closed.
     """
-    rows = connection.execute("SELECT content FROM log WHERE kind = 'charge'")
     spent: dict[str, int] = {}
     latest = series["start"]
-    for (text,) in rows:
-        other = parse_content(text).get("series")
+    for charge in _charges(connection, ""):
+        other = charge.content.get("series")
         if other is None or other["name"] != series["name"]:
             continue
         spent[other["epoch"]] = spent.get(other["epoch"], 0) + other["price"]
@@ -466,17 +455,36 @@ def _series_due(
     return max(dearest, epoch) - dearest
 
 
-def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
-    row = connection.execute(
-        "SELECT c.number, c.cost, c.content, a.content FROM log c "
+def _refuse_other_people(connection: sqlite3.Connection, person: str | None) -> None:
+    """Refuse other people than the first charge that names any is about."""
+    if person is None:
+        return
+    with closing(_charges(connection, "ORDER BY c.number")) as charges:
+        named = (one.content.get("person") for one in charges)
+        first = next((one for one in named if one is not None), person)
+    if first != person:
+        raise PolicyError(
+            f"this ledger charges releases about whom {first!r} names, and the data "
+            f"are about whom {person!r} names; nothing was charged now. Keep a ledger "
+            "for each"
+        )
+
+
+def _charges(
+    connection: sqlite3.Connection, which: str, *values: str
+) -> Generator[Charge]:
+    rows = connection.execute(
+        "SELECT c.number, c.request, c.cost, c.content, a.content FROM log c "
         "LEFT JOIN log a ON a.kind = 'answer' AND a.request = c.request "
-        "WHERE c.kind = 'charge' AND c.request = ?",
-        (request,),
-    ).fetchone()
-    if row is None:
-        return None
-    number, cost, content, answer = row
-    return Charge(number, request, cost, parse_content(content), _state(answer))
+        f"WHERE c.kind = 'charge' {which}",
+        values,
+    )
+    for number, request, cost, content, answer in rows:
+        yield Charge(number, request, cost, parse_content(content), _state(answer))
+
+
+def _find(connection: sqlite3.Connection, request: str) -> Charge | None:
+    return next(iter([*_charges(connection, "AND c.request = ?", request)]), None)
 
 
 def _pieces(answer: bytes) -> Iterator[memoryview]:

@@ -229,6 +229,49 @@ def create_file(path: Path, total: int, terms: dict[str, Any]) -> None:
                 os.unlink(temporary + ending)
 
 
+@contextmanager
+def held_folder(folder: Path) -> Iterator[None]:
+    """Let one process at a time make ledgers in a folder; its end lets go."""
+    handle = None
+    with suppress(ImportError, OSError):
+        # Windows has no such locks, nor have some disks: there the folder is only read.
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def terms_beside(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield what the other ledgers in a folder say they are about."""
+    for other in sorted(path.parent.iterdir()):
+        if other == path or other.name.startswith(".") or not _is_ledger(other):
+            continue
+        with plain_errors(f"the ledger {other}"):
+            connection = connect(f"{other.as_uri()}?mode=ro", uri=True)
+            try:
+                row = connection.execute(
+                    "SELECT content FROM log JOIN budget ON number = terms"
+                ).fetchone()
+            finally:
+                connection.close()
+        terms = parse_content(row and row[0]).get("terms") or {}
+        yield dict(terms.get("about") or {})
+
+
+def _is_ledger(path: Path) -> bool:
+    """Return whether a file bears our mark, where SQLite puts it."""
+    try:
+        with path.open("rb") as file:
+            return file.read(72)[68:] == APPLICATION.to_bytes(4, "big")
+    except OSError:
+        return False
+
+
 def copy_file(path: Path, target: Path) -> None:
     """Copy a ledger, whole, while others write to it: by SQLite's own backup."""
     with plain_errors(f"the ledger {path}"):

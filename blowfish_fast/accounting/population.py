@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from fractions import Fraction
-from typing import Any, NamedTuple, Unpack
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Unpack
 from weakref import WeakValueDictionary
 
 from blowfish_fast._support.validation import quoted
@@ -26,8 +28,9 @@ from blowfish_fast.mechanisms.plugins import check_vouched
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
 from blowfish_fast.release.release import Release
 
+from .journal_file import held_folder, terms_beside
 from .ledger import Ledger
-from .request import RandomLike, RequestPart, check_mechanism, check_policy
+from .request import RandomLike, RequestPart, as_place, check_mechanism, check_policy
 
 
 class PeopleTable(NamedTuple):
@@ -72,7 +75,8 @@ class Population:
     -----
     Two descriptions of one source share the budget: they belong to one population, and
     agree on the policy of every attribute that both have. A second population over a
-    source that another one of this process pays for is refused.
+    source is refused if another one of this process pays for it, or one whose ledger
+    lies in the same folder, whichever process made it.
 
     Examples
     --------
@@ -107,7 +111,11 @@ class Population:
         if listed is not None:
             about = {"population": name, "person": person, "tables": _plain(listed)}
         policy = None if listed is None else listed[0].policy
-        self.ledger = Ledger(path, policy=policy, about=about, **budget)
+        where = as_place(path)
+        with nullcontext() if where is None else held_folder(where.parent):
+            if where is not None and listed is not None and not where.exists():
+                _refuse_paid_beside(where, listed)
+            self.ledger = Ledger(where, policy=policy, about=about, **budget)
         kept = self.ledger.about
         if kept.get("population") != name or (about is not None and kept != about):
             raise LedgerError(
@@ -131,11 +139,7 @@ class Population:
         owner = _OWNERS.setdefault(source, self)
         same = owner.ledger.path is not None and owner.ledger.path == self.ledger.path
         if owner is not self and not same:
-            raise LedgerError(
-                f"the population {owner.name!r} pays for releases from {source!r}; two "
-                "budgets for the same people would add up unseen",
-                way_out="Describe the table once more within that population",
-            )
+            _refuse_second_budget(owner.name, source)
 
     @property
     def spent(self) -> Fraction:
@@ -331,6 +335,23 @@ def _refuse_disagreement(one: PeopleTable, other: PeopleTable) -> None:
             f"different policies for {sorted(map(str, names))}",
             way_out="State one policy over all attributes of the table",
         )
+
+
+def _refuse_second_budget(owner: str, source: str) -> NoReturn:
+    raise LedgerError(
+        f"the population {owner!r} pays for releases from {source!r}; two "
+        "budgets for the same people would add up unseen",
+        way_out="Describe the table once more within that population",
+    )
+
+
+def _refuse_paid_beside(path: Path, tables: Iterable[PeopleTable]) -> None:
+    """Refuse a new ledger if one in its folder pays for one of its sources."""
+    sources = {one.source for one in tables} - {None}
+    for about in terms_beside(path):
+        known = about["tables"].values() if "population" in about else ()
+        for source in sources & {one["source"] for one in known}:
+            _refuse_second_budget(about["population"], str(source))
 
 
 def _plain(tables: Iterable[PeopleTable]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from blowfish_fast.release.tables.tables_release import TablesRelease
 
 from .composition import Currency
 from .fingerprint import question_digest
-from .journal import Charge, Journal
+from .journal import Charge
 from .statements import Entry
 
 RandomLike = int | np.random.Generator
@@ -203,20 +203,6 @@ def people_of(parts: list[RequestPart], together: str | None) -> str | None:
                 "take people.part(cells) for each region. Nothing was charged"
             )
     return next(iter(named), None)
-
-
-def check_people(name: str, policy: Policy, journal: Journal) -> None:
-    """Refuse other people than earlier charges were about, where nobody is named."""
-    rule = policy.person_rule
-    if rule is None or rule.person is not None:
-        return
-    for charge in journal.history():
-        known = charge.content.get("person")
-        if known is not None and known != name:
-            raise PolicyError(
-                f"this ledger has charged releases about whom {known!r} names, and the "
-                f"data are about whom {name!r} names. Keep a ledger for each"
-            )
 
 
 def check_same(charge: Charge, content: dict[str, Any], currency: Currency) -> None:

@@ -27,11 +27,12 @@ from blowfish_fast.errors import BudgetError, SizeError
 
 LINE = bf.Domain(6)
 FULL = bf.policies.Full(LINE)
+PERSONS = bf.policies.AddRemove(LINE).per_person(3)
 COUNTS = np.array([3, 1, 4, 1, 5, 9])
 
 
-def mechanism(epsilon=0.01):
-    return bf.Laplace(FULL, bf.workloads.Identity(LINE), epsilon=epsilon)
+def mechanism(epsilon=0.01, policy=FULL):
+    return bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon=epsilon)
 
 
 def die(*_arguments, **_options):
@@ -102,6 +103,23 @@ def points(folder):
 
         _, status = os.waitpid(forked(action), 0)
         assert os.WIFSIGNALED(status), name
+
+
+def people(person):
+    return bf.Histogram(LINE, COUNTS, at_most=3, person=person)
+
+
+def of_people(folder):
+    """Die once between charge and draw, in a ledger that names no column of persons."""
+
+    def action():
+        prepare("between reserve and draw", folder / "people.drawn")
+        with bf.Ledger(folder / "people") as opened:
+            opened.release(mechanism(policy=PERSONS), people("patient"), "question")
+
+    bf.Ledger(folder / "people", epsilon=1, policy=PERSONS.base.per_person()).close()
+    _, status = os.waitpid(forked(action), 0)
+    assert os.WIFSIGNALED(status)
 
 
 def storm(folder, questions=40, kills=40):

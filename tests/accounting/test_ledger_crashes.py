@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.errors import PolicyError
 from tests.own_process import printed_by
 
 from . import crashing
@@ -54,6 +55,20 @@ def test_a_kill_leaves_the_charge_and_a_retry_finishes_it(remains, point, state)
     if drawn_before:
         same = np.array_equal(release.estimate, json.loads(noted.read_text()))
         assert same == (state == "stored")
+
+
+def test_after_a_kill_the_charged_people_finish_and_others_are_refused_unpaid(tmp_path):
+    run("of_people", tmp_path)
+    mechanism = crashing.mechanism(policy=crashing.PERSONS)
+    with bf.Ledger(tmp_path / "people") as ledger:
+        assert [entry.state for entry in ledger.history()] == ["reserved"]
+        for request in ("another", "question"):
+            with pytest.raises(PolicyError, match="about whom 'patient' names"):
+                ledger.release(mechanism, crashing.people("doctor"), request)
+        ledger.release(mechanism, crashing.people("patient"), "question")
+        assert ledger.spent == Fraction(1, 100), "paid once, by whoever was charged"
+        assert [entry.state for entry in ledger.history()] == ["stored"]
+        ledger.verify()
 
 
 def test_a_storm_of_kills_loses_and_repeats_nothing(tmp_path):

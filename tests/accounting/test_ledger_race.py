@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
@@ -43,11 +44,16 @@ def ask(path, epsilon, barrier, answers):
 def ask_together(path, epsilons):
     """Let one process ask for each epsilon under one name; return what each heard."""
     bf.Ledger(path, epsilon=1, policy=FULL).close()
+    return run_together(ask, path, epsilons)
+
+
+def run_together(target, path, each):
+    """Run a process for each of `each`, which meet at a barrier; return their words."""
     processes = get_context("spawn")
-    barrier, answers = processes.Barrier(len(epsilons)), processes.Queue()
+    barrier, answers = processes.Barrier(len(each)), processes.Queue()
     workers = [
-        processes.Process(target=ask, args=(str(path), one, barrier, answers))
-        for one in epsilons
+        processes.Process(target=target, args=(str(path), one, barrier, answers))
+        for one in each
     ]
     for one in workers:
         one.start()
@@ -105,26 +111,92 @@ def test_another_question_charged_between_the_look_and_the_reserve_is_not_drawn_
     assert ledger.spent == Fraction(1, 10)
 
 
-def test_other_people_charged_before_the_reserve_stop_the_draw(monkeypatch):
-    """A ledger that names nobody: whoever is charged second gets no answer."""
-    policy = bf.policies.AddRemove(LINE).per_person(3)
-    ledger = bf.Ledger(None, epsilon=1, policy=policy.base.per_person())
-    laplace = bf.Laplace(policy, bf.workloads.Identity(LINE), epsilon="1/10")
-    patients, doctors = (
-        bf.Histogram(LINE, COUNTS, at_most=3, person=person)
-        for person in ("patient", "doctor")
-    )
-    check_people, drawn = module.check_people, []
+def people_of(person):
+    return bf.Histogram(LINE, COUNTS, at_most=3, person=person)
 
-    def let_doctors_be_charged(*about):
-        check_people(*about)
-        monkeypatch.setattr(module, "check_people", check_people)
-        ledger.release(laplace, doctors, "doctors")
 
-    monkeypatch.setattr(module, "check_people", let_doctors_be_charged)
+def ask_about(path, person, barrier, answers):
+    """Ask about people as a process; reserve only when the other is as far."""
+    check_room = module.check_room
+
+    def wait_for_the_other(parts):
+        check_room(parts)
+        barrier.wait(SECONDS)
+
+    module.check_room = wait_for_the_other
+    with bf.Ledger(path) as ledger:
+        try:
+            release = ledger.release(PERSONS, people_of(person), person)
+            answers.put((person, release.estimate.tolist()))
+        except PolicyError as refused:
+            answers.put((person, str(refused)))
+
+
+PERSONS = bf.Laplace(
+    bf.policies.AddRemove(LINE).per_person(3),
+    bf.workloads.Identity(LINE),
+    epsilon="1/10",
+)
+"""Under a policy that names no column of persons."""
+
+
+def test_of_two_processes_about_different_people_one_is_answered_and_none_is_stuck(
+    tmp_path,
+):
+    path = tmp_path / "x.ledger"
+    bf.Ledger(path, epsilon=1, policy=PERSONS.policy.base.per_person()).close()
+    heard = dict(run_together(ask_about, path, ["patient", "doctor"]))
+    (first,) = (one for one, said in heard.items() if isinstance(said, list))
+    (second,) = {*heard} - {first}
+    assert f"about whom {first!r} names" in heard[second]
+    with bf.Ledger(path) as ledger:
+        assert ledger.spent == Fraction(1, 10), "whoever came second paid nothing"
+        assert ledger.replay(first).estimate.tolist() == heard[first]
+        ledger.release(PERSONS, people_of(first), "later")
+        with pytest.raises(PolicyError, match="Keep a ledger for each"):
+            ledger.release(PERSONS, people_of(second), "later still")
+        assert ledger.spent == Fraction(1, 5)
+        ledger.verify()
+
+
+def test_other_people_charged_before_the_reserve_are_the_ledgers_people(monkeypatch):
+    """The same race in one process, with the other question wholly in the gap."""
+    ledger = bf.Ledger(None, epsilon=1, policy=PERSONS.policy.base.per_person())
+    check_room, drawn = module.check_room, []
+
+    def let_doctors_be_charged(parts):
+        check_room(parts)
+        monkeypatch.setattr(module, "check_room", check_room)
+        ledger.release(PERSONS, people_of("doctor"), "doctors")
+
+    monkeypatch.setattr(module, "check_room", let_doctors_be_charged)
     monkeypatch.setattr(ledger._drawn, "note", lambda parts, _: drawn.append(parts))
-    with pytest.raises(PolicyError, match="about whom 'doctor' names") as caught:
-        ledger.release(laplace, patients, "patients")
-    assert "no answer has left" in caught.value.__notes__[0]
+    with pytest.raises(PolicyError, match="about whom 'doctor' names"):
+        ledger.release(PERSONS, people_of("patient"), "patients")
     assert [one.data.bound.person for (one,) in drawn] == ["doctor"]
-    assert ledger.spent == Fraction(1, 5), "the charge of the refused one stays"
+    assert ledger.spent == Fraction(1, 10), "the refused one paid nothing"
+    ledger.release(PERSONS, people_of("doctor"), "again")
+
+
+def describe_source(path, name, barrier, answers):
+    """Make a population over one source as a process of its own."""
+    table = bf.PeopleTable("visits", bf.policies.AddRemove(LINE), "clinic/visits")
+    barrier.wait(SECONDS)
+    try:
+        own = Path(path).with_name(f"{name}.ledger")
+        bf.Population(name, person="id", tables=[table], path=own, epsilon=1).close()
+        answers.put((name, ""))
+    except LedgerError as refused:
+        answers.put((name, str(refused)))
+
+
+def test_two_processes_never_make_two_budgets_for_one_source(tmp_path):
+    path = tmp_path / "x.ledger"
+    heard = dict(run_together(describe_source, path, ["patients", "guests"]))
+    (first,) = (one for one, said in heard.items() if not said)
+    (second,) = {*heard} - {first}
+    assert f"the population {first!r} pays for releases" in heard[second]
+    assert [one.name for one in tmp_path.glob("*.ledger")] == [f"{first}.ledger"]
+    again = bf.Population(first, path=tmp_path / f"{first}.ledger")
+    assert again.tables["visits"].source == "clinic/visits"
+    again.close()
