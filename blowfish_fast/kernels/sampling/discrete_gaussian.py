@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -235,43 +236,53 @@ def gaussian(
     if variances.shared and Fraction(*variances.exact(0)) < FEW_VALUES:
         _fill_by_thresholds(words, start, Fraction(*variances.exact(0)), out)
         return out
+    # One room for all chunks: fresh memory would cost more than what is put there.
+    most = min(CHUNK, out.size)
+    laws = np.empty((3, 1 if variances.shared else most))
+    lists = np.empty((2, most), dtype=np.int64)
     for first in range(0, out.size, CHUNK):
         part = out[first : first + CHUNK]
-        _fill_chunk(words, start + first, variances, first, part)
+        if first == 0 or not variances.shared:
+            _laws(variances.doubles(first, first + part.size), laws)
+        _fill_chunk(words, start + first, _Chunk(variances, first, laws, lists), part)
     return out
 
 
 @kernel
-def _laws(variance: FloatArray) -> FloatArray:
-    """Return stretch, 1 / v and 1 / (4 (s^2 - v)) of draws, one or all.
+def _laws(variance: FloatArray, laws: FloatArray) -> FloatArray:
+    """Put stretch, 1 / v and 1 / (4 (s^2 - v)) of each draw, or of all, into `laws`.
 
     The stretch makes second looks rare at every v; any s with s^2 > v would keep the
-    law exact.
+    law exact. ``np.divide`` asks no question about 0, so that the loop is vectorised.
     """
-    laws = np.empty((3, variance.size))
     for draw in range(variance.size):
         one = variance[draw]
         excess = (1.0 + np.sqrt(1.0 + 16.0 * one)) / 8.0
         stretch = np.sqrt(one + excess)
         laws[0, draw] = stretch
-        laws[1, draw] = 1.0 / one
-        laws[2, draw] = 0.25 / (stretch * stretch - one)
+        laws[1, draw] = np.divide(1.0, one)
+        laws[2, draw] = np.divide(0.25, stretch * stretch - one)
     return laws
 
 
-def _fill_chunk(
-    words: WordSource, position: int, variances: Ratios, first: int, out: IntArray
-) -> None:
+class _Chunk(NamedTuple):
+    """Laws of the draws from number `first` on, and room for lists of draws."""
+
+    variances: Ratios
+    first: int
+    laws: FloatArray
+    lists: IntArray
+
+
+def _fill_chunk(words: WordSource, position: int, chunk: _Chunk, out: IntArray) -> None:
     """Draw one chunk: a first look, then second looks until all draws are settled."""
-    laws = _laws(variances.doubles(first, first + out.size))
-    left = np.empty(out.size, dtype=np.int64)
+    variances, first, laws, lists = chunk
     drawn = words(position, out.size)
-    todo = left[: _first_look(drawn, laws, out, left)].copy()
-    lists = np.empty((2, out.size), dtype=np.int64)
-    chunk = (position // CHUNK) << _CHUNK_BITS
+    todo = lists[0, : _first_look(drawn, laws, out, lists[0])].copy()
+    stretch_of_words = (position // CHUNK) << _CHUNK_BITS
     turn = 0
     while todo.size:
-        place = chunk + (turn << _ROUND_BITS)
+        place = stretch_of_words + (turn << _ROUND_BITS)
         fresh = words(_LOOKS + place, 3 * todo.size).reshape(-1, 3)
         if turn == 0:
             fresh = fresh.copy()

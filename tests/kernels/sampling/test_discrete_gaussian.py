@@ -57,7 +57,7 @@ def _points(generator, count):
 @pytest.mark.parametrize("variance", [Fraction(1, 9), Fraction(30), Fraction(10**8)])
 def test_kernel_fractions_and_definition_agree(generator, variance):
     words = _points(generator, 600)
-    laws = ours._laws(np.array([float(variance)]))
+    laws = ours._laws(np.array([float(variance)]), np.empty((3, 1)))
     out = np.zeros(len(words), dtype=np.int64)
     lists = np.empty((2, len(words)), dtype=np.int64)
     todo = np.arange(len(words))
@@ -77,7 +77,7 @@ def test_kernel_fractions_and_definition_agree(generator, variance):
 def test_heights_in_the_tail_are_left_open_beside_the_border():
     # Found where the rounding of the abscissa decides: float and exact differ there.
     variance = Fraction(10**6)
-    law = ours._laws(np.array([1e6]))
+    law = ours._laws(np.array([1e6]), np.empty((3, 1)))
     for second, third in (
         (0x308FF39F915C00, 0x100000000800),
         (0x308FF39F8D3400, 0x100000000FFF),
@@ -175,7 +175,7 @@ def _mutated(old, new, **constants):
 
 def _disagreements(look, variance, words):
     """Count the points that a second look decides otherwise than the definition."""
-    laws = ours._laws(np.array([float(variance)]))
+    laws = ours._laws(np.array([float(variance)]), np.empty((3, 1)))
     out = np.zeros(len(words), dtype=np.int64)
     lists = np.empty((2, len(words)), dtype=np.int64)
     with np.errstate(over="ignore"):
