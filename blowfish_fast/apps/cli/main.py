@@ -1,40 +1,25 @@
 """The ``blowfish`` command: its commands by panel, and how it runs and ends.
 
-A command is a function in ``commands/NAME.py``, or a group of them. Nothing heavy is
-imported to print a help page or to complete a word: a command imports its work when it
-is called.
+A command is ``run_NAME`` in ``commands/NAME.py`` (`HOMES` lists the others), or a group
+of that name there. The help page is printed from the table below; a command is imported
+when it is typed, and imports its work when it is called.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from blowfish_fast._support.compiler_watch import COMPILER
 
-from .commands.answer import run_answer
-from .commands.audit import run_audit
-from .commands.backup import run_backup, run_restore
-from .commands.certify import run_certify
-from .commands.compare import run_compare
-from .commands.demo import run_demo
-from .commands.draw import run_draw
-from .commands.experiment import run_experiment
-from .commands.explain import run_explain
-from .commands.ledger import ledger
-from .commands.policy import policy
-from .commands.recommend import run_recommend
-from .commands.release import run_release
-from .commands.report import run_report
-from .commands.serve import run_serve
-from .commands.version import run_version
-from .commands.warmup import run_warmup
 from .exit_codes import (
     DONE,
     INTERRUPTED,
@@ -43,29 +28,61 @@ from .exit_codes import (
     report_interruption,
 )
 
-PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+PANELS = {
     "Releasing": {
-        "demo": run_demo,
-        "release": run_release,
-        "explain": run_explain,
-        "answer": run_answer,
-        "certify": run_certify,
-        "draw": run_draw,
-        "report": run_report,
+        "demo": "Release a made-up map of 2^20 cells several times: error, time and "
+        "promise.",
+        "release": "Release a table privately: what is secret, what is asked, what it "
+        "may cost.",
+        "explain": "Say in plain words what a job, a release or a mechanism means. "
+        "Free.",
+        "answer": "Ask a saved release, with intervals. Free.",
+        "certify": "Find out how far a release is off the truth, for a little more "
+        "budget.",
+        "draw": "Draw a saved release of one or two columns, or errors of many tables. "
+        "Free.",
+        "report": "Write one page: promise, picture, table, accuracy. Free.",
     },
-    "Choosing": {"recommend": run_recommend, "compare": run_compare, "policy": policy},
-    "Budget": {"ledger": ledger},
-    "Trust": {"audit": run_audit, "experiment": run_experiment},
+    "Choosing": {
+        "recommend": "Say which mechanism to use, and why.",
+        "compare": "Predict the error of every mechanism, best first. Free.",
+        "policy": "Say or draw what a policy keeps indistinguishable.",
+    },
+    "Budget": {"ledger": "Open a budget, see what is left, and check its chain."},
+    "Trust": {
+        "audit": "Check every promise of every mechanism; code 1: one is broken.",
+        "experiment": "Compare mechanisms by their error on data that are not secret.",
+    },
     "Explorer and tools": {
-        "serve": run_serve,
-        "backup": run_backup,
-        "restore": run_restore,
-        "warmup": run_warmup,
-        "version": run_version,
+        "serve": "Serve the explorer to a curator and analysts.",
+        "backup": "Copy a server's folder, ledgers and all, while the server runs.",
+        "restore": "Make a server's folder from a backup, after checking all of it.",
+        "warmup": "Compile every kernel once: later calls start at once.",
+        "version": "Print the version; with --json all that a report needs.",
     },
 }
-"""Every command, in the order of the help page."""
+"""Every command and its sentence, in the order of the help page."""
+HOMES = {"report": "draw", "restore": "backup", "version": "warmup"}
+"""Modules of the commands that share one."""
 ORDER = [name for commands in PANELS.values() for name in commands]
+
+
+def load_command(name: str) -> Any:
+    """Return a command with its options, its switches without a word for a value.
+
+    typer would print ``--dry-run <bool>``, and whoever follows that and types
+    ``--dry-run true`` names a job file.
+    """
+    home = import_module(f"{__package__}.commands.{HOMES.get(name, name)}")
+    found = getattr(home, f"run_{name}", None)
+    application = typer.Typer(add_completion=False)
+    if found is None:
+        application = getattr(home, name)
+    else:
+        application.command(name)(found)
+    command = get_command(application)
+    _switch_plainly(command)
+    return command
 
 
 class Commands(TyperGroup):
@@ -75,16 +92,14 @@ class Commands(TyperGroup):
         """Return the names, panel by panel."""
         return ORDER
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, its switches without a word for a value.
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of the first help page."""
+        return _plain_switches(super().get_params(ctx))
 
-        typer would print ``--dry-run <bool>``, and whoever follows that and types
-        ``--dry-run true`` names a job file.
-        """
-        found = super().get_command(ctx, cmd_name)
-        if found is not None:
-            _switch_plainly(found, ctx)
-        return found
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is typed, loaded."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if command is None else load_command(str(name)), rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; Ctrl-C is reported in a line, not in a traceback."""
@@ -95,12 +110,17 @@ class Commands(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _switch_plainly(command: Any, ctx: Any) -> None:
-    for option in [*command.params, command.get_help_option(ctx)]:
+def _switch_plainly(command: Any) -> None:
+    _plain_switches([*command.params, command.get_help_option(typer.Context(command))])
+    for inner in getattr(command, "commands", {}).values():
+        _switch_plainly(inner)
+
+
+def _plain_switches(options: list[Any]) -> list[Any]:
+    for option in options:
         if getattr(option, "is_flag", False) and option.metavar is None:
             option.metavar = ""
-    for inner in getattr(command, "commands", {}).values():
-        _switch_plainly(inner, ctx)
+    return options
 
 
 application = typer.Typer(
@@ -113,11 +133,8 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _panel, _commands in PANELS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, typer.Typer):
-            application.add_typer(_command, name=_name, rich_help_panel=_panel)
-        else:
-            application.command(_name, rich_help_panel=_panel)(_command)
+    for _name, _sentence in _commands.items():
+        application.command(_name, help=_sentence, rich_help_panel=_panel)(lambda: None)
 
 
 def run() -> None:

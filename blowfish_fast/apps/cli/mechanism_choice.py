@@ -16,10 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from blowfish_fast.advice.accuracy import translate
 from blowfish_fast.advice.comparison import compare
-from blowfish_fast.advice.posterior_belief import largest_epsilon
-from blowfish_fast.advice.recommendation import recommend
 from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.memory import BASE_BYTES
@@ -36,6 +33,7 @@ from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Tables, Workload
 
+from .files.choice_memory import key_of, recall, remember
 from .options import look_here_for
 from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
@@ -118,11 +116,33 @@ def choose_mechanism(
         return _tables_together(facts.policy, facts.workload, name, job)
     if budget is None:
         return _least_epsilon(facts, name, job)
-    if name != BEST:
-        return _named_choice(facts, name, budget)
-    if job.records is not None:
+    if name == BEST and job.records is not None:
         return _least_typical_error(facts, budget, job.records, step)
-    return _least_predicted_error(facts, budget)
+    return _predicted(facts, name, budget)
+
+
+def _predicted(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
+    """Return a mechanism with its predicted error, by memory where it was predicted."""
+    own = (BEST, ON_QUERIES, *NAMES, *MECHANISMS, *RHO_MECHANISMS)
+    key = None
+    if name in own:
+        key = key_of(facts.policy, facts.workload, budget, name)
+    kept = recall(key)
+    if kept is not None:
+        # A strategy may have the name of a mechanism.
+        strategy = kept.pop("recipe") == Transformed.name != kept["name"]
+        make = _make_strategy if strategy else _make_mechanism
+        kept["because"] = tuple(kept["because"])
+        return MechanismChoice(make(facts, kept["name"], budget), **kept)
+    if name == BEST:
+        choice = _least_predicted_error(facts, budget)
+    else:
+        mechanism = _make_mechanism(facts, name, budget)
+        choice = _with_prediction(mechanism, name, (f"{name} was asked for.",))
+    found = choice._asdict() | {"recipe": choice.mechanism.name}
+    del found["mechanism"], found["plan"]
+    remember(key, found)
+    return choice
 
 
 def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:
@@ -133,6 +153,8 @@ def _epsilon_at_risk(words: str, policy: Policy) -> tuple[Budget, str]:
             "a risk is BEFORE:AFTER, two probabilities: how sure somebody is of a "
             f"person's value, and may become, as in 0.1:0.3; received {words!r}"
         )
+    from blowfish_fast.advice.posterior_belief import largest_epsilon
+
     epsilon = largest_epsilon(before, after, policy=policy)
     return Budget.stated(epsilon=epsilon), (
         f"eps = {float(epsilon):.6g} is the largest that keeps whoever believes in a "
@@ -179,11 +201,6 @@ def _check_accuracy(job: Job) -> None:
         raise InputError(f"state {BUDGET_FORMS}; received {said or 'neither'}")
 
 
-def _named_choice(facts: Facts, name: str, budget: Budget) -> MechanismChoice:
-    mechanism = _make_mechanism(facts, name, budget)
-    return _with_prediction(mechanism, name, (f"{name} was asked for.",))
-
-
 def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
     kind: Any = {**MECHANISMS, **RHO_MECHANISMS}.get(name)
     if kind is None and (":" in name or name in offered_mechanisms()):
@@ -202,14 +219,17 @@ def _make_mechanism(facts: Facts, name: str, budget: Budget) -> Mechanism:
         return on_queries(
             facts.policy, facts.workload, epsilon=budget, strategy="queries"
         )
-    for strategy in NAMES:
-        if name == strategy:
-            stated: Any = {"epsilon": budget, "partition": None, "strategy": strategy}
-            return Transformed(facts.policy, facts.workload, **stated)
+    if name in NAMES:
+        return _make_strategy(facts, name, budget)
     raise InputError(
         f"there is no mechanism {name!r}{nearest(name, [*_release_names(), BEST])}; "
         f"there are {BEST}, {', '.join(_release_names())}"
     )
+
+
+def _make_strategy(facts: Facts, name: str, budget: Budget) -> Mechanism:
+    stated: Any = {"epsilon": budget, "partition": None, "strategy": name}
+    return Transformed(facts.policy, facts.workload, **stated)
 
 
 def _release_names() -> list[str]:
@@ -265,6 +285,8 @@ def _least_predicted_error(facts: Facts, budget: Budget) -> MechanismChoice:
 def _least_typical_error(
     facts: Facts, budget: Budget, records: int, step: Step | None
 ) -> MechanismChoice:
+    from blowfish_fast.advice.recommendation import recommend
+
     advice = recommend(
         facts.policy, facts.workload, epsilon=budget, records=records, progress=step
     )
@@ -281,6 +303,8 @@ def _least_typical_error(
 
 
 def _least_epsilon(facts: Facts, name: str, job: Job) -> MechanismChoice:
+    from blowfish_fast.advice.accuracy import translate
+
     alpha, beta = _as_float(job.alpha, "alpha"), _as_float(job.beta, "beta")
     found = translate(facts.policy, facts.workload, alpha=alpha, beta=beta)
     wanted = f"all answers within {alpha:g}, but for a probability of {beta:g}"

@@ -25,6 +25,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from blowfish_fast.errors import InputError
+
 from . import completions
 
 Json = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
@@ -246,6 +248,15 @@ def look_here_for(mechanisms: list[str] | None) -> None:
     here = str(Path.cwd())
     if any(":" in one for one in mechanisms or ()) and here not in sys.path:
         sys.path.insert(0, here)
+
+
+def refuse_existing(*paths: Path, overwrite: bool) -> None:
+    """Refuse to write over files that are there, unless that is allowed."""
+    for path in paths:
+        if path.exists() and not overwrite:
+            raise InputError(
+                f"{path} exists already; allow --overwrite, or choose another name"
+            )
 
 
 def _parameters(kind: Any) -> list[inspect.Parameter]:

@@ -2,4 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 import blowfish_fast.apps.cli.printing  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def empty_memory(tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> Path:
+    """Let every test predict for itself; return where predictions are kept."""
+    path = tmp_path_factory.mktemp("memory") / "choices.json"
+    memory = "blowfish_fast.apps.cli.files.choice_memory"
+    monkeypatch.setattr(f"{memory}.memory_file", lambda: path)
+    # Sources that are edited while tests run do not matter to them.
+    monkeypatch.setattr(f"{memory}._sources", lambda: (0, 0, 0))
+    return path

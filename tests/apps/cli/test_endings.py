@@ -30,7 +30,7 @@ def failing(monkeypatch, problem):
     def fail(_):
         raise problem
 
-    monkeypatch.setattr("blowfish_fast.apps.cli.commands.version.show", fail)
+    monkeypatch.setattr("blowfish_fast.apps.cli.commands.warmup.show", fail)
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_ctrl_c_reaches_a_running_command(kept):
     code = (
         "import os, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from blowfish_fast.apps.cli.commands import version\n"
+        "from blowfish_fast.apps.cli.commands import warmup\n"
         "from blowfish_fast.apps.cli.main import run_command\n"
         "def work(_):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(60)\n"
-        "version.show = work\n"
+        "warmup.show = work\n"
         "sys.exit(run_command(['version']))"
     )
     done = subprocess.run(

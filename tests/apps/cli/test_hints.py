@@ -7,11 +7,10 @@ import shlex
 import tomllib
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
-from blowfish_fast.apps.cli.main import application
+from blowfish_fast.apps.cli.main import ORDER, application, load_command
 
 RUN = CliRunner()
 COMMENTED = [
@@ -130,20 +129,10 @@ def test_other_ways_to_state_the_budget_fit_the_example(words):
     typed(f"blowfish release blowfish-people.toml {words} --dry-run")
 
 
-def leaves(command, path=()):
-    """Return every command that does something, by its words."""
-    below = getattr(command, "commands", None)
-    if not below:
-        return {path: command}
-    found = {}
-    for name, one in below.items():
-        found.update(leaves(one, (*path, name)))
-    return found
-
-
 EXAMPLES = [
     example
-    for command in leaves(get_command(application)).values()
+    for name in ORDER
+    for command in [load_command(name)]
     for example in re.findall(r"Example: (blowfish .*)", command.help or "")
 ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from blowfish_fast.apps.cli.main import application
+from blowfish_fast.apps.cli.main import load_command
 from blowfish_fast.apps.server.workspace import MOST_UPLOADED
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -17,10 +17,7 @@ PORT = "8350"
 
 
 def options_of_serve():
-    import typer
-
-    serve = typer.main.get_command(application).commands["serve"]
-    return {name for one in serve.params for name in one.opts}
+    return {name for one in load_command("serve").params for name in one.opts}
 
 
 def words(text):

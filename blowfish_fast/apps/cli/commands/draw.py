@@ -1,4 +1,4 @@
-"""``blowfish draw``: a picture of a saved release."""
+"""``blowfish draw`` and ``blowfish report``: a saved release drawn, and on a page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
-import blowfish_fast as bf
-from blowfish_fast.apps.cli.options import Confidence, Json, Overwrite, ReleaseFile
+from blowfish_fast.apps.cli.options import (
+    Confidence,
+    Json,
+    Overwrite,
+    ReleaseFile,
+    refuse_existing,
+)
 from blowfish_fast.apps.cli.printing import show, spinner
 from blowfish_fast.errors import InputError
 
@@ -32,17 +37,15 @@ def run_draw(
     from blowfish_fast._support.validation import as_confidence
     from blowfish_fast.apps.cli.files.picture_files import check_picture, draw_release
     from blowfish_fast.apps.cli.files.release_outputs import read_release
+    from blowfish_fast.release.tables.tables_release import TablesRelease
 
     checked = as_confidence(confidence)
     check_picture(out)
-    if out.exists() and not overwrite:
-        raise InputError(
-            f"{out} exists already; allow --overwrite, or choose another name"
-        )
+    refuse_existing(out, overwrite=overwrite)
     with spinner(f"reading {path.name}") as step:
         release = read_release(path)
         domain = release.domain
-        if domain.ndim > 2 and not isinstance(release, bf.TablesRelease):
+        if domain.ndim > 2 and not isinstance(release, TablesRelease):
             raise InputError(
                 f"a picture shows one or two columns; this release has {domain.ndim}. "
                 f"`blowfish answer {path} --by {domain.names[0]}` gives a table of some"
@@ -51,3 +54,36 @@ def run_draw(
         draw_release(release, out, checked)
     found = {"picture": str(out), "mechanism": release.mechanism, "cells": domain.size}
     show(found if as_json else f"written: {out}")
+
+
+def run_report(
+    path: ReleaseFile,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The page: .html.", show_default=False)
+    ],
+    rounded: Annotated[
+        bool, typer.Option("--round", help="Show whole counts, none negative, too.")
+    ] = False,
+    confidence: Confidence = 0.95,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Write one page: promise, picture, table, accuracy. Free.
+
+    Example: blowfish report ages.blowfish --out ages.html
+    """
+    from blowfish_fast._support.validation import as_confidence
+    from blowfish_fast.apps.cli.files.release_outputs import (
+        check_report,
+        read_release,
+        report_release,
+    )
+
+    checked = as_confidence(confidence)
+    check_report(out)
+    refuse_existing(out, overwrite=overwrite)
+    with spinner(f"reading {path.name}") as step:
+        release = read_release(path)
+        step("writing")
+        report_release(release, out, checked, name=str(path), whole=rounded)
+    show({"report": str(out)} if as_json else f"written: {out}")

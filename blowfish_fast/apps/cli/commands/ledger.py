@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from blowfish_fast.accounting.statements import Entry
 
 ledger = typer.Typer(
-    help="Open a budget, see what is left, and check its chain.", no_args_is_help=True
+    help="Open a budget, see what is left, and check its chain.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 LedgerFile = Annotated[

@@ -17,7 +17,9 @@ LONGEST_JSON = 400
 """Characters of the JSON form that are shown to people."""
 
 policy = typer.Typer(
-    help="Say or draw what a policy keeps indistinguishable.", no_args_is_help=True
+    help="Say or draw what a policy keeps indistinguishable.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 

@@ -24,11 +24,11 @@ from blowfish_fast.apps.cli.options import (
     Json,
     Overwrite,
     Seed,
+    refuse_existing,
     with_options,
 )
 from blowfish_fast.apps.cli.parsing.job import ON_QUERIES, Job
 from blowfish_fast.apps.cli.printing import remark, show, show_pairs
-from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.mechanism_choice import MechanismChoice
@@ -333,11 +333,7 @@ def _write_demo_data(*, overwrite: bool, as_json: bool) -> None:
     )
 
     people, job = Path(f"{DEMO_NAME}.csv"), Path(f"{DEMO_NAME}.toml")
-    for path in (people, job):
-        if path.exists() and not overwrite:
-            raise InputError(
-                f"{path} exists already; allow --overwrite, or go to another folder"
-            )
+    refuse_existing(people, job, overwrite=overwrite)
     write_demo_people(people)
     job.write_text(EXAMPLE_JOB.replace("FILE", str(job)), encoding="utf-8")
     if as_json:

@@ -1,13 +1,20 @@
-"""``blowfish warmup``: compile every kernel by running every mechanism once."""
+"""``blowfish warmup`` and ``blowfish version``: kernels compiled, packages named."""
 
 from __future__ import annotations
 
+import platform
 import time
 from typing import Any
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import Json
 from blowfish_fast.apps.cli.printing import bar_counter, console, show, steps_bar
+
+PACKAGES = (
+    *("numpy", "numba", "llvmlite", "scipy", "rustworkx", "cryptography", "narwhals"),
+    *("typer", "rich", "matplotlib", "pandas", "polars", "pyarrow"),
+    *("ibis-framework", "duckdb", "fastapi"),
+)
 
 
 def run_warmup(json: Json = False) -> None:
@@ -55,3 +62,28 @@ def _release_example(kind: Any, policy: bf.policies.Policy) -> None:
             release.intervals(asked, of="noise")
     except bf.BlowfishError:
         return
+
+
+def run_version(json: Json = False) -> None:
+    """Print the version; with --json all that a report needs."""
+    found = _version_of("blowfish_fast")
+    if not json:
+        show(found)
+        return
+    show(
+        {
+            "version": found,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "packages": {name: _version_of(name) for name in PACKAGES},
+        }
+    )
+
+
+def _version_of(name: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

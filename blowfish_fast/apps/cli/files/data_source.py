@@ -23,12 +23,13 @@ from blowfish_fast.data.records import Rule
 from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import InputError
 
-from .database_source import DatabaseTable, names_a_database
 from .demo_people import made_up_people
 from .record_files import (
     CSV,
+    DATABASES,
     PARQUET,
     PLAIN,
+    SQLITE,
     Chunks,
     DataSource,
     Part,
@@ -73,14 +74,17 @@ def open_source(
     suffix = path.suffix.lower()
     if suffix == ".gz" and Path(path.stem).suffix.lower() in CSV:
         suffix = Path(path.stem).suffix.lower()
-    records = named and suffix in CSV and not names_a_database(words)
+    in_database = "://" in words or suffix in DATABASES + SQLITE
+    records = named and suffix in CSV and not in_database
     form.check()
     if form != PLAIN and not records:
         raise InputError(
             "encoding, decimal, dates and blanks say how a CSV file of records is "
             f"written, and {_shown(words)} is none; leave them out"
         )
-    if names_a_database(words):
+    if in_database:
+        from .database_source import DatabaseTable
+
         return DatabaseTable(words, table, count_column)
     if table is not None:
         raise InputError(

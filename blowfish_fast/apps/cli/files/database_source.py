@@ -32,17 +32,17 @@ from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError
 
-from .record_files import DataSource, Part, TableAxes, domain_as_stored, refuse_weighted
+from .record_files import (
+    SQLITE,
+    DataSource,
+    Part,
+    TableAxes,
+    domain_as_stored,
+    refuse_weighted,
+)
 
-DATABASES = (".duckdb", ".ddb", ".db")
-SQLITE = (".sqlite", ".sqlite3")
 OWN = ("duckdb", "postgres", "postgresql")
 """Schemes that the explorer's databases open, read only."""
-
-
-def names_a_database(words: str) -> bool:
-    """Return whether words are an address or a database file."""
-    return "://" in words or Path(words).suffix.lower() in DATABASES + SQLITE
 
 
 class DatabaseTable(DataSource):

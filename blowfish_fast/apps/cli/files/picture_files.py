@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from blowfish_fast._support.optional import require
+from blowfish_fast._support.optional import check_installed
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
@@ -28,13 +28,16 @@ def check_picture(out: Path) -> None:
         )
     if not out.parent.is_dir():
         raise InputError(f"there is no folder {out.parent} to write {out.name} to")
-    require("matplotlib", extra="plot", purpose="A picture").use("Agg")
+    check_installed("matplotlib", extra="plot", purpose="A picture")
 
 
 def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
     """Draw, write, and return the name of the file; into a stream as SVG."""
     if isinstance(out, Path):
         check_picture(out)
+    import matplotlib
+
+    matplotlib.use("Agg")
     from matplotlib import pyplot
 
     with warnings.catch_warnings():

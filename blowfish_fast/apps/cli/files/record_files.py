@@ -36,6 +36,8 @@ from blowfish_fast.data.text_form import TextForm, literal, trim_spaces
 from blowfish_fast.errors import InputError
 
 CSV = (".csv", ".tsv", ".txt")
+DATABASES = (".duckdb", ".ddb", ".db")
+SQLITE = (".sqlite", ".sqlite3")
 PARQUET = (".parquet", ".pq")
 ROWS = 2**18
 """Rows of a chunk."""

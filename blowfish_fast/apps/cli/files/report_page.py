@@ -89,9 +89,6 @@ def _figure(release: Release, confidence: float, title: str) -> str:
     drawn = release.domain.ndim <= 2 or isinstance(release, TablesRelease)
     if not drawn or find_spec("matplotlib") is None:
         return ""
-    import matplotlib
-
-    matplotlib.use("Agg")
     stream = io.BytesIO()
     write_picture(lambda: release_axes(release, confidence), stream)
     svg = stream.getvalue().decode("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from blowfish_fast._support.optional import require
+from blowfish_fast._support.optional import check_installed
 from blowfish_fast.apps.cli.printing import plain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, IntervalError
@@ -26,9 +26,9 @@ def check_table(path: Path, *, many: bool = False) -> None:
             f"a table is written as {', '.join(TABLES)}; received {path.name!r}"
         )
     if suffix in (".parquet", ".pq"):
-        require("pyarrow.parquet", extra="frames", purpose="A Parquet table")
+        check_installed("pyarrow", extra="frames", purpose="A Parquet table")
     if suffix == ".xlsx":
-        require("openpyxl", extra="excel", purpose="A workbook")
+        check_installed("openpyxl", extra="excel", purpose="A workbook")
 
 
 def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:

@@ -1,0 +1,139 @@
+"""What was predicted for a job is kept: the same facts find it, others do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.apps.cli import mechanism_choice
+from blowfish_fast.apps.cli.files import choice_memory
+from blowfish_fast.apps.cli.parsing.job import Job
+from blowfish_fast.apps.cli.release_plan import read_facts
+
+STATED = Job(domain=["32"], policy="threshold:3", workload="ranges:40", epsilon="1")
+
+
+def chosen(**changed):
+    job = STATED.overridden(Job(**changed))
+    return mechanism_choice.choose_mechanism(read_facts(job), job)
+
+
+@pytest.fixture
+def predictions(monkeypatch):
+    """Count how often mechanisms are predicted."""
+    counted = []
+
+    def compare(*words, **more):
+        counted.append(1)
+        return bf.compare(*words, **more)
+
+    monkeypatch.setattr(mechanism_choice, "compare", compare)
+    return counted
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {},
+        {"policy": "line", "workload": "prefixes"},
+        {"policy": "full", "workload": "all_ranges"},
+        {"policy": "add_remove", "workload": "identity"},
+        {"workload": "ranges:40 | total", "rho": "0.1"},
+        *({"mechanism": one} for one in ("laplace", "dawa", "queries", "edge")),
+        {"mechanism": "ordered", "policy": "line"},
+    ],
+    ids=lambda one: "-".join(one.values()) or "best",
+)
+def test_the_same_facts_give_the_same_choice_without_predicting(stated, predictions):
+    first, second = chosen(**stated), chosen(**stated)
+    assert first[1:] == second[1:]
+    assert first.mechanism.to_dict() == second.mechanism.to_dict()
+    assert len(predictions) == ("mechanism" not in stated)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epsilon": "2"},
+        {"policy": "full"},
+        {"workload": "ranges:41"},
+        {"domain": ["33"]},
+        {"mechanism": "laplace"},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_other_facts_are_predicted(changed, empty_memory):
+    chosen()
+    chosen(**changed)
+    assert len(json.loads(empty_memory.read_text())) == 2
+
+
+def test_an_edit_of_the_package_is_noticed(predictions, monkeypatch):
+    chosen()
+    monkeypatch.setattr(choice_memory, "_sources", lambda: (1, 2, 3))
+    chosen()
+    assert len(predictions) == 2
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", "{", "\x00"])
+def test_a_damaged_file_is_replaced(content, predictions, empty_memory):
+    empty_memory.write_text(content)
+    chosen()
+    chosen()
+    assert len(predictions) == 1
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(predictions, monkeypatch):
+    nowhere = Path("/dev/null/choices.json")
+    monkeypatch.setattr(choice_memory, "memory_file", lambda: nowhere)
+    assert chosen()[1:] == chosen()[1:]
+    assert len(predictions) == 2
+
+
+def test_only_the_latest_are_kept(empty_memory):
+    for at in range(choice_memory.MOST_KEPT + 5):
+        choice_memory.remember(f"key {at}", {"at": at})
+    assert len(json.loads(empty_memory.read_text())) == choice_memory.MOST_KEPT
+    assert choice_memory.recall("key 0") is None
+    assert choice_memory.recall(f"key {at}") == {"at": at}
+
+
+def test_many_queries_and_mechanisms_of_others_are_not_kept(empty_memory):
+    line = bf.Domain(9)
+    many = bf.workloads.Ranges.random(line, choice_memory.MOST_QUERIES + 1, rng=1)
+    budget = bf.Laplace(bf.policies.Full(line), many, epsilon=1).budget
+    assert choice_memory.key_of(bf.policies.Full(line), many, budget, "best") is None
+    choice_memory.remember(None, {})
+    assert not empty_memory.exists()
+
+
+def test_a_second_dry_run_loads_no_compiler(tmp_path):
+    code = (
+        "import sys\n"
+        "from blowfish_fast.apps.cli.main import run_command\n"
+        "words = 'release --data demo --domain age=16:91:5 --policy line --workload '\n"
+        "words += 'prefixes --epsilon 1 --dry-run --picture ages.png'\n"
+        "assert run_command(words.split()) == 0\n"
+        "heavy = ('numba', 'scipy', 'matplotlib', 'ibis', 'pandas', 'duckdb')\n"
+        "print([one for one in heavy if one in sys.modules], file=sys.stderr)"
+    )
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for _ in range(2)
+    ]
+    assert found[0].stdout == found[1].stdout
+    assert "numba" in found[0].stderr
+    assert found[1].stderr.strip().splitlines()[-1] == "[]"
