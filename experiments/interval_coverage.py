@@ -101,24 +101,25 @@ def _one_release(
     if release.interval_scope != "noise" or len(release.measurements) != 1:
         return None
     asked = mechanism.workload
-    bounds = release.intervals(asked, CONFIDENCE, of="noise")
-    half = (bounds[:, 1] - bounds[:, 0]) / 2
-    centre = bounds.mean(axis=1)
+    low, high = release.intervals(asked, CONFIDENCE, of="noise").T
     true = np.asarray(asked.answer(counts))
     without, exact = _noise_law(release, asked, counts)
     certifier = Certifier(release, asked, epsilon="0.25")
     kept = release.certified(certifier.release(counts, rng=2000 + trial))
     certified = math.nan
     if math.isfinite(kept.certificates[0].extra):
-        low, high = kept.intervals(asked, CONFIDENCE, of="truth").T
-        certified = float(((true >= low - 1e-9) & (true <= high + 1e-9)).mean())
+        certified = _share_inside(true, *kept.intervals(asked, of="truth").T)
     return (
         float(release.holds_truth(asked).all()),
-        float((np.abs(centre - without) <= half + 1e-9).mean()),
-        float((np.abs(centre - true) <= half + 1e-9).mean()),
-        float(half.mean() / max(exact.mean(), 1e-12)),
+        _share_inside(without, low, high),
+        _share_inside(true, low, high),
+        float((high - low).mean() / 2 / max(exact.mean(), 1e-12)),
         certified,
     )
+
+
+def _share_inside(answers: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    return float(((answers >= low - 1e-9) & (answers <= high + 1e-9)).mean())
 
 
 def _noise_law(

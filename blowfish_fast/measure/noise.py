@@ -180,11 +180,14 @@ def laplace_variance(width: FloatArray | float) -> FloatArray:
     return variance
 
 
-def laplace_mean_size(width: float) -> float:
+def noise_mean_size(width: float, power: int = 1) -> float:
     """Return E|Z| = 1 / sinh(1/b) of discrete Laplace noise; about b for large b.
 
-    Width 0 stands for no noise.
+    In rho (`power` 2) that of a normal variable, sigma sqrt(2 / pi). Width 0 stands for
+    no noise.
     """
+    if power == 2:
+        return width * math.sqrt(2.0 / math.pi)
     return 1.0 / math.sinh(min(1.0 / width, 700.0)) if width else 0.0
 
 
@@ -394,20 +397,26 @@ ROUNDED = 2.0**-10
 """Noise below this is none, or the rounding of none."""
 
 
+def largest_rounding(estimate: FloatArray) -> float:
+    """Return by how much least squares and sums in floating point miss exact answers.
+
+    Within 2^-50 per cell of all that is added up, and never further than 2^-10 here.
+    """
+    return min(float(np.abs(estimate).sum()) * estimate.size * 2.0**-50, ROUNDED)
+
+
 def without_rounding(
     answers: FloatArray, noise: FloatArray, estimate: FloatArray
 ) -> FloatArray:
     """Return answers, those without noise as the whole numbers that they are.
 
-    An answer without noise adds up exact counts; least squares and sums in floating
-    point leave it next to a whole number, within 2^-50 per cell of all that is added
-    up, and never further than 2^-10 here. `noise` is a half-width or a deviation.
+    An answer without noise adds up exact counts, next to a whole number. `noise` is a
+    half-width or a deviation.
     """
     if not (noise < ROUNDED).any():
         return answers
-    size = float(np.abs(estimate).sum()) * estimate.size
     whole = np.rint(answers)
-    near = np.abs(answers - whole) <= min(size * 2.0**-50, ROUNDED)
+    near = np.abs(answers - whole) <= largest_rounding(estimate)
     return np.where((noise < ROUNDED) & near, whole, answers)
 
 

@@ -200,8 +200,7 @@ class Certifier(Mechanism):
         release, asked = self._release, self.workload
         if release.interval_scope != "noise" or len(release.measurements) != 1:
             return np.zeros(asked.queries)
-        bounds = release.intervals(asked, float(self.fraction), of="noise")
-        return np.asarray(bounds[:, 1] - bounds[:, 0]) / 2
+        return release._half_widths(asked, 1.0 - float(self.fraction))
 
     def _labels(self, total: float) -> IntArray:
         """Return classes of cells by their public estimate, in powers of four."""

@@ -15,7 +15,7 @@ import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,8 +27,12 @@ from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Spread
 from blowfish_fast.workloads import Identity, Workload
 
-from .grants import BOUND_NAMES, Scope
+from .grants import Scope, with_answers
 from .guarantee import Guarantee
+from .tabular import Tabular, cell_table
+
+if TYPE_CHECKING:
+    from blowfish_fast.data.frames import Table
 
 Part = Any
 """A `Release`, whose module uses this one."""
@@ -44,7 +48,7 @@ NOTES: dict[People, str] = {
 }
 
 
-class CombinedRelease:
+class CombinedRelease(Tabular):
     """Independent releases over the same cells, added up with weights.
 
     Made by ``a + b`` (different people), ``a - b`` and ``a.combine(b)`` (the same
@@ -76,6 +80,8 @@ class CombinedRelease:
     >>> north.combine(again).weights.round(2).tolist()
     [0.16, 0.84]
     """
+
+    interval_scope = "noise"
 
     def __init__(
         self, parts: Sequence[Part], weights: Sequence[float], people: People
@@ -126,6 +132,10 @@ class CombinedRelease:
         granted: BoolArray = np.logical_and.reduce(known)
         return granted
 
+    def interval_kind(self, workload: Workload, confidence: float = 0.95) -> Scope:
+        """Return what `intervals` are of by default: "truth" or "noise"."""
+        return "truth" if self.holds_truth(workload).all() else "noise"
+
     def intervals(
         self,
         workload: Workload,
@@ -134,7 +144,7 @@ class CombinedRelease:
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals around the linear answers, as `Release.intervals` does."""
+        """Return intervals that hold the answers too, as `Release.intervals` does."""
         miss = 1.0 - as_confidence(confidence)
         if together:
             miss /= max(workload.queries, 1)
@@ -145,7 +155,8 @@ class CombinedRelease:
         centre = np.zeros(half.size)
         for weight, one in zip(self.weights, self.parts, strict=True):
             centre += weight * workload.answer_again(*one._linear_sums).reshape(-1)
-        return np.column_stack([centre - half, centre + half])
+        bounds = np.column_stack([centre - half, centre + half])
+        return with_answers(bounds, self.answer(workload))
 
     def _spread(self, workload: Workload) -> Spread:
         spreads = [one._spread(workload) for one in self.parts]
@@ -165,21 +176,9 @@ class CombinedRelease:
             sum(one.gaussian_rows for one in spreads),
         )
 
-    def to_table(self, confidence: float | None = 0.95) -> Any:
+    def to_table(self, confidence: float | None = 0.95) -> Table:
         """Return one row per cell: what it stands for, its estimate, its interval."""
-        from blowfish_fast.data.cell_values import cell_columns
-        from blowfish_fast.data.frames import Table
-
-        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
-        columns = cell_columns(self.domain, list(places))
-        columns["estimate"] = self.estimate.reshape(-1)
-        if confidence is not None:
-            cells = Identity(self.domain)
-            kind: Scope = "truth" if self.holds_truth(cells).all() else "noise"
-            low, high = BOUND_NAMES[kind]
-            bounds = self.intervals(cells, confidence, of=kind)
-            columns[low], columns[high] = bounds.T
-        return Table(columns, experiment=not self.private)
+        return cell_table(self, confidence)
 
     def __add__(self, other: Any) -> CombinedRelease:
         """Add a release about people who are in none of the parts."""

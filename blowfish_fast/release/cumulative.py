@@ -103,7 +103,8 @@ def quantile_places(domain: Domain, estimate: FloatArray, q: Any) -> AnyArray:
     parts = _as_parts(q)
     totals = monotone_totals(estimate)
     ranks = parts * totals[-1]
-    cells = _first_reaching(totals, ranks)
+    # A rank that a cell reaches but for rounding is reached there.
+    cells = _first_reaching(totals, ranks * (1.0 - 2.0**-40))
     edges = domain.attributes[0].edges
     if edges is None:
         return cells

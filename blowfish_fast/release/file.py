@@ -34,7 +34,7 @@ from .guarantee import Guarantee
 FORMAT = 1
 COPIES = 4
 """How often a file's content is held at a time while it is read, at most."""
-SMALL_BYTES = 2**13
+SMALL_BYTES = 2**16
 """Up to here arrays are not compressed: packing would take longer than writing."""
 LARGEST_UNIT = 2**62
 """Rates are whole parts of a unit, and of epsilon; see ``noise.Scales``."""

@@ -102,6 +102,17 @@ def holds_truth(
     return free
 
 
+def with_answers(bounds: AnyArray, answers: AnyArray) -> AnyArray:
+    """Widen intervals, shape (..., 2), to the answers printed beside them: Lemma IN10.
+
+    Fits move answers, intervals are centred before them, and counts are cut at 0; an
+    interval that only grows holds what it held.
+    """
+    np.minimum(bounds[..., 0], answers, out=bounds[..., 0])
+    np.maximum(bounds[..., 1], answers, out=bounds[..., 1])
+    return bounds
+
+
 def counts_records(workload: Workload) -> bool:
     """Return whether all coefficients are 0 or more, so that answers are too."""
     if isinstance(workload, Rectangles | Ranges | Identity | Prefixes):

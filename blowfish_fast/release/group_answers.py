@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,11 +24,7 @@ from blowfish_fast.errors import (
 )
 
 from .grants import BOUND_NAMES, Scope
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
+from .tabular import Tabular
 
 MOST_PRINTED = 1000
 """Groups up to which printing works out their intervals."""
@@ -197,7 +193,7 @@ def _divide(over: FloatArray, under: FloatArray, otherwise: float) -> FloatArray
     return quotient
 
 
-class GroupedAnswers(Mapping[Any, Estimate]):
+class GroupedAnswers(Tabular, Mapping[Any, Estimate]):
     """One answer per group, by the group's name.
 
     A name is a level, a pair (low, high) of values or a cell number; a tuple of names
@@ -328,18 +324,6 @@ class GroupedAnswers(Mapping[Any, Estimate]):
             low, high = BOUND_NAMES[kind]
             columns[low], columns[high] = self._known_intervals(confidence, kind).T
         return Table(columns, experiment=self.seeded)
-
-    def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
-        """Return `to_table` as a pandas data frame."""
-        return self.to_table(confidence).to_pandas()
-
-    def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
-        """Return `to_table` as a polars data frame."""
-        return self.to_table(confidence).to_polars()
-
-    def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
-        """Return `to_table` as an arrow table."""
-        return self.to_table(confidence).to_arrow()
 
     def __repr__(self) -> str:
         by = ", ".join(self.attributes) or "nothing"

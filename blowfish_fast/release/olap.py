@@ -39,7 +39,7 @@ from blowfish_fast.data.predicates import (
 )
 from blowfish_fast.errors import DomainError, InputError, WorkloadError
 
-from .grants import Scope
+from .grants import Scope, with_answers
 from .group_answers import (
     Bounds,
     Claim,
@@ -267,22 +267,25 @@ class Questions(ABC, Generic[Answer]):
         self,
         measure: str,
         values: FloatArray,
-        found: Claim | IntervalSource,
+        source: Claim | IntervalSource,
         of: int | None = None,
     ) -> Answer:
         """Name the answers, in the order in which attributes were asked for."""
-        claim = found if isinstance(found, Claim) else self._claim(found.bounds, found)
+        claim = source
+        if not isinstance(claim, Claim):
+            claim = self._claim(claim.bounds, claim)
         domain, named = self._release.domain, self._named
         shape = [len(groups) for groups in self._grid.axes]
         rest = (axis for axis in range(domain.ndim) if axis not in named)
         axes: list[int] = [*named, *rest]
         order = np.arange(values.size).reshape(shape).transpose(axes).reshape(-1)
+        found = values[order]
         answers = GroupedAnswers(
             [column_name(domain, axis) for axis in named],
             [[name for name, _ in self._groups[axis]] for axis in named],
             measure,
-            values[order],
-            claim._replace(bounds=partial(_in_order, claim.bounds, order)),
+            found,
+            claim._replace(bounds=partial(_in_order, claim.bounds, order, found)),
             of=None if of is None else column_name(domain, of),
             seeded=not getattr(self._release, "private", True),
         )
@@ -394,9 +397,9 @@ def _common_kind(parts: Sequence[IntervalSource]) -> Scope:
 
 
 def _in_order(
-    bounds: Bounds, order: IntArray, confidence: float, of: Scope
+    bounds: Bounds, order: IntArray, answers: FloatArray, confidence: float, of: Scope
 ) -> FloatArray:
-    return bounds(as_confidence(confidence), of)[order]
+    return with_answers(bounds(as_confidence(confidence), of)[order], answers)
 
 
 def _given_values(attribute: Axis, values: Any) -> FloatArray:

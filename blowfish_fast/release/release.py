@@ -6,7 +6,6 @@ and the promise that was kept. True counts are gone.
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -28,8 +27,8 @@ from blowfish_fast.errors import (
     ShrunkCellsWarning,
 )
 from blowfish_fast.measure.handle import Measurement
-from blowfish_fast.measure.noise import Spread, without_rounding
-from blowfish_fast.workloads import Identity, Prefixes, Workload
+from blowfish_fast.measure.noise import Spread, largest_rounding, without_rounding
+from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, find_certificate, release_digest
 from .cumulative import (
@@ -40,23 +39,20 @@ from .cumulative import (
     quantile_places,
 )
 from .grants import (
-    BOUND_NAMES,
     Bias,
     Scope,
     counts_records,
     holds_truth,
     noise_only_reason,
     say_noise_only,
+    with_answers,
 )
 from .guarantee import Guarantee
+from .tabular import Tabular, cell_arrays, cell_table
 
 if TYPE_CHECKING:
     import os
     from typing import Self
-
-    import pandas
-    import polars
-    import pyarrow
 
     from blowfish_fast.data.frames import Table
 
@@ -67,7 +63,7 @@ IntervalScope = Literal["noise", "nothing"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Tabular):
     """A private estimate of a histogram.
 
     Attributes
@@ -166,7 +162,7 @@ class Release:
                 ShrunkCellsWarning,
                 stacklevel=2,
             )
-        return workload.answer_again(self.estimate, self._sums)
+        return self._answers(workload)
 
     def intervals(
         self,
@@ -176,7 +172,7 @@ class Release:
         of: Scope | None = None,
         together: bool = False,
     ) -> FloatArray:
-        """Return intervals around the linear answers, shape (queries, 2).
+        """Return intervals that hold the answers too, shape (queries, 2).
 
         Parameters
         ----------
@@ -197,34 +193,42 @@ class Release:
         Notes
         -----
         The centre is the answer before any fit, that of a certificate the published
-        one. Intervals of the truth of counts never lie below 0.
+        one. Intervals of the truth of counts are cut at 0, then all are widened to the
+        published answers.
         """
         self._check(workload)
         asked = as_confidence(confidence)
         miss = (1.0 - asked) / (max(workload.queries, 1) if together else 1)
+        answers = self._answers(workload).reshape(-1)
         certificate = None
         if self.certificates and of != "noise":
             certificate = self._certificate_for(workload, asked, together=together)
         if certificate is None or certificate.kind == "shape":
-            measurement = self._linear()
             true = certificate is not None or self._demand(of, workload)
             linear, sums = self._linear_sums
             if certificate is None:
-                form = workload.explicit_form(measurement.buckets)
-                half = measurement.strategy.half_widths(form, measurement.scales, miss)
-                half = half / self.units if self.units > 1 else half
+                half = self._half_widths(workload, miss)
             else:
                 spread = self._spread(workload)
                 half = certificate.joint_half_widths(workload, spread, miss)
             centre = without_rounding(workload.answer_again(linear, sums), half, linear)
         else:
             true, half = True, certificate.half_widths(workload)
-            centre = workload.answer_again(self.estimate, self._sums).reshape(-1)
+            centre = answers
         bounds = np.empty((half.size, 2))
-        bounds[:, 0] = centre - half
-        bounds[:, 1] = centre + half
-        # A count is at least 0, so what lies below 0 is cut off at no loss.
-        return np.maximum(bounds, 0.0) if true and counts_records(workload) else bounds
+        np.subtract(centre, half, out=bounds[:, 0])
+        np.add(centre, half, out=bounds[:, 1])
+        if true and counts_records(workload):
+            # A count is at least 0, so what lies below 0 is cut off at no loss.
+            np.maximum(bounds, 0.0, out=bounds)
+        return with_answers(bounds, answers)
+
+    def _half_widths(self, workload: Workload, miss: float) -> FloatArray:
+        """Return how far noise moves each linear answer, but for a chance of `miss`."""
+        measurement = self._linear()
+        form = workload.explicit_form(measurement.buckets)
+        half = measurement.strategy.half_widths(form, measurement.scales, miss)
+        return half / self.units if self.units > 1 else half
 
     def certified(self, certificate: Certificate) -> Self:
         """Return the same release with a certificate, which its file then keeps.
@@ -339,6 +343,20 @@ class Release:
     def _sums(self) -> dict[str, AnyArray]:
         return {}
 
+    def _answers(self, workload: Workload) -> AnyArray:
+        """Return the answers; those next to a whole number are it, as totals are."""
+        found = workload.answer_again(self.estimate, self._sums)
+        if not self._rounding:
+            return found
+        whole = np.rint(found)
+        return np.where(np.abs(found - whole) <= self._rounding, whole, found)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """By how much exact answers may be off; 0 where no row is exact."""
+        exact = any(one.scales.exact.any() for one in self.measurements)
+        return largest_rounding(self.estimate) if exact else 0.0
+
     @cached_property
     def _linear_sums(self) -> tuple[FloatArray, dict[str, AnyArray]]:
         """The estimate before any fit, and its running sums once they are needed."""
@@ -367,7 +385,8 @@ class Release:
         Each holds with at least `confidence`; `of` as in `intervals`.
         """
         linear, spread = self._running_totals("cdf_intervals", of)
-        return cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
+        bounds = cdf_bounds(linear, spread, 1.0 - as_confidence(confidence))
+        return with_answers(bounds, self.cdf())
 
     def quantiles(self, q: Any) -> AnyArray:
         """Return where a part `q` of all records is reached, one place for each.
@@ -391,7 +410,8 @@ class Release:
         """
         linear, spread = self._running_totals("quantile_intervals", of)
         miss = 1.0 - as_confidence(confidence)
-        return quantile_bounds(self.domain, linear, spread, q, miss)
+        bounds = quantile_bounds(self.domain, linear, spread, q, miss)
+        return with_answers(bounds, self.quantiles(q))
 
     def where(
         self, conditions: Mapping[Any, Any] | None = None, /, **named: Any
@@ -504,31 +524,7 @@ class Release:
         alone, they are `noise_low` and `noise_high`. ``confidence=None`` leaves them
         out, and so does a release whose `interval_scope` is "nothing".
         """
-        from blowfish_fast.data.cell_values import cell_columns
-        from blowfish_fast.data.frames import Table
-
-        places = np.unravel_index(np.arange(self.domain.size), self.domain.shape)
-        columns = cell_columns(self.domain, list(places))
-        columns["estimate"] = self.estimate.reshape(-1)
-        if confidence is not None and self.interval_scope == "noise":
-            cells = Identity(self.domain)
-            kind = self.interval_kind(cells, confidence)
-            bounds = self.intervals(cells, confidence, of=kind)
-            low, high = BOUND_NAMES[kind]
-            columns[low], columns[high] = bounds.T
-        return Table(columns, experiment=not self.private)
-
-    def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
-        """Return `to_table` as a pandas data frame."""
-        return self.to_table(confidence).to_pandas()
-
-    def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
-        """Return `to_table` as a polars data frame."""
-        return self.to_table(confidence).to_polars()
-
-    def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
-        """Return `to_table` as an arrow table."""
-        return self.to_table(confidence).to_arrow()
+        return cell_table(self, confidence)
 
     def to_xarray(self, confidence: float | None = 0.95) -> Any:
         """Return the estimate and its intervals as an xarray dataset, by attribute.
@@ -545,13 +541,8 @@ class Release:
         >>> released.to_xarray()["estimate"].dims  # doctest: +SKIP
         ('age',)
         """
-        from blowfish_fast.data.frames import labelled_arrays
-
-        kept = {"estimate", *itertools.chain(*BOUND_NAMES.values())}
-        table = self.to_table(confidence)
-        values = {name: table[name] for name in table if name in kept}
         promise = {"mechanism": self.mechanism, "promise": str(self.guarantee)}
-        return labelled_arrays(self.domain, values, promise)
+        return cell_arrays(self.domain, self.to_table(confidence), promise)
 
     def __add__(self, other: Any) -> CombinedRelease:
         """Add a release about other people: nobody may be in both.

@@ -91,7 +91,7 @@ def check_errors(mechanism, counts, *, predicted):
         release = mechanism.release(counts, rng=seed)
         if stated is None or not predicted:
             stated = np.square(release.standard_errors(asked))
-            half = np.diff(release.intervals(asked, confidence, of="noise")).ravel() / 2
+            half = release._half_widths(asked, 1.0 - confidence)
         truth = noiseless(release, counts).reshape(mechanism.domain.shape)
         errors = asked.answer(unfitted(release)) - asked.answer(truth)
         excess[seed] = np.square(errors) - stated

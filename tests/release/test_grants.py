@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import blowfish_fast as bf
 from blowfish_fast.errors import InputError, IntervalError, NoiseOnlyWarning
@@ -150,3 +152,37 @@ def test_a_saved_release_still_knows_what_its_intervals_hold():
         release = release_of(name, LINE, RANGES)
         again = bf.Release.from_bytes(release.to_bytes())
         assert (again.holds_truth(RANGES) == release.holds_truth(RANGES)).all()
+
+
+@pytest.mark.parametrize("theta", [None, 1, 8])
+@given(seed=st.integers(0, 2**32 - 1), epsilon=st.sampled_from(["0.05", "0.5", "4"]))
+@settings(max_examples=25, deadline=None)
+def test_every_answer_lies_in_its_own_interval(theta, seed, epsilon):
+    rng = np.random.default_rng(seed)
+    counts = np.where(rng.random(64) < 0.3, rng.integers(0, 30, 64), 0)
+    ends = np.sort(rng.integers(0, 64, (2, 50)), axis=0)
+    asked = bf.workloads.Ranges(LINE, ends[0], ends[1] + 1)
+    if theta is None:
+        mechanism = bf.Laplace(bf.policies.AddRemove(LINE), asked, epsilon=epsilon)
+    else:
+        policy = bf.policies.Threshold(LINE, theta=theta)
+        mechanism = bf.mechanisms.OrderedHierarchical(policy, asked, epsilon=epsilon)
+    release = mechanism.release(counts, rng=seed)
+    sides = release.where({0: slice(0, 40)})
+    for one in (
+        release,
+        release.rounded(),
+        release + mechanism.release(counts, seed + 1),
+    ):
+        for of in ("truth", "noise"):
+            low, high = one.intervals(asked, of=of).T
+            answers = one.answer(asked)
+            assert ((low <= answers) & (answers <= high)).all()
+    low, high = release.cdf_intervals().T
+    assert ((low <= release.cdf()) & (release.cdf() <= high)).all()
+    low, high = release.quantile_intervals([0.1, 0.5]).T
+    assert (low <= release.quantiles([0.1, 0.5])).all()
+    assert (release.quantiles([0.1, 0.5]) <= high).all()
+    for answer in (sides.count(), sides.sum(0), sides.mean(0), sides.quantile(0)):
+        low, high = answer.interval()
+        assert low <= answer <= high

@@ -342,7 +342,7 @@ def test_intervals_of_public_totals_are_these_totals(name):
         low, high = found.intervals(total, of="noise")[0]
         assert low <= counts.sum() <= high
         if high - low < 1e-6:
-            assert low == high == counts.sum()
+            assert low == high == counts.sum() == found.answer(total)[0]
 
 
 def test_a_release_becomes_a_dataset_of_xarray_by_attribute():

@@ -81,8 +81,8 @@ def test_fitted_tables_have_no_negatives_and_keep_their_margins(out):
     assert np.allclose(pair.estimate.sum(axis=1), margin, atol=0.5)
     assert pair.unfitted is not None
     cells = Identity(pair.domain)
-    linear = out.table("age", "works").intervals(cells)
-    assert np.allclose(pair.intervals(cells), linear)
+    linear = out.table("age", "works").intervals(cells, of="noise")
+    assert np.allclose(pair.intervals(cells, of="noise"), linear)
 
 
 def test_whole_tables_are_whole_and_agree_exactly(out):

@@ -1,0 +1,70 @@
+"""Answers and their intervals as tables, and as frames of other libraries."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.workloads import Identity
+
+from .grants import BOUND_NAMES
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from blowfish_fast.data.frames import Table
+
+
+class Tabular(ABC):
+    """Something with a table, which becomes a frame of any library."""
+
+    @abstractmethod
+    def to_table(self, confidence: float | None = 0.95) -> Table:
+        """Return the answers in columns, with intervals unless `confidence` is None."""
+
+    def to_pandas(self, confidence: float | None = 0.95) -> pandas.DataFrame:
+        """Return `to_table` as a pandas data frame."""
+        return self.to_table(confidence).to_pandas()
+
+    def to_polars(self, confidence: float | None = 0.95) -> polars.DataFrame:
+        """Return `to_table` as a polars data frame."""
+        return self.to_table(confidence).to_polars()
+
+    def to_arrow(self, confidence: float | None = 0.95) -> pyarrow.Table:
+        """Return `to_table` as an arrow table."""
+        return self.to_table(confidence).to_arrow()
+
+
+def cell_table(source: Any, confidence: float | None) -> Table:
+    """Return one row per cell of a release, or of several combined.
+
+    What the cell stands for, its estimate, and its interval.
+    """
+    from blowfish_fast.data.cell_values import cell_columns
+    from blowfish_fast.data.frames import Table
+
+    places = np.unravel_index(np.arange(source.domain.size), source.domain.shape)
+    columns = cell_columns(source.domain, list(places))
+    columns["estimate"] = source.estimate.reshape(-1)
+    if confidence is not None and source.interval_scope == "noise":
+        cells = Identity(source.domain)
+        kind = source.interval_kind(cells, confidence)
+        bounds = source.intervals(cells, confidence, of=kind)
+        low, high = BOUND_NAMES[kind]
+        columns[low], columns[high] = bounds.T
+    return Table(columns, experiment=not source.private)
+
+
+def cell_arrays(domain: Domain, table: Table, promise: dict[str, str]) -> Any:
+    """Return estimate and intervals of a `cell_table` as an xarray dataset."""
+    from blowfish_fast.data.frames import labelled_arrays
+
+    kept = {"estimate", *itertools.chain(*BOUND_NAMES.values())}
+    values = {name: table[name] for name in table if name in kept}
+    return labelled_arrays(domain, values, promise)
