@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from blowfish_fast.audit.choices.cheapest import (
-    audit_least_cost,
-    least_cost_choices,
-)
 from blowfish_fast.audit.choices.search import audit_selector
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.audit.random_pairs import (
@@ -47,14 +43,12 @@ __all__ = [
     "audit_disclosure",
     "audit_everything",
     "audit_invariants",
-    "audit_least_cost",
     "audit_measurements",
     "audit_noise",
     "audit_release",
     "audit_selector",
     "clopper_pearson",
     "edge_cost",
-    "least_cost_choices",
     "note_figures",
     "observe_choice",
     "observe_measurement",

@@ -13,18 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.audit.neighbours.moves_together import rows_of_records
+from blowfish_fast.audit.measurements import RowPrices
+from blowfish_fast.audit.neighbours.pairs import all_edges
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.handle import Call, Measurement, choice_epsilon
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
-from blowfish_fast.policies import ABSENT
 from blowfish_fast.release.release import Release
 
 from .witness import Draw, Opened, Step, Testimony, replay, watch
 
 SMALL_EPSILON = Fraction(1, 100)
 TRIES = 3
+MISSING_COUNTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a recipe fails with where it needs counts that are not there."""
+
 PLAIN = (np.ndarray, np.generic, bool, int, float, str, Fraction, type(None))
 
 
@@ -187,21 +190,16 @@ def _check_every_row(testimony: Testimony) -> str:
         measurement: Measurement = step.result
         strategy, scales = measurement.strategy, measurement.scales
         none = np.zeros(scales.rates.size, dtype=np.int64)
-
-        rows = rows_of_records(measurement)
-        base = strategy.published(rows[ABSENT], none, scales)
-        reached = np.zeros(base.size, dtype=bool)
-        for draw in np.flatnonzero(scales.measured):
-            one = none.copy()
-            one[draw] = 1
-            reached |= strategy.published(rows[ABSENT], one, scales) != base
-        shown = [strategy.published(one, none, scales) for one in rows]
-        for edges in testimony.mechanism.policy.edges():
-            for start, end in edges.tolist():
-                silent = (shown[start] != shown[end]) & ~reached
-                if silent.any():
-                    row = int(silent.argmax())
-                    return f"{strategy.kind} published row {row} without any noise"
+        prices = RowPrices(measurement)
+        reached = prices.draws_to_rows()[scales.measured].any(axis=0)
+        for edge in all_edges(testimony.mechanism.policy):
+            start, end = (
+                strategy.published(prices.rows(cell), none, scales) for cell in edge
+            )
+            silent = (start != end) & ~reached
+            if silent.any():
+                row = int(silent.argmax())
+                return f"{strategy.kind} published row {row} without any noise"
     return ""
 
 
@@ -215,9 +213,7 @@ def _check_post_processing(testimony: Testimony) -> str:
     """Check that the recipe makes the same release of what its handle gave it."""
     try:
         again = replay(testimony)
-    except (BlowfishError, ArithmeticError, AttributeError, LookupError) as problem:
-        return f"fails without counts ({problem})"
-    except (TypeError, ValueError) as problem:
+    except (BlowfishError, *MISSING_COUNTS) as problem:
         return f"fails without counts ({problem})"
     for name, value in _public_parts(testimony.outcome).items():
         if not _same(value, _public_parts(again)[name]):

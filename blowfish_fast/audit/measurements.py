@@ -8,12 +8,15 @@ without the formulas by which the mechanism calibrated itself.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
+from blowfish_fast.audit.neighbours.pairs import all_edges
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Measurement
 from blowfish_fast.measure.randomness import Randomness
@@ -79,14 +82,14 @@ def audit_measurements(
 def _price(
     name: str, measurement: Measurement, charged: Budget, policy: Policy
 ) -> Price:
+    prices = RowPrices(measurement)
     worst, where = Fraction(0), None
-    for edges in policy.edges():
-        for start, end in edges.tolist():
-            # Under constraints one move brings others with it.
-            edge = Budget(edge_cost(measurement, start, end), charged.power)
-            cost = edge.at_distance(policy.group_size).amount
-            if cost > worst:
-                worst, where = cost, (start, end)
+    for start, end in all_edges(policy):
+        # Under constraints one move brings others with it.
+        edge = Budget(prices.edge(start, end), charged.power)
+        cost = edge.at_distance(policy.group_size).amount
+        if cost > worst:
+            worst, where = cost, (start, end)
     subject = f"{name}: {measurement.strategy.kind}"
     return Price(subject, charged.amount, worst, where)
 
@@ -94,11 +97,8 @@ def _price(
 def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     """Return the exact price of moving one record from `start` to `end` (-1: absent).
 
-    The price is that of the cheapest shift of the draws that turns what one database
-    publishes into what the other does: each draw by itself where rows have their own,
-    found by trying them all where one draw reaches several rows. Infinite prices cannot
-    be paid: a row published exactly that the edge moves raises, because no epsilon
-    covers it.
+    Infinite prices cannot be paid: a row published exactly that the edge moves raises,
+    because no epsilon covers it.
 
     Examples
     --------
@@ -109,49 +109,75 @@ def edge_cost(measurement: Measurement, start: int, end: int) -> Fraction:
     >>> [str(edge_cost(kept, 0, other)) for other in (1, 2, 3)]
     ['1', '2', '3']
     """
-    change = _rows_of(measurement, start) - _rows_of(measurement, end)
-    scales = measurement.scales
-    if change.size != scales.rates.size or _reaches_several(measurement):
-        return _price_of_one_draw(measurement, change)
-    if change[scales.exact].any():
-        raise AssertionError(f"edge ({start}, {end}) moves a row published exactly")
-    moves = np.abs(change).astype(object) ** scales.power
-    moved = moves * scales.rates.astype(object)
-    return Fraction(int(moved.sum()), scales.unit)
+    return RowPrices(measurement).edge(start, end)
 
 
-def _reaches_several(measurement: Measurement) -> bool:
-    unit = np.zeros(measurement.scales.rates.size, dtype=np.int64)
-    if unit.size:
-        unit[0] = 1
-    return bool(np.abs(_shift(measurement, unit)).sum() > 1)
+class RowPrices:
+    """What a change of the rows of a measurement costs at the scales declared.
 
+    The price is that of the cheapest shift of the draws that turns what one database
+    publishes into what the other does: each draw by itself where rows have their own,
+    found by trying them all where one draw reaches several rows.
+    """
 
-def _shift(measurement: Measurement, noise: IntArray) -> IntArray:
-    """Return how draws change what is published, rows being zero."""
-    rows = measurement.strategy.rows(np.zeros(measurement.buckets.count, np.int64))
-    return measurement.strategy.published(rows, noise, measurement.scales)
+    def __init__(self, measurement: Measurement) -> None:
+        self.measurement = measurement
+        self.rates = measurement.scales.rates.astype(object)
+        first = self.draws_to_rows(1)
+        self.own_draws = first.shape[1] == self.rates.size and abs(first).sum() <= 1
+        self._rows: dict[int, IntArray] = {}
 
+    def rows(self, cell: int) -> IntArray:
+        """Return the rows of a single record in `cell`; none for "absent"."""
+        if cell not in self._rows:
+            record = np.zeros(self.measurement.buckets.cells, dtype=np.int64)
+            if cell != ABSENT:
+                record[cell] = 1
+            self._rows[cell] = self.rows_of(record)
+        return self._rows[cell]
 
-def _price_of_one_draw(measurement: Measurement, change: IntArray) -> Fraction:
-    if not change.any():
-        return Fraction(0)
-    scales = measurement.scales
-    prices = []
-    for draw in np.flatnonzero(scales.measured):
-        unit = np.zeros(scales.rates.size, dtype=np.int64)
-        unit[draw] = 1
-        moved = _shift(measurement, unit)
-        if (moved == change).all() or (moved == -change).all():
-            prices.append(Fraction(int(scales.rates[draw]), scales.unit))
-    if not prices:
-        raise AssertionError("no single draw pays for this edge")
-    return min(prices)
+    def rows_of(self, counts: IntArray) -> IntArray:
+        """Return the rows of counts of all cells, before anything is added."""
+        return self.measurement.strategy.rows(self.measurement.buckets.sum(counts))
 
+    def draws_to_rows(self, most: int | None = None) -> IntArray:
+        """Return the (draws, rows) matrix of what each draw adds to published rows.
 
-def _rows_of(measurement: Measurement, cell: int) -> IntArray:
-    """Return the rows of a single record in `cell`; none for "absent"."""
-    record = np.zeros(measurement.buckets.cells, dtype=np.int64)
-    if cell != ABSENT:
-        record[cell] = 1
-    return measurement.strategy.rows(measurement.buckets.sum(record))
+        `most` leaves it at the first draws.
+        """
+        strategy, scales = self.measurement.strategy, self.measurement.scales
+        rows = strategy.rows(np.zeros(self.measurement.buckets.count, np.int64))
+        none = np.zeros(scales.rates.size, dtype=np.int64)
+        base = strategy.published(rows, none, scales)
+        units = np.eye(min(none.size, most or none.size), none.size, dtype=np.int64)
+        shifts = [strategy.published(rows, one, scales) - base for one in units]
+        return np.array(shifts, dtype=np.int64).reshape(len(units), base.size)
+
+    def edge(self, start: int, end: int) -> Fraction:
+        """Return the price of an edge, which must be finite."""
+        price = self.price(self.rows(start) - self.rows(end))
+        if not isinstance(price, Fraction):
+            raise AssertionError(
+                f"edge ({start}, {end}) moves a row published exactly, or no single "
+                "draw pays for it"
+            )
+        return price
+
+    def price(self, change: IntArray) -> Fraction | float:
+        """Return the price of a change of rows; infinite where no draw pays for it."""
+        scales = self.measurement.scales
+        if self.own_draws:
+            if change[scales.exact].any():
+                return math.inf
+            moves = np.abs(change).astype(object) ** scales.power
+            return Fraction(int((moves * self.rates).sum()), scales.unit)
+        if not change.any():
+            return Fraction(0)
+        spread = self._spread
+        equal = (spread == change).all(axis=1) | (spread == -change).all(axis=1)
+        paid = scales.rates[equal & scales.measured]
+        return Fraction(int(paid.min()), scales.unit) if paid.size else math.inf
+
+    @cached_property
+    def _spread(self) -> IntArray:
+        return self.draws_to_rows()

@@ -15,6 +15,7 @@ from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.policies import Policy
 
 Shape = int | tuple[int, ...]
 
@@ -105,6 +106,11 @@ class AuditTask(NamedTuple):
     name: str
     shape: Shape
     family: str
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of its family on its domain."""
+        return policy_families(Domain(self.shape))[self.family]
 
     def __str__(self) -> str:
         return f"{self.name} under {self.family} on {Domain(self.shape)!r}"

@@ -19,23 +19,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.audit.choices.cheapest import least_cost_candidates
-from blowfish_fast.audit.choices.matching_choices import all_groups
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.audit.choices.case import Case
+from blowfish_fast.audit.choices.cheapest import CANDIDATES, groups_offered
 from blowfish_fast.audit.choices.sorted_choices import noise_on_cells
-from blowfish_fast.audit.measurements import _reaches_several
+from blowfish_fast.audit.measurements import RowPrices
 from blowfish_fast.audit.neighbours.pairs import Pair, pairs_at_random
-from blowfish_fast.audit.sampling.noise_batches import _draws_to_rows
 from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.selectors.many_draws import path_log_ratio
-from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise
 from blowfish_fast.policies import ABSENT, Policy
 
 ROUNDING = 1e-9
 """What adding up logarithms can err by."""
+
+Cost = Callable[[Pair], float]
+"""What a pair costs."""
 
 
 class Observed(NamedTuple):
@@ -89,15 +90,12 @@ def observe_measurement(
     >>> seen.pairs > 0, seen.share <= 1
     (True, True)
     """
-    price = _row_price(measurement)
+    prices = RowPrices(measurement)
+    times: int = policy.group_size**measurement.scales.power
 
     def cost(pair: Pair) -> float:
-        rows = [
-            measurement.strategy.rows(measurement.buckets.sum(side))
-            for side in pair.sides
-        ]
-        times: int = policy.group_size**measurement.scales.power
-        return times * price(rows[0] - rows[1])
+        first, second = map(prices.rows_of, pair.sides)
+        return float(times * prices.price(first - second))
 
     return _largest(cost, pairs_at_random(policy, pairs, generator), charged)
 
@@ -128,16 +126,12 @@ def observe_choice(
     drawn = pairs_at_random(policy, pairs, generator)
     if policy.domain.size == 1 or not drawn:
         return None
-    declared = DECLARED.get(type(selector))
-    on_cells = noise_on_cells(selector, policy, charged)
-    if declared is not None or on_cells is not None:
-        cost = (
-            declared(selector, policy, charged)
-            if declared is not None
-            else _cell_price(on_cells)
-        )
+    case = Case(selector, policy, charged)
+    on_cells = noise_on_cells(case)
+    if type(selector) in CANDIDATES or on_cells is not None:
+        cost = _cell_price(on_cells) if on_cells is not None else _cheapest_price(case)
         worst = _largest(cost, drawn, charged)
-        wrong = _draws_otherwise(selector, drawn[0], policy, charged)
+        wrong = _draws_otherwise(case, drawn[0])
         return worst._replace(worst=math.inf) if wrong else worst
 
     def ratio(pair: Pair) -> float | None:
@@ -150,9 +144,7 @@ def observe_choice(
     return _largest(lambda pair: ratio(pair) or 0.0, drawn, charged)
 
 
-def _largest(
-    cost: Callable[[Pair], float], pairs: list[Pair], charged: Fraction
-) -> Observed:
+def _largest(cost: Cost, pairs: list[Pair], charged: Fraction) -> Observed:
     worst, where = 0.0, None
     for pair in pairs:
         found = cost(pair)
@@ -161,51 +153,21 @@ def _largest(
     return Observed(worst, charged, len(pairs), where)
 
 
-def _row_price(measurement: Measurement) -> Callable[[IntArray], float]:
-    """Return the price of a change of rows under the scales declared."""
-    scales = measurement.scales
-    rates: FloatArray = np.where(
-        scales.exact, np.inf, scales.rates / float(scales.unit)
-    )
-    rows = measurement.strategy.rows(np.zeros(measurement.buckets.count, np.int64))
-    if rows.size == rates.size and not _reaches_several(measurement):
-        # A row that is not published at all has rate 0 and costs nothing.
-        def of_own_draws(change: IntArray) -> float:
-            moves = np.abs(change[change != 0]).astype(np.float64) ** scales.power
-            return float(rates[change != 0] @ moves)
-
-        return of_own_draws
-    spread = _draws_to_rows(measurement)
-
-    def of_one_draw(change: IntArray) -> float:
-        if not change.any():
-            return 0.0
-        equal = (spread == change).all(axis=1) | (spread == -change).all(axis=1)
-        return float(rates[equal & scales.measured].min(initial=np.inf))
-
-    return of_one_draw
-
-
-Cost = Callable[[Pair], float]
-
-
-def _between(
-    costs: Callable[[IntArray], tuple[Any, list[Fraction]]],
-) -> Cost:
+def _cheapest_price(case: Case) -> Cost:
     """Return the price of a pair for the cheapest of noisy costs.
 
     A candidate b wins if its noise exceeds a threshold, which moves by the change of
     its own cost less that of the best competitor. A move is a removal and an addition.
     """
+    offer = CANDIDATES[type(case.selector)]
 
     def step(first: IntArray, second: IntArray) -> float:
-        before, scales = costs(first)
-        after, _ = costs(second)
-        change = np.array([int(b) - int(a) for a, b in zip(before, after, strict=True)])
+        _, before, scales = offer(case, first)
+        change = offer(case, second).costs - before
         apart = np.maximum(change - change.min(), change.max() - change)
         return max(
-            float(Fraction(int(far)) / scale)
-            for far, scale in zip(apart, scales, strict=True)
+            float(Fraction(far) / scale)
+            for far, scale in zip(apart.tolist(), scales, strict=True)
         )
 
     def cost(pair: Pair) -> float:
@@ -219,26 +181,7 @@ def _between(
     return cost
 
 
-def _least_cost(selector: LeastCost, policy: Policy, epsilon: Fraction) -> Cost:
-    def costs(counts: IntArray) -> tuple[Any, list[Fraction]]:
-        offered = least_cost_candidates(
-            selector, counts, policy=policy, epsilon=epsilon
-        )
-        return offered.costs, offered.scales
-
-    return _between(costs)
-
-
-def _matching(selector: MatchingPairs, policy: Policy, epsilon: Fraction) -> Cost:
-    def costs(counts: IntArray) -> tuple[Any, list[Fraction]]:
-        offered = all_groups(selector, counts, policy, epsilon)
-        return offered.costs, offered.scales
-
-    return _between(costs)
-
-
-def _cell_price(noise: CellNoise | None) -> Cost:
-    assert noise is not None, "checked before"
+def _cell_price(noise: CellNoise) -> Cost:
     scales, edges = noise
     rate = int(scales.rates[0]) / scales.unit
     joined = None if edges is None else {frozenset(edge) for edge in edges.tolist()}
@@ -251,24 +194,15 @@ def _cell_price(noise: CellNoise | None) -> Cost:
     return cost
 
 
-DECLARED: dict[type, Callable[[Any, Policy, Fraction], Cost]] = {
-    LeastCost: _least_cost,
-    MatchingPairs: _matching,
-}
-"""Choices that draw noise of their own, and what their noise pays for."""
-
-
-def _draws_otherwise(
-    selector: Any, pair: Pair, policy: Policy, epsilon: Fraction
-) -> bool:
+def _draws_otherwise(case: Case, pair: Pair) -> bool:
     """Whether a watched run draws noise of another scale than was declared."""
+    selector, counts = case.selector, pair.sides[0]
     diary: list[Note] = []
-    rng = WatchedRandomness(0, diary)
-    selector.select(pair.sides[0], policy=policy, epsilon=epsilon, rng=rng)
+    case.select(counts, WatchedRandomness(0, diary))
     declared: set[Fraction] = set()
     if isinstance(selector, MatchingPairs) and selector.rounds == 1:
-        declared.update(all_groups(selector, pair.sides[0], policy, epsilon).scales)
-    elif (noise := noise_on_cells(selector, policy, epsilon)) is not None:
+        declared.update(groups_offered(case, counts).scales)
+    elif (noise := noise_on_cells(case)) is not None:
         declared.add(Fraction(noise.scales.unit, int(noise.scales.rates[0])))
     else:
         return False

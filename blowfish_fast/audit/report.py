@@ -100,25 +100,23 @@ class Report:
 
     def statements(self) -> list[str]:
         """Say in sentences what was done and how sure it is."""
-        samples = sum(2 * one.samples for one in self.verdicts if _is_sampled(one))
-        sampled = sum(1 for one in self.verdicts if _is_sampled(one))
-        edges = sum(one.events for one in self.verdicts if one.check == "prices")
+        sampled = _sampled(self.verdicts)
         lines = [
             f"{len(self.subjects)} subjects under {len(self.families)} policy families "
             f"were audited in {self.seconds:,.0f} s ({self.form} form, version "
             f"{self.version}): {len(self.verdicts):,} verdicts, "
             f"{len(self.violations)} violations.",
-            f"{edges:,} policy edges were priced exactly against what was charged.",
-            f"{samples:,} samples in {sampled:,} black-box audits; Clopper-Pearson "
-            f"bounds hold together with confidence {100 * self.plan.confidence:g} % "
+            f"{_events(self._by('prices')):,} policy edges were priced exactly against "
+            "what was charged.",
+            f"{_samples(sampled):,} samples in {len(sampled):,} black-box audits; "
+            "Clopper-Pearson bounds hold together with confidence "
+            f"{100 * self.plan.confidence:g} % "
             f"(each with {100 * self.plan.each:.8g} %, Bonferroni).",
+            f"{_events(self._by('sensitivity')):,} random neighbours along policy "
+            "edges were priced against the noise declared, in measurements and in "
+            "choices.",
         ]
-        pairs = sum(one.events for one in self.verdicts if one.check == "sensitivity")
-        lines.append(
-            f"{pairs:,} random neighbours along policy edges were priced against the "
-            "noise declared, in measurements and in choices."
-        )
-        powers = [one for one in self.verdicts if one.check == "power"]
+        powers = self._by("power")
         if powers:
             strong = [one for one in powers if one.found >= PROMISED_POWER]
             lines.append(
@@ -130,6 +128,9 @@ class Report:
                 "prices see any excess."
             )
         return lines
+
+    def _by(self, check: str) -> list[Verdict]:
+        return [one for one in self.verdicts if one.check == check]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -154,63 +155,65 @@ class Report:
 
     def figures(self) -> dict[str, dict[str, Any]]:
         """Return what the table of all measurements says of this audit."""
-        prices = [one for one in self.verdicts if one.check == "prices"]
-        compared = [one for one in self.verdicts if _is_sampled(one)]
-        choices = [one for one in compared if one.check == "choice"]
-        samples = sum(2 * one.samples for one in compared)
-        pairs = [one for one in self.verdicts if one.check == "sensitivity"]
+        prices, pairs = self._by("prices"), self._by("sensitivity")
+        compared = _sampled(self.verdicts)
+        most = max((one.samples for one in self._by("choice")), default=0)
         each = [
-            sum(one.events for one in pairs if one.subject == subject)
+            _events([one for one in pairs if one.subject == subject])
             for subject in {one.subject for one in prices}
         ]
-        figures: dict[str, dict[str, Any]] = {
-            "audit": {
-                "goal": GOALS.get(self.form, "no violation"),
-                "measured": f"{self.form} form: {len(self.subjects)} subjects, "
-                f"{len(self.families)} families, {samples:.3g} samples (up to "
-                f"{max((one.samples for one in choices), default=0):.2g} per side), "
-                f"{len(self.verdicts):,} verdicts, {self.seconds / 60:.0f} min: "
-                f"{len(self.violations)} violations; strongest log-ratio "
-                f"{_largest(compared)} of epsilon",
-                "passed": self.passed,
-                "form": self.form,
-            },
-            "grey_box": {
-                "goal": "every policy edge priced exactly; 1,000 random neighbours "
-                "per mechanism within what was charged",
-                "measured": f"{sum(one.events for one in prices):,} edges, at least "
-                f"{min(each, default=0):,} neighbours per mechanism; worst "
-                f"{_largest([*prices, *pairs])} of the charge",
-                "passed": all(one.passed for one in (*prices, *pairs)),
-                "form": self.form,
-            },
+        figures = {
+            "audit": self._figure(
+                GOALS.get(self.form, "no violation"),
+                f"{self.form} form: {len(self.subjects)} subjects, "
+                f"{len(self.families)} families, {_samples(compared):.3g} samples (up "
+                f"to {most:.2g} per side), {len(self.verdicts):,} verdicts, "
+                f"{self.seconds / 60:.0f} min: {len(self.violations)} violations; "
+                f"strongest log-ratio {_largest(compared)} of epsilon",
+                self.verdicts,
+            ),
+            "grey_box": self._figure(
+                "every policy edge priced exactly; 1,000 random neighbours per "
+                "mechanism within what was charged",
+                f"{_events(prices):,} edges, at least {min(each, default=0):,} "
+                f"neighbours per mechanism; worst {_largest([*prices, *pairs])} of the "
+                "charge",
+                [*prices, *pairs],
+            ),
         }
-        paid = [one for one in self.verdicts if one.check == "rho prices"]
-        drawn = [one for one in self.verdicts if one.check == "rho noise"]
+        paid, drawn = self._by("rho prices"), self._by("rho noise")
         if paid:
-            figures["rho"] = {
-                "goal": "budgets in rho: every edge priced by squared moves; noise "
-                "within the (epsilon, delta) that rho implies",
-                "measured": f"{len({one.subject for one in paid})} mechanisms, "
-                f"{sum(one.events for one in paid):,} edges, worst {_largest(paid)} of "
-                f"the charge; {sum(2 * one.samples for one in drawn):,} samples, "
-                f"strongest bound {_largest(drawn)} of epsilon",
-                "passed": all(one.passed for one in (*paid, *drawn)),
-                "form": self.form,
-            }
-        powers = [one for one in self.verdicts if one.check == "power"]
+            figures["rho"] = self._figure(
+                "budgets in rho: every edge priced by squared moves; noise within the "
+                "(epsilon, delta) that rho implies",
+                f"{len({one.subject for one in paid})} mechanisms, "
+                f"{_events(paid):,} edges, worst {_largest(paid)} of the charge; "
+                f"{_samples(drawn):,} samples, strongest bound {_largest(drawn)} of "
+                "epsilon",
+                [*paid, *drawn],
+            )
+        powers = self._by("power")
         if powers:
-            figures["power"] = {
-                "goal": "an excess of 5 % at epsilon 1 seen nine times in ten, in what "
-                "is measured and in what is chosen",
-                "measured": f"planted {powers[0].events} times in each of "
-                f"{len(powers)} mechanisms and selectors, up to "
-                f"{max(one.samples for one in powers):,} samples per side: "
-                f"seen in at least {min(one.found for one in powers):.0%}",
-                "passed": all(one.passed for one in powers),
-                "form": self.form,
-            }
+            figures["power"] = self._figure(
+                "an excess of 5 % at epsilon 1 seen nine times in ten, in what is "
+                "measured and in what is chosen",
+                f"planted {powers[0].events} times in each of {len(powers)} mechanisms "
+                f"and selectors, up to {max(one.samples for one in powers):,} samples "
+                f"per side: seen in at least {min(one.found for one in powers):.0%}",
+                powers,
+            )
         return figures
+
+    def _figure(
+        self, goal: str, measured: str, verdicts: Iterable[Verdict]
+    ) -> dict[str, Any]:
+        passed = all(one.passed for one in verdicts)
+        return {
+            "goal": goal,
+            "measured": measured,
+            "passed": passed,
+            "form": self.form,
+        }
 
     def to_json(self) -> str:
         """Return the report as JSON."""
@@ -261,12 +264,10 @@ class Report:
                 if not met:
                     cells.append('<td class="none">not offered</td>')
                     continue
-                good = all(one.passed for one in met)
-                sampled = sum(2 * one.samples for one in met if _is_sampled(one))
-                word = "passed" if good else "VIOLATION"
+                kind, word = _marked(all(one.passed for one in met))
                 cells.append(
-                    f'<td class="{"good" if good else "bad"}">{word}<br>'
-                    f"{len(met)} checks, {sampled:,} samples</td>"
+                    f'<td class="{kind}">{word}<br>{len(met)} checks, '
+                    f"{_samples(_sampled(met)):,} samples</td>"
                 )
             rows.append(
                 f"<tr><th>{html.escape(subject)}</th>" + "".join(cells) + "</tr>"
@@ -276,20 +277,31 @@ class Report:
     def write(self, folder: Path) -> list[Path]:
         """Write audit.json, audit.html and audit.md into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
-        written = []
-        for name, text in (
-            ("audit.json", self.to_json()),
-            ("audit.html", self.to_html()),
-            ("audit.md", self.to_markdown()),
-        ):
-            path = folder / name
+        texts = {
+            folder / "audit.json": self.to_json(),
+            folder / "audit.html": self.to_html(),
+            folder / "audit.md": self.to_markdown(),
+        }
+        for path, text in texts.items():
             path.write_text(text, encoding="utf-8")
-            written.append(path)
-        return written
+        return list(texts)
 
 
-def _is_sampled(verdict: Verdict) -> bool:
-    return verdict.samples > 0 and verdict.check in SAMPLED
+def _sampled(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    return [one for one in verdicts if one.samples > 0 and one.check in SAMPLED]
+
+
+def _samples(verdicts: Iterable[Verdict]) -> int:
+    """Return the samples of both sides."""
+    return sum(2 * one.samples for one in verdicts)
+
+
+def _events(verdicts: Iterable[Verdict]) -> int:
+    return sum(one.events for one in verdicts)
+
+
+def _marked(passed: bool) -> tuple[str, str]:
+    return ("good", "passed") if passed else ("bad", "VIOLATION")
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
@@ -300,20 +312,21 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
 
 
 def _summary(verdicts: list[Verdict]) -> tuple[str, ...]:
-    prices = [one for one in verdicts if one.check == "prices"]
-    sampled = [one for one in verdicts if _is_sampled(one)]
+    prices, pairs, powers = (
+        [one for one in verdicts if one.check == check]
+        for check in ("prices", "sensitivity", "power")
+    )
+    sampled = _sampled(verdicts)
     compared = [one for one in verdicts if one.check in SAMPLED]
-    powers = [one for one in verdicts if one.check == "power"]
     stops = {(one.family, one.domain) for one in verdicts}
     failed = [one for one in verdicts if not one.passed]
-    pairs = sum(one.events for one in verdicts if one.check == "sensitivity")
     return (
         verdicts[0].subject,
         str(len(stops)),
-        f"{sum(one.events for one in prices):,}" if prices else "-",
+        f"{_events(prices):,}" if prices else "-",
         _largest(prices),
-        f"{pairs:,}" if pairs else "-",
-        f"{sum(2 * one.samples for one in sampled):,}" if sampled else "-",
+        f"{_events(pairs):,}" if pairs else "-",
+        f"{_samples(sampled):,}" if sampled else "-",
         _largest(compared),
         f"{powers[0].found:.2f}" if powers else "-",
         f"{len(failed)} VIOLATIONS" if failed else f"{len(verdicts)} checks passed",
@@ -342,7 +355,7 @@ def _html_table(verdicts: list[Verdict]) -> str:
             f"{one.events:,}",
         ]
         shown = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-        kind, word = ("good", "passed") if one.passed else ("bad", "VIOLATION")
+        kind, word = _marked(one.passed)
         note = html.escape(one.note)
         rows.append(f'<tr>{shown}<td class="{kind}">{word}</td><td>{note}</td></tr>')
     head = "".join(f"<th>{one}</th>" for one in heads)

@@ -8,10 +8,7 @@ import numpy as np
 
 from blowfish_fast.audit.choices.listed import instances
 from blowfish_fast.audit.choices.power import selector_power
-from blowfish_fast.audit.choices.search import audit_selector
-from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.audit.random_pairs import observe_choice
-from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.randomness import Randomness
 
@@ -21,11 +18,10 @@ from .verdicts import (
     ORDINARY,
     PROMISED_POWER,
     Verdict,
-    _choice_verdict,
-    _fewer,
     _is_sampled,
     _observed_verdict,
     _power_verdict,
+    choice_verdicts,
 )
 
 
@@ -33,20 +29,12 @@ def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     """Audit a selector at several epsilons: whole batches as it tells most."""
     if not _is_sampled(task, plan, _selects):
         return
-    policy = policy_families(Domain(task.shape))[task.family]
+    policy = task.policy
     made = instances(task.name, policy)
     for less, selector in enumerate(made):
         for epsilon in plan.epsilons:
-            for finding in audit_selector(
-                selector,
-                policy,
-                epsilon=epsilon,
-                samples=_fewer(plan.batch_under(task.family), less > 0),
-                runs=_fewer(plan.runs, less > 0),
-                steps=_fewer(plan.steps, less > 0, 1),
-                confidence=plan.each,
-            ):
-                yield _choice_verdict("choice", task, finding)
+            asked = selector, policy, epsilon
+            yield from choice_verdicts(task, plan, asked, less > 0)
     seen = observe_choice(
         made[0],
         policy,
@@ -60,7 +48,7 @@ def judge_selector(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
 
 def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     """Plant an excess in a selector, on the worst pair known, and count who sees it."""
-    policy = policy_families(Domain(task.shape))[task.family]
+    policy = task.policy
     for selector in instances(task.name, policy)[:1]:
         for samples in (plan.batch, MORE * plan.batch):
             power = selector_power(
@@ -77,7 +65,7 @@ def selector_power_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdic
 
 
 def _selects(task: AuditTask) -> bool:
-    policy = policy_families(Domain(task.shape))[task.family]
+    policy = task.policy
     counts = np.arange(policy.domain.size)
     try:
         made = instances(task.name, policy)

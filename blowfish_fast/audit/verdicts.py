@@ -26,15 +26,13 @@ from blowfish_fast._support.typing import IntArray
 from blowfish_fast.audit.choices.search import audit_selector
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.audit.neighbours.moves_together import most_moves, price_together
+from blowfish_fast.audit.neighbours.pairs import Pair, all_edges
 from blowfish_fast.audit.random_pairs import (
     Observed,
     observe_choice,
     observe_measurement,
 )
-from blowfish_fast.audit.sampling.noise_batches import (
-    audit_gaussian_noise,
-    audit_noise,
-)
+from blowfish_fast.audit.sampling.noise_batches import audit_noise
 from blowfish_fast.audit.sampling.power import Power, detection_power
 from blowfish_fast.audit.sampling.selections import Finding, audit_release
 from blowfish_fast.audit.sampling.timing import STANDARD_ERRORS, timing_correlation
@@ -52,11 +50,12 @@ from blowfish_fast.release.release import Release
 from .charge_order import audit_charges
 from .invariants import (
     SMALL_EPSILON,
+    Breach,
     audit_disclosure,
     audit_invariants,
     audit_testimony,
 )
-from .measurements import Price, _price, _rows_of
+from .measurements import Price, RowPrices, _price
 from .plan import AuditPlan, AuditTask
 from .witness import Step, Testimony, watch_example
 
@@ -107,18 +106,10 @@ def _verdict(
     samples: int = 0,
     events: int = 0,
 ) -> Verdict:
-    domain = repr(Domain(task.shape))
+    domain, numbers = repr(Domain(task.shape)), (float(epsilon), float(found))
     return Verdict(
-        check,
-        task.name,
-        task.family,
-        domain,
-        float(epsilon),
-        float(found),
-        samples,
-        events,
-        passed,
-        note,
+        *(check, task.name, task.family, domain, *numbers),
+        *(samples, events, passed, note),
     )
 
 
@@ -133,6 +124,11 @@ def _choice_verdict(check: str, task: AuditTask, finding: Finding) -> Verdict:
         samples=finding.samples,
         events=finding.evidence.events,
     )
+
+
+def _breach_verdict(check: str, task: AuditTask, breaches: list[Breach]) -> Verdict:
+    note = "; ".join(dict.fromkeys(f"{task.name}: {one}" for one in breaches))
+    return _verdict(check, task, 0, len(breaches), not breaches, note)
 
 
 def mechanism_verdicts(
@@ -159,18 +155,10 @@ def mechanism_verdicts(
     breaches += [
         breach for testimony in testimonies for breach in audit_testimony(testimony)
     ]
-    yield _verdict(
-        "invariants",
-        task,
-        0,
-        len(breaches),
-        not breaches,
-        "; ".join(dict.fromkeys(f"{task.name}: {one}" for one in breaches)),
-    )
+    yield _breach_verdict("invariants", task, breaches)
     if open_ledger is not None and task.shape in plan.sampled:
         broken = audit_charges(open_ledger, mechanism, data)
-        note = "; ".join(f"{task.name}: {one}" for one in broken)
-        yield _verdict("budget", task, 0, len(broken), not broken, note)
+        yield _breach_verdict("budget", task, broken)
     sampled = _is_sampled(task, plan, _runs)
     if sampled:
         yield from _sampled_verdicts(task, plan, testimonies, priced)
@@ -192,25 +180,29 @@ def _rho_verdicts(
     priced = [(step, _edge_price(task, step, policy)) for step in testimony.measured]
     price = _price_verdict(task, testimony.mechanism, priced)
     yield price._replace(check="rho prices")
-    broken = "; ".join(f"{task.name}: {one}" for one in audit_testimony(testimony))
-    yield _verdict("rho invariants", task, 0, len(broken), not broken, broken)
-    costly = [
-        (one.worst / one.charged, step, one.edge)
-        for step, one in priced
-        if isinstance(one, Price) and one.edge is not None and step.charged.power == 2
-    ]
-    if not sampled or not costly:
-        return
-    _, step, edge = max(costly, key=lambda one: one[0])
-    finding = audit_gaussian_noise(
-        task.name,
-        step.result,
-        edge,
-        rho=step.charged.over(policy.group_size).amount,
-        samples=plan.noise,
-        confidence=plan.each,
-    )
-    yield _choice_verdict("rho noise", task, finding)
+    yield _breach_verdict("rho invariants", task, audit_testimony(testimony))
+    if sampled:
+        yield from _noise_verdicts("rho noise", task, plan, _costly_edges(priced, 2))
+
+
+def _noise_verdicts(
+    check: str,
+    task: AuditTask,
+    plan: AuditPlan,
+    costly: list[tuple[Step, tuple[int, int]]],
+) -> Iterator[Verdict]:
+    """Draw the dearest of some measurements on both sides of its worst edge."""
+    for step, edge in costly[:1]:
+        many = step.charged.power == 1 and _moves_many(step.result, edge)
+        finding = audit_noise(
+            task.name,
+            step.result,
+            edge,
+            budget=step.charged.over(task.policy.group_size),
+            samples=plan.noise * (MORE if many else 1),
+            confidence=plan.each,
+        )
+        yield _choice_verdict(check, task, finding)
 
 
 def _is_sampled(
@@ -228,9 +220,8 @@ def _is_sampled(
 
 
 def _runs(task: AuditTask) -> bool:
-    policy = policy_families(Domain(task.shape))[task.family]
     try:
-        watch_example(find_mechanism(task.name), policy, ORDINARY)
+        watch_example(find_mechanism(task.name), task.policy, ORDINARY)
     except BlowfishError:
         return False
     return True
@@ -242,6 +233,19 @@ def _edge_price(task: AuditTask, step: Step, policy: Policy) -> Price | str:
     except AssertionError as refusal:
         # No epsilon pays for this edge.
         return str(refusal)
+
+
+def _costly_edges(
+    priced: list[tuple[Step, Price | str]], power: int
+) -> list[tuple[Step, tuple[int, int]]]:
+    """Return the worst edge of each measurement in a currency, the dearest first."""
+    found = [
+        (price.worst / price.charged, step, price.edge)
+        for step, price in priced
+        if isinstance(price, Price) and price.edge and step.charged.power == power
+    ]
+    found.sort(key=lambda one: one[0], reverse=True)
+    return [(step, edge) for _, step, edge in found]
 
 
 def _price_verdict(
@@ -328,7 +332,8 @@ def _together_verdict(
     policy = mechanism.policy
     number, moves = most_moves(policy)
     passed = number <= policy.group_size
-    worst, charged = Fraction(0), mechanism.budget.amount
+    worst: Fraction | float = Fraction(0)
+    charged = mechanism.budget.amount
     for step, _ in priced:
         cost = price_together(step.result, policy)
         passed = passed and cost <= step.charged.amount
@@ -347,73 +352,39 @@ def _sampled_verdicts(
 ) -> Iterator[Verdict]:
     mechanism = testimonies[0].mechanism
     costly = [
-        (price.worst / price.charged, step, price.edge)
-        for step, price in priced
-        if isinstance(price, Price)
-        and price.edge is not None
-        and step.charged.power == 1
-        and step.charged <= ORDINARY
+        (step, edge)
+        for step, edge in _costly_edges(priced, 1)
+        if step.charged <= ORDINARY
     ]
-    if costly:
-        _, step, edge = max(costly, key=lambda one: one[0])
-        yield _choice_verdict(
-            "noise",
-            task,
-            audit_noise(
-                task.name,
-                step.result,
-                edge,
-                epsilon=step.charged.over(mechanism.policy.group_size).epsilon,
-                samples=plan.noise * (MORE if _moves_many(step.result, edge) else 1),
-                confidence=plan.each,
-            ),
-        )
+    yield from _noise_verdicts("noise", task, plan, costly)
     for step in _first_choices(testimonies):
-        for finding in audit_selector(
-            step.asked,
-            step.policy,
-            epsilon=step.calibrated or step.charged.amount,
-            # Partitions have tasks of their own.
-            samples=_fewer(
-                plan.batch_under(task.family), isinstance(step.asked, Partition)
-            ),
-            runs=plan.runs,
-            steps=_fewer(plan.steps, isinstance(step.asked, Partition), 1),
-            confidence=plan.each,
-        ):
-            yield _choice_verdict("choice", task, finding)
-    moved = costly[0][2] if costly else _some_edge(mechanism.policy)
-    if moved is not None and plan.releases:
-        yield _choice_verdict("release", task, _release_finding(mechanism, moved, plan))
+        # Partitions have tasks of their own.
+        less, epsilon = isinstance(step.asked, Partition), step.calibrated
+        yield from choice_verdicts(
+            task, plan, (step.asked, step.policy, epsilon or ORDINARY), less
+        )
+    moved = [edge for _, edge in costly] or all_edges(mechanism.policy)
+    if moved and plan.releases:
+        finding = _release_finding(mechanism, moved[0], plan)
+        yield _choice_verdict("release", task, finding)
 
 
 def _moves_many(measurement: Measurement, edge: tuple[int, int]) -> bool:
     """Whether an edge moves many rows: then the tails that tell are rare."""
-    rows = [_rows_of(measurement, cell) for cell in edge]
-    return int(np.count_nonzero(rows[0] - rows[1])) > FEW_ROWS
-
-
-def _some_edge(policy: Policy) -> tuple[int, int] | None:
-    for edges in policy.edges():
-        for start, end in edges.tolist():
-            return start, end
-    return None
+    first, second = map(RowPrices(measurement).rows, edge)
+    return int(np.count_nonzero(first - second)) > FEW_ROWS
 
 
 def _release_finding(
     mechanism: Mechanism, edge: tuple[int, int], plan: AuditPlan
 ) -> Finding:
     """Compare whole releases by what they say about the two cells of an edge."""
-    cells = mechanism.domain.size
-    background = (2 * np.arange(cells) >= cells) * 4
-    sides: list[Any] = []
-    for cell in edge:
-        counts: IntArray = background.copy()
-        if cell != ABSENT:
-            counts[cell] += 1
-        sides.append(
-            Histogram(mechanism.domain, counts.reshape(mechanism.domain.shape))
-        )
+    domain = mechanism.domain
+    background: IntArray = (2 * np.arange(domain.size) >= domain.size) * 4
+    first, second = (
+        Histogram(domain, counts.reshape(domain.shape))
+        for counts in Pair(tuple(background.tolist()), edge).sides
+    )
     watched = [cell for cell in edge if cell != ABSENT]
 
     def event(release: Release) -> Hashable:
@@ -428,11 +399,28 @@ def _release_finding(
 
     return audit_release(
         mechanism,
-        (sides[0], sides[1]),
+        (first, second),
         event=event,
         samples=plan.releases,
         confidence=plan.each,
     )
+
+
+def choice_verdicts(
+    task: AuditTask, plan: AuditPlan, asked: tuple[Any, Policy, Fraction], less: bool
+) -> Iterator[Verdict]:
+    """Audit a selector under a policy at an epsilon; if `less`, in a tenth."""
+    selector, policy, epsilon = asked
+    for finding in audit_selector(
+        selector,
+        policy,
+        epsilon=epsilon,
+        samples=_fewer(plan.batch_under(task.family), less),
+        runs=_fewer(plan.runs, less),
+        steps=_fewer(plan.steps, less, 1),
+        confidence=plan.each,
+    ):
+        yield _choice_verdict("choice", task, finding)
 
 
 def _fewer(samples: int, less: bool, least: int = 100) -> int:

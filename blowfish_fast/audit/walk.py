@@ -10,8 +10,6 @@ from concurrent.futures import as_completed
 from typing import Any
 
 from blowfish_fast._support.workers import worker_processes
-from blowfish_fast.audit.neighbours.families import policy_families
-from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.plugins import find_mechanism
 
@@ -54,10 +52,9 @@ def _examine_whole(
         return list(judge_selector(task, plan))
     if task.kind == "selector power":
         return list(selector_power_verdicts(task, plan))
-    policy = policy_families(Domain(task.shape))[task.family]
     try:
         testimonies = [
-            watch_example(find_mechanism(task.name), policy, epsilon, seed)
+            watch_example(find_mechanism(task.name), task.policy, epsilon, seed)
             for epsilon in (ORDINARY, GENEROUS)
             for seed in range(plan.seeds)
         ]

@@ -65,15 +65,14 @@ class Step(NamedTuple):
 
     kind: Literal["select", "measure", "totals"]
     asked: Any
-    policy: Policy
-    group_size: int
     charged: Budget
     calibrated: Fraction | None
     """The epsilon that a selector was given; None for a measurement."""
-    counts: Any
-    buckets: Buckets
     result: Any
     diary: tuple[Note, ...]
+    policy: Policy
+    group_size: int
+    counts: Any
 
 
 class WatchedRandomness(Randomness):
@@ -169,16 +168,10 @@ class Witness(Handle):
     ) -> Chosen:
         """Select as usual, and note it."""
         begin = len(self.diary)
-        overheard = _Overheard(selector)
-        chosen: Chosen = super().select(overheard, budget=budget)
-        self._keep(
-            "select",
-            overheard.as_it_was,
-            self._read(budget),
-            overheard.given,
-            chosen,
-            begin,
-        )
+        heard = _Overheard(selector)
+        chosen: Chosen = super().select(heard, budget=budget)
+        charged = self._read(budget)
+        self._keep("select", heard.as_it_was, charged, heard.given, chosen, begin)
         return chosen
 
     def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
@@ -201,21 +194,9 @@ class Witness(Handle):
         result: Any,
         begin: int,
     ) -> None:
-        during = tuple(self.diary[begin:])
-        self.steps.append(
-            Step(
-                kind,
-                asked,
-                self.policy,
-                self._group_size,
-                charged,
-                calibrated,
-                self._counts,
-                self.buckets,
-                result,
-                during,
-            )
-        )
+        seen = charged, calibrated, result, tuple(self.diary[begin:])
+        rules = self.policy, self._group_size
+        self.steps.append(Step(kind, asked, *seen, *rules, self._counts))
 
 
 class Replay(Handle):
@@ -246,19 +227,24 @@ class Replay(Handle):
         self, selector: Selector[Chosen], *, budget: Budget | Fraction
     ) -> Chosen:
         """Return what was chosen."""
-        self._account.charge(Call("select", selector.name, self._read(budget), None))
-        chosen: Chosen = self._next("select", self._read(budget)).result
+        chosen: Chosen = self._again("select", selector.name, budget)
         return chosen
 
     def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
         """Return what was measured."""
-        self._account.charge(Call("measure", strategy.kind, self._read(budget), None))
-        measurement: Measurement = self._next("measure", self._read(budget)).result
+        measurement: Measurement = self._again("measure", strategy.kind, budget)
         return measurement
 
     def coarsened(self, buckets: Buckets) -> Replay:
         """Continue on bucket totals, which are not there either."""
         return type(self).over(super().coarsened(buckets), self.noted)
+
+    def _again(
+        self, kind: Literal["select", "measure"], name: str, budget: Budget | Fraction
+    ) -> Any:
+        charged = self._read(budget)
+        self._account.charge(Call(kind, name, charged, None))
+        return self._next(kind, charged).result
 
     def _next(self, kind: str, budget: Budget | None) -> Step:
         step = next(self.noted, None)

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 import blowfish_fast as bf
-import blowfish_fast.audit.choices.matching_choices as matching_choices
+import blowfish_fast.audit.choices.cheapest as cheapest
 import blowfish_fast.kernels.partition.interval_partition as interval_partition
 import blowfish_fast.measure.handle as handle
 import blowfish_fast.measure.selectors.partitions.blossom as blossom
@@ -92,7 +92,7 @@ def doubled_rate():
 def matching_at_the_printed_scales():
     with (
         patch.object(matching_pairs, "record_distance", lambda policy: 1),
-        patch.object(matching_choices, "record_distance", lambda policy: 1),
+        patch.object(cheapest, "record_distance", lambda policy: 1),
     ):
         yield
 

@@ -12,14 +12,16 @@ from scipy import stats
 
 import blowfish_fast as bf
 from blowfish_fast.audit import audit_selector, policy_families
-from blowfish_fast.audit.choices.listed import instances, selector_names
-from blowfish_fast.audit.choices.matching_choices import (
-    all_pairings,
+from blowfish_fast.audit.choices.case import Case
+from blowfish_fast.audit.choices.cheapest import (
+    cheapest_choices,
+    covers_of,
+    groups_offered,
     inexact_matchings,
-    sample_matchings,
 )
+from blowfish_fast.audit.choices.listed import instances, selector_names
 from blowfish_fast.audit.choices.power import selector_power
-from blowfish_fast.audit.choices.search import Case, batch_tally
+from blowfish_fast.audit.choices.search import batch_tally
 from blowfish_fast.audit.choices.sorted_choices import noisy_count_choices
 from blowfish_fast.audit.neighbours.moves_together import joint_moves, most_moves
 from blowfish_fast.audit.neighbours.pairs import (
@@ -48,6 +50,7 @@ pytestmark = pytest.mark.audit
 LINE = bf.Domain(4)
 ADD_REMOVE = bf.policies.AddRemove(LINE)
 STEP = np.array([0, 1, 8, 8])
+MATCHING = Case(MatchingPairs().priced(4.0), ADD_REMOVE, Fraction(1))
 
 
 def labels_of(starts, cells):
@@ -171,9 +174,7 @@ def test_the_twin_of_noisy_sort_follows_its_law():
     sort = NoisySort().priced(4.0)
     for policy in (ADD_REMOVE, bf.policies.Line(LINE)):
         case = {"policy": policy, "epsilon": Fraction(1)}
-        twin = noisy_count_choices(
-            sort, STEP, samples=40_000, rng=Randomness(3), known={}, **case
-        )
+        twin = noisy_count_choices(Case(sort, **case), STEP, 40_000, Randomness(3))
         assert sum(twin.values()) == 40_000
         real = Counter(
             public_key(sort.select(STEP, rng=Randomness(seed), **case))
@@ -185,47 +186,43 @@ def test_the_twin_of_noisy_sort_follows_its_law():
 
 
 def test_there_are_ten_pairings_of_four_cells():
-    made = list(all_pairings((0, 1, 2, 3)))
-    assert len(made) == len(set(made)) == 10
+    groups = groups_offered(MATCHING, STEP).candidates
+    made = {tuple(one) for one in covers_of((0, 1, 2, 3), groups)}
+    assert len(made) == len(groups_offered(MATCHING, STEP).member()) == 10
     assert all(sorted(sum(one, ())) == [0, 1, 2, 3] for one in made)
 
 
 def test_the_twin_of_matching_follows_its_law():
-    matching = MatchingPairs().priced(4.0)
-    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
-    twin = sample_matchings(matching, STEP, samples=40_000, rng=Randomness(3), **case)
-    real = Counter(
-        public_key(matching.select(STEP, rng=Randomness(seed), **case))
-        for seed in range(1500)
-    )
+    twin = cheapest_choices(MATCHING, STEP, 40_000, Randomness(3))
+    real = Counter(MATCHING.choose(STEP, Randomness(seed)) for seed in range(1500))
     names = [
         tuple(
             next(i for i, group in enumerate(sorted(one)) if cell in group)
             for cell in range(4)
         )
-        for one in all_pairings((0, 1, 2, 3))
+        for one in covers_of((0, 1, 2, 3), groups_offered(MATCHING, STEP).candidates)
     ]
-    often = np.bincount(twin, minlength=10)
+    often = np.array([twin[number] for number in range(10)])
     table = np.array([often, [real[name] for name in names]])
     table = table[:, often > 300]
     assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
 def test_matchings_are_the_cheapest():
-    case = {"policy": ADD_REMOVE, "epsilon": Fraction(1), "runs": 40}
-    assert inexact_matchings(MatchingPairs().priced(4.0), STEP, **case) == 0
-    with pytest.raises(SizeError, match="at most 6 cells"):
-        inexact_matchings(MatchingPairs(), np.arange(9), **case)
+    assert inexact_matchings(MATCHING, STEP, runs=40) == 0
+    nine = Case(MatchingPairs(), bf.policies.AddRemove(bf.Domain(9)), Fraction(1))
+    with pytest.raises(SizeError, match="at most 8 cells; received 9"):
+        inexact_matchings(nine, np.arange(9), runs=40)
+    twice = Case(MatchingPairs(rounds=2).priced(4.0), ADD_REMOVE, Fraction(1))
+    with pytest.raises(SizeError, match="one round is written out; received 2"):
+        cheapest_choices(twice, STEP, 10, Randomness(0))
 
 
 def test_pairings_stay_inside_connected_parts():
     blocks = bf.policies.Blocks(LINE, [0, 0, 0, 1])
-    case = {"policy": blocks, "epsilon": Fraction(1)}
-    assert inexact_matchings(MatchingPairs().priced(4.0), STEP, runs=20, **case) == 0
-    twin = sample_matchings(
-        MatchingPairs().priced(4.0), STEP, samples=1000, rng=Randomness(3), **case
-    )
-    assert twin.max() == 3
+    case = Case(MatchingPairs().priced(4.0), blocks, Fraction(1))
+    assert inexact_matchings(case, STEP, runs=20) == 0
+    assert set(cheapest_choices(case, STEP, 1000, Randomness(3))) == {0, 1, 2, 3}
 
 
 def test_findings_say_how_they_were_made():
@@ -307,7 +304,7 @@ def test_every_selector_makes_many_choices(name, family):
     for selector in instances(name, policy):
         made = select_many(selector, STEP, draws=50, rng=Randomness(1), **case)
         assert sum(made.values()) == 50
-        assert batch_tally(Case(selector, policy, Fraction(1), {})) is not None
+        assert batch_tally(Case(selector, policy, Fraction(1))) is not None
 
 
 def test_many_choices_differ_from_each_other_and_repeat_with_their_seed():

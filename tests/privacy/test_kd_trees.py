@@ -60,13 +60,13 @@ class Peeking(KdTree):
 
     name = "peeking"
 
-    def _boxes(self, rule, cells, private):
+    def _noisy_cells(self, cells, private):
         if private._counts is not None:
             shifted = cells._replace(
                 noisy=np.append(private._counts, cells.noisy[GRID.size :])
             )
-            return super()._boxes(rule, shifted, private)
-        return super()._boxes(rule, cells, private)
+            return super()._noisy_cells(shifted, private)
+        return super()._noisy_cells(cells, private)
 
 
 def test_a_tree_over_true_cells_is_caught():

@@ -11,11 +11,14 @@ from scipy import stats
 
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
-from blowfish_fast.audit import audit_least_cost, audit_release, least_cost_choices
+from blowfish_fast.audit import audit_release
+from blowfish_fast.audit.choices.case import Case
+from blowfish_fast.audit.choices.cheapest import cheapest_choices
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.many_draws import select_many
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost
 from blowfish_fast.measure.selectors.partitions.base import record_distance
+from tests.privacy.least_cost import audit_least_cost, clamped_choices
 from tests.reference.dyadic_partition import intended_law, largest_log_ratio
 
 pytestmark = pytest.mark.audit
@@ -55,11 +58,10 @@ def test_the_kernel_follows_the_law_of_its_twin():
     # Many choices of the real kernel against the enumerated twin: the same frequencies.
     case = {"policy": ADD_REMOVE, "epsilon": Fraction(1)}
     real = select_many(least_cost(), ADDED[0], draws=40_000, rng=Randomness(1), **case)
-    twin = least_cost_choices(
-        least_cost(), ADDED[0], samples=40_000, rng=Randomness(2), **case
+    twin = cheapest_choices(Case(least_cost(), **case), ADDED[0], 40_000, Randomness(2))
+    table = np.array(
+        [[often for _, often in seen.most_common(4)] for seen in (real, twin)]
     )
-    seen = np.sort(np.bincount(twin))[::-1]
-    table = np.array([sorted(real.values(), reverse=True)[:4], seen[:4]])
     assert stats.chi2_contingency(table).pvalue > 1e-4
 
 
@@ -98,7 +100,10 @@ def test_a_singleton_without_noise_is_caught(monkeypatch):
 
 def test_clamped_costs_are_caught():
     finding = audit_least_cost(
-        least_cost(1), ADD_REMOVE, SPARSE, epsilon=1, samples=SAMPLES, clamp=True
+        *(least_cost(1), ADD_REMOVE, SPARSE),
+        epsilon=1,
+        samples=SAMPLES,
+        tally=clamped_choices,
     )
     assert not finding.passed, str(finding)
 

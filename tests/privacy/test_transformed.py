@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import blowfish_fast as bf
 import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
-from blowfish_fast.audit import audit_least_cost, audit_measurements, audit_release
+from blowfish_fast.audit import audit_measurements, audit_release
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
 from blowfish_fast.measure.strategies import PrefixSums, SpanningTree
 from blowfish_fast.measure.strategies.strategy_choice import NAMES, all_choices
 from blowfish_fast.policies import Policy
 from tests.mechanisms.test_transformed import Fixed
+from tests.privacy.least_cost import audit_least_cost
 from tests.reference.dyadic_partition import intended_law, largest_log_ratio
 from tests.reference.policy_examples import any_policy, bins_over
 from tests.reference.shifts import worst_price

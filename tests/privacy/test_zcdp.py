@@ -16,10 +16,9 @@ import pytest
 from scipy import stats
 
 import blowfish_fast as bf
-from blowfish_fast.audit import audit_invariants
+from blowfish_fast.audit import audit_invariants, audit_noise
 from blowfish_fast.audit.measurements import audit_measurements, edge_cost
 from blowfish_fast.audit.sampling.confidence import tail_evidence
-from blowfish_fast.audit.sampling.noise_batches import audit_gaussian_noise
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Handle, choice_epsilon
 from blowfish_fast.measure.randomness import Randomness
@@ -322,14 +321,14 @@ def test_the_black_box_sees_noise_beyond_what_rho_implies(family):
         "full": bf.policies.Full(bf.Domain(3)),
     }[family]
     kept, edge = gaussian_step(policy, RHO)
-    settings = {"rho": RHO.amount, "samples": 100_000}
-    right = audit_gaussian_noise("gaussian", kept, edge, **settings)
+    settings = {"budget": RHO, "samples": 100_000}
+    right = audit_noise("gaussian", kept, edge, **settings)
     assert right.passed, str(right)
     assert right.evidence.log_ratio > 0.4 * float(right.epsilon)
     assert "delta = 0.01" in str(right)
     # Planted bug: half of sigma, as where a price forgets to square.
     bare = kept._replace(scales=kept.scales._replace(rates=4 * kept.scales.rates))
-    wrong = audit_gaussian_noise("gaussian", bare, edge, **settings)
+    wrong = audit_noise("gaussian", bare, edge, **settings)
     assert not wrong.passed, str(wrong)
 
 

@@ -1,210 +1,98 @@
-"""The least-cost choice on a tiny domain, from its definition and many times at once.
+"""Choices of least noisy cost on a tiny domain, from their definition.
 
-A plain twin of ``partitions.least_cost``: every candidate and every partition is
-written out, costs come from exact fractions, and noise of the scales that the partition
-declares is drawn in one batch. Tests hold the compiled kernel equal to such a twin, so
-sampling the twin audits the law of the choice a thousand times faster.
+Plain twins of ``partitions.least_cost`` and ``partitions.matching_pairs``: every
+candidate is written out with its exact cost and the noise scale that the partition
+declares, and every way to cover the cells by candidates is a choice. With noise drawn
+in one batch the twin chooses a million times at once; with the noise that a real run
+drew it says what that run had to choose. Tests hold the compiled kernels equal to such
+twins.
+
+    cells 0 1 2     intervals   {0}{1}{2}   {0 1}{2}   {0}{1 2}   {0 1 2}
+                    pairings    {0}{1}{2}   {0 1}{2}   {0 2}{1}   {1 2}{0}
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast._support.validation import as_epsilon
-from blowfish_fast.audit.sampling.confidence import strongest_evidence
-from blowfish_fast.audit.sampling.selections import Finding
+from blowfish_fast.audit.witness import Draw, Note, WatchedRandomness
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.partitions.base import record_distance
+from blowfish_fast.measure.selectors.partitions.base import (
+    connected_parts,
+    record_distance,
+)
 from blowfish_fast.measure.selectors.partitions.least_cost import QUANTILE, LeastCost
-from blowfish_fast.policies import Policy
+from blowfish_fast.measure.selectors.partitions.matching_pairs import (
+    MatchingPairs,
+    pair_deviations,
+)
+
+from .case import Case
 
 MOST_CELLS = 8
 CHUNK = 2**16
 
-
-def audit_least_cost(
-    partition: LeastCost,
-    policy: Policy,
-    pair: tuple[IntArray, IntArray],
-    *,
-    epsilon: Any,
-    samples: int,
-    seed: int = 0,
-    confidence: float = 0.999,
-    clamp: bool = False,
-) -> Finding:
-    """Compare the choices on two neighbouring vectors of at most eight cells.
-
-    `clamp` cuts noisy costs off at the price of a bucket, as public code does: a
-    planted bug that the audit must catch.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import blowfish_fast as bf
-    >>> found = audit_least_cost(
-    ...     bf.partitions.LeastCost().priced(2.0),
-    ...     bf.policies.AddRemove(bf.Domain(3)),
-    ...     (np.array([4, 0, 0]), np.array([3, 0, 0])),
-    ...     epsilon=1,
-    ...     samples=2000,
-    ... )
-    >>> found.passed
-    True
-    """
-    exact = as_epsilon(epsilon)
-    sides = [
-        least_cost_choices(
-            partition,
-            counts,
-            policy=policy,
-            epsilon=exact,
-            samples=samples,
-            rng=Randomness(seed + side),
-            clamp=clamp,
-        ).tolist()
-        for side, counts in enumerate(pair)
-    ]
-    evidence = strongest_evidence(*sides, confidence=confidence)
-    return Finding(partition.name, exact, evidence, samples)
+Cells = tuple[int, ...]
 
 
-def least_cost_choices(
-    partition: LeastCost,
-    counts: IntArray,
-    *,
-    policy: Policy,
-    epsilon: Fraction,
-    samples: int,
-    rng: Randomness,
-    clamp: bool = False,
-) -> IntArray:
-    """Return the number of the partition chosen in each of `samples` runs.
+class Offered(NamedTuple):
+    """Every candidate by its cells, with cost and noise scale in steps."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import blowfish_fast as bf
-    >>> chosen = least_cost_choices(
-    ...     bf.partitions.LeastCost().priced(2.0),
-    ...     np.array([9, 0, 0]),
-    ...     policy=bf.policies.AddRemove(bf.Domain(3)),
-    ...     epsilon=Fraction(1),
-    ...     samples=100,
-    ...     rng=Randomness(1),
-    ... )
-    >>> chosen.shape
-    (100,)
-    """
-    cells = counts.size
-    if cells > MOST_CELLS:
-        raise SizeError(
-            f"there are 2^{cells - 1} partitions of {cells} cells; the audit writes "
-            f"them all out and takes at most {MOST_CELLS}"
-        )
-    offered = least_cost_candidates(partition, counts, policy=policy, epsilon=epsilon)
-    member = _members(_windows(partition, cells), cells)
-    floors = offered.prices if clamp else None
-    return sample_cheapest(
-        offered.costs, offered.scales, member, samples, rng, floors=floors
-    )
-
-
-def sample_cheapest(
-    costs: Sequence[int] | IntArray,
-    scales: Sequence[Fraction],
-    member: IntArray,
-    samples: int,
-    rng: Randomness,
-    *,
-    floors: Sequence[int] | None = None,
-) -> IntArray:
-    """Return which choice has the least noisy cost, in each of `samples` runs.
-
-    Geometric noise is subtracted from the cost of every candidate; a choice costs what
-    its candidates cost together.
-
-    Parameters
-    ----------
-    costs, scales
-        Of each candidate, in steps.
-    member : int64, (choices, candidates)
-        1 for each candidate that a choice is made of.
-    floors : optional
-        Noisy costs are cut off from below there.
-    """
-    chosen = np.empty(samples, dtype=np.int64)
-    for begin in range(0, samples, CHUNK):
-        size = min(CHUNK, samples - begin)
-        noisy = np.empty((size, len(scales)), dtype=np.int64)
-        for column, scale in enumerate(scales):
-            drawn = rng.geometric(scale.numerator, scale.denominator, size=size)
-            noisy[:, column] = costs[column] - drawn
-        if floors is not None:
-            noisy = np.maximum(noisy, np.array(floors))
-        chosen[begin : begin + size] = (noisy @ member.T).argmin(axis=1)
-    return chosen
-
-
-class PartitionCandidates(NamedTuple):
-    """Cost, price without cells, and noise scale of every candidate, in steps."""
-
-    costs: list[int]
-    prices: list[int]
+    candidates: list[Cells]
+    costs: IntArray
     scales: list[Fraction]
 
+    def member(self) -> IntArray:
+        """Return a row of zeros and ones per choice: the candidates it is made of."""
+        cells = tuple(sorted(set().union(*self.candidates)))
+        if len(cells) > MOST_CELLS:
+            raise SizeError(
+                f"choices are written out for at most {MOST_CELLS} cells; received "
+                f"{len(cells)}"
+            )
+        covers = list(covers_of(cells, self.candidates))
+        rows = np.zeros((len(covers), len(self.candidates)), dtype=np.int64)
+        for row, cover in zip(rows, covers, strict=True):
+            row[[self.candidates.index(one) for one in cover]] = 1
+        return rows
 
-def least_cost_candidates(
-    partition: LeastCost, counts: IntArray, *, policy: Policy, epsilon: Fraction
-) -> PartitionCandidates:
-    """Write out every candidate bucket, with its cost from exact fractions."""
-    cells = counts.size
-    noise = partition.noise(cells, epsilon / record_distance(policy))
-    step = Fraction(noise.step)
-    offered = PartitionCandidates([], [], [])
-    for start, end in _windows(partition, cells):
-        length = end - start
-        index = length if partition.lengths == "all" else length.bit_length() - 1
-        scale = float(noise.scales[index])
+
+def covers_of(cells: Cells, candidates: list[Cells]) -> Iterator[list[Cells]]:
+    """Yield every way to put each of `cells` into one candidate."""
+    if not cells:
+        yield []
+    for one in candidates:
+        if cells and one[0] == cells[0] and set(one) <= set(cells):
+            rest = tuple(cell for cell in cells if cell not in one)
+            yield from ([one, *others] for others in covers_of(rest, candidates))
+
+
+def intervals_offered(case: Case, counts: IntArray) -> Offered:
+    """Write out every interval of a `LeastCost`, with its cost from exact fractions."""
+    partition, cells = case.selector, counts.size
+    noise = partition.noise(cells, case.epsilon / record_distance(case.policy))
+    powers = partition.lengths == "powers"
+    lengths = [2**power for power in range(cells.bit_length())]
+    offered = Offered([], np.empty(0, dtype=np.int64), [])
+    costs = []
+    for length in lengths if powers else range(1, cells + 1):
+        scale = float(noise.scales[length.bit_length() - 1 if powers else length])
         price = round((partition.bucket_cost + partition.offset * scale) / noise.step)
-        cost = _cost(partition, [int(one) for one in counts[start:end]])
-        offered.costs.append(math.floor(cost / step) + price)
-        offered.prices.append(price)
-        offered.scales.append(Fraction(scale) / step)
-    return offered
-
-
-def _windows(partition: LeastCost, cells: int) -> list[tuple[int, int]]:
-    lengths = list(range(1, cells + 1))
-    if partition.lengths == "powers":
-        lengths = [2**power for power in range(cells.bit_length())]
-    return [
-        (start, start + length)
-        for length in lengths
-        for start in range(cells - length + 1)
-    ]
-
-
-def _members(windows: list[tuple[int, int]], cells: int) -> IntArray:
-    """Return a row of zeros and ones per partition: the windows it is made of."""
-    column = {window: number for number, window in enumerate(windows)}
-    rows = []
-    for cuts in range(2 ** (cells - 1)):
-        edges = [0, *(i + 1 for i in range(cells - 1) if cuts >> i & 1), cells]
-        buckets = list(pairwise(edges))
-        if all(bucket in column for bucket in buckets):
-            row = np.zeros(len(windows), dtype=np.int64)
-            row[[column[bucket] for bucket in buckets]] = 1
-            rows.append(row)
-    return np.array(rows)
+        for start in range(cells - length + 1):
+            inside = tuple(range(start, start + length))
+            cost = _cost(partition, counts[start : start + length].tolist())
+            costs.append(math.floor(cost / Fraction(noise.step)) + price)
+            offered.candidates.append(inside)
+            offered.scales.append(Fraction(scale) / Fraction(noise.step))
+    return offered._replace(costs=np.array(costs, dtype=np.int64))
 
 
 def _cost(partition: LeastCost, cells: list[int]) -> Fraction:
@@ -222,3 +110,82 @@ def _cost(partition: LeastCost, cells: list[int]) -> Fraction:
         )
         for centre in cells
     )
+
+
+def groups_offered(case: Case, counts: IntArray) -> Offered:
+    """Write out every group of the first round of a `MatchingPairs`."""
+    partition, policy, cells = case.selector, case.policy, counts.size
+    alone = np.ones(cells, dtype=np.int64)
+    granted = case.epsilon / record_distance(policy) / partition.rounds
+    noise = partition.noise(cells, granted, alone)
+    first, second = np.triu_indices(cells, 1)
+    parts = connected_parts(policy)
+    near = second - first <= (partition.window or cells)
+    # Cells of different connected parts are never paired.
+    near &= parts[first] == parts[second]
+    first, second = first[near], second[near]
+    totals = np.minimum(counts, noise.cap)
+    deviations = pair_deviations(totals, alone, first, second, noise.grid)
+    groups: list[Cells] = [(cell,) for cell in range(cells)]
+    groups += list(zip(first.tolist(), second.tolist(), strict=True))
+    pairs = [int(one) + noise.pair_price for one in deviations]
+    return Offered(
+        groups,
+        np.array([noise.price] * cells + pairs, dtype=np.int64),
+        [noise.single] * cells + [noise.pair] * first.size,
+    )
+
+
+CANDIDATES: dict[type, Callable[[Case, IntArray], Offered]] = {
+    LeastCost: intervals_offered,
+    MatchingPairs: groups_offered,
+}
+"""Choices of the least noisy cost, and what they choose from."""
+
+
+def cheapest_choices(
+    case: Case, counts: IntArray, samples: int, rng: Randomness
+) -> Counter[Hashable]:
+    """Return how often each choice has the least noisy cost in so many runs.
+
+    Geometric noise is subtracted from the cost of every candidate; a choice costs what
+    its candidates cost together. Choices are numbered as in `Offered.member`.
+    """
+    _, costs, scales = offered = CANDIDATES[type(case.selector)](case, counts)
+    if getattr(case.selector, "rounds", 1) != 1:
+        raise SizeError(f"one round is written out; received {case.selector.rounds}")
+    member = offered.member()
+    chosen = np.zeros(len(member), dtype=np.int64)
+    for begin in range(0, samples, CHUNK):
+        size = min(CHUNK, samples - begin)
+        noise = [
+            rng.geometric(scale.numerator, scale.denominator, size=size)
+            for scale in scales
+        ]
+        cheapest = (member @ (costs[:, None] - np.array(noise))).argmin(axis=0)
+        chosen += np.bincount(cheapest, minlength=chosen.size)
+    return Counter(dict(enumerate(chosen.tolist())))
+
+
+def inexact_matchings(case: Case, counts: IntArray, runs: int, seed: int = 0) -> int:
+    """Return in how many real runs a cheaper pairing than the one chosen existed.
+
+    The proof covers the exact minimum of the noisy costs alone, so one such run is one
+    too many. For matchings that draw their noise group by group (no window, or one too
+    wide for a dynamic programme).
+    """
+    offered = groups_offered(case, counts)
+    member = offered.member()
+    wrong = 0
+    for number in range(runs):
+        diary: list[Note] = []
+        chosen = case.select(counts, WatchedRandomness(seed + number, diary))
+        drawn = np.concatenate([one.values for one in diary if isinstance(one, Draw)])
+        costs = offered.costs - drawn
+        groups = {
+            tuple(np.flatnonzero(chosen.labels == label).tolist())
+            for label in chosen.labels
+        }
+        mine = sum(costs[offered.candidates.index(one)] for one in groups)
+        wrong += bool(mine > (member @ costs).min())
+    return wrong

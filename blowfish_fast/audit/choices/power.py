@@ -22,7 +22,8 @@ from blowfish_fast.audit.sampling.confidence import evidence_from_counts
 from blowfish_fast.audit.sampling.power import EXCESS, Power
 from blowfish_fast.policies import Policy
 
-from .search import Case, batch_tally, exact_loss, tally_both_sides, visible_loss
+from .case import Case
+from .search import batch_tally, exact_loss, tally_both_sides, visible_loss
 
 STEPS = 40
 ROUNDS = 8
@@ -44,13 +45,13 @@ def selector_power(
 
     An enumerated law shows it at once; else it is seen in as many draws, or is not.
     """
-    case = Case(selector, policy, epsilon, {})
+    case = Case(selector, policy, epsilon)
     pairs = standard_pairs(policy, case.heights)
     if not pairs or batch_tally(case) is None:
         return None
     pair = _most_visible_pair(case, pairs, samples)
     goal = float(epsilon * (1 + excess))
-    bad = case._replace(epsilon=_planted_epsilon(case, pair, goal, samples))
+    bad = case.at(_planted_epsilon(case, pair, goal, samples))
     exact = exact_loss(bad, pair)
     if exact is not None:
         return Power(trials * (exact > float(epsilon)), trials, 0, excess)
@@ -81,7 +82,7 @@ def _planted_epsilon(case: Case, pair: Pair, goal: float, samples: int) -> Fract
     """Return an epsilon at which the visible loss is `goal`, by the rule of three."""
     planted = case.epsilon
     for _ in range(ROUNDS):
-        loss, _ = visible_loss(case._replace(epsilon=planted), pair, samples, PILOT)
+        loss, _ = visible_loss(case.at(planted), pair, samples, PILOT)
         if loss <= 0 or abs(loss / goal - 1) < 0.002:
             break
         step = min(max(goal / loss, 0.5), 2.0)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,18 +31,12 @@ from blowfish_fast.audit.sampling.confidence import (
 from blowfish_fast.audit.sampling.selections import Finding
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import (
-    Law,
-    exact_law,
-    public_key,
-    select_many,
-)
-from blowfish_fast.measure.selectors.partitions.least_cost import LeastCost
+from blowfish_fast.measure.selectors.many_draws import Law
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
 from blowfish_fast.policies import Policy
 
-from .cheapest import least_cost_choices
-from .matching_choices import inexact_matchings, sample_matchings
+from .case import Case, Tally, in_batches, one_by_one
+from .cheapest import CANDIDATES, cheapest_choices, inexact_matchings
 from .sorted_choices import noise_on_cells, noisy_count_choices
 
 ROUNDING = 1e-9
@@ -56,26 +50,6 @@ PILOT_PAIRS = 10
 EXACT_RUNS = 60
 FEW_SEEN = 50
 """Events met less often in a pilot say nothing about their log-ratio."""
-
-
-class Case(NamedTuple):
-    """A selector under a policy at an epsilon."""
-
-    selector: Any
-    policy: Policy
-    epsilon: Fraction
-    memory: dict[bytes, Hashable]
-    """What a twin has worked out before."""
-
-    @property
-    def heights(self) -> tuple[int, ...]:
-        """Counts that tell: about as high as a bucket is dear."""
-        price = min(max(round(getattr(self.selector, "bucket_cost", 8.0)), 1), 1000)
-        return tuple(sorted({8, price}))
-
-
-Tally = Callable[[Case, IntArray, int, Randomness], "Counter[Hashable]"]
-"""Counts the choices of many runs."""
 
 
 def audit_selector(
@@ -119,7 +93,7 @@ def audit_selector(
     >>> all(one.passed for one in found)
     True
     """
-    case = Case(selector, policy, epsilon, {})
+    case = Case(selector, policy, epsilon)
     pairs = standard_pairs(policy, case.heights)
     if not pairs:
         return
@@ -130,12 +104,12 @@ def audit_selector(
             max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
         )
         yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
-        found = tally_both_sides(case, laws.visible, samples, seed, _in_batches)
+        found = tally_both_sides(case, laws.visible, samples, seed, in_batches)
         evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
         return
     twin, size = batch_tally(case), PILOT_BATCH
-    if twin is _by_noisy_counts:
+    if twin is noisy_count_choices:
         # Every distinct draw is a run of the selector itself.
         size = PILOT_SORTED
         samples = samples if samples >= MANY else max(samples // 4, FEW)
@@ -143,7 +117,7 @@ def audit_selector(
         tried = len(pairs) + steps
     if twin is None:
         stride = max(1, len(pairs) // PILOT_PAIRS)
-        pilots = _Pilots(case, PILOT_RUNS, runs, seed, _one_by_one)
+        pilots = _Pilots(case, PILOT_RUNS, runs, seed, one_by_one)
         pair = max(pairs[::stride], key=pilots.apart)
         tried = len(pairs[::stride])
     else:
@@ -161,13 +135,11 @@ def audit_selector(
         evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
     if runs:
-        found = tally_both_sides(case, pair, runs, seed + 1, _one_by_one)
+        found = tally_both_sides(case, pair, runs, seed + 1, one_by_one)
         evidence = evidence_from_counts(*found, confidence=confidence)
         yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
     if isinstance(selector, MatchingPairs) and selector.window is None:
-        wrong = inexact_matchings(
-            selector, pair.sides[0], policy=policy, epsilon=epsilon, runs=EXACT_RUNS
-        )
+        wrong = inexact_matchings(case, pair.sides[0], EXACT_RUNS)
         evidence = Evidence(math.inf if wrong else 0.0, f"{wrong} not cheapest", 1)
         yield Finding(f"{selector.name}, exact minimum", epsilon, evidence, EXACT_RUNS)
 
@@ -214,11 +186,8 @@ class _Laws:
     def _law(self, counts: IntArray) -> Law | None:
         key = counts.tobytes()
         if key not in self._known:
-            case = self.case
             try:
-                self._known[key] = exact_law(
-                    case.selector, counts, policy=case.policy, epsilon=case.epsilon
-                )
+                self._known[key] = self.case.law(counts)
             except SizeError:
                 self._known[key] = None
         return self._known[key]
@@ -273,7 +242,7 @@ def tally_both_sides(
 ) -> tuple[Any, Any]:
     """Return pilots and counts of both sides, all independent of each other."""
     named = pilot_size(samples)
-    count = tally or batch_tally(case) or _one_by_one
+    count = tally or batch_tally(case) or one_by_one
     pilots, counted = (
         tuple(
             count(case, side, size, Randomness(_seed(seed, side, part)))
@@ -288,78 +257,17 @@ def _seed(seed: int, counts: IntArray, part: int) -> int:
     return int.from_bytes(counts.tobytes(), "little") * 2**33 + 2 * seed + part
 
 
-def _in_batches(
-    case: Case, counts: IntArray, samples: int, rng: Randomness
-) -> Counter[Hashable]:
-    return select_many(
-        case.selector,
-        counts,
-        policy=case.policy,
-        epsilon=case.epsilon,
-        draws=samples,
-        rng=rng,
-    )
-
-
-def _one_by_one(
-    case: Case, counts: IntArray, samples: int, rng: Randomness
-) -> Counter[Hashable]:
-    # One source for all runs: every call opens streams of its own.
-    return Counter(
-        public_key(
-            case.selector.select(
-                counts, policy=case.policy, epsilon=case.epsilon, rng=rng
-            )
-        )
-        for _ in range(samples)
-    )
-
-
-def _twin_tally(twin: Callable[..., IntArray]) -> Tally:
-    def tally(
-        case: Case, counts: IntArray, samples: int, rng: Randomness
-    ) -> Counter[Hashable]:
-        chosen = twin(
-            case.selector,
-            counts,
-            policy=case.policy,
-            epsilon=case.epsilon,
-            samples=samples,
-            rng=rng,
-        )
-        return Counter(dict(enumerate(np.bincount(chosen).tolist())))
-
-    return tally
-
-
-def _by_noisy_counts(
-    case: Case, counts: IntArray, samples: int, rng: Randomness
-) -> Counter[Hashable]:
-    return noisy_count_choices(
-        case.selector,
-        counts,
-        policy=case.policy,
-        epsilon=case.epsilon,
-        samples=samples,
-        rng=rng,
-        known=case.memory,
-    )
-
-
 def batch_tally(case: Case) -> Tally | None:
     """Return how choices are made in batches; None where they are not."""
     selector = case.selector
-    if isinstance(selector, LeastCost) and selector.lengths == "all":
-        return _all_lengths
-    if isinstance(selector, MatchingPairs):
-        return _matchings
+    if type(selector) in CANDIDATES and getattr(selector, "lengths", "all") == "all":
+        return cheapest_choices
     if hasattr(selector, "select_many"):
-        return _in_batches
-    if noise_on_cells(selector, case.policy, case.epsilon) is not None:
-        return _by_noisy_counts
+        return in_batches
+    if noise_on_cells(case) is not None:
+        return noisy_count_choices
     some = standard_pairs(case.policy)[0].sides[0]
-    law = exact_law(selector, some, policy=case.policy, epsilon=case.epsilon)
-    return None if law is None else _in_batches
+    return None if case.law(some) is None else in_batches
 
 
 def visible_loss(
@@ -383,20 +291,17 @@ def visible_loss(
 
 def exact_loss(case: Case, pair: Pair) -> float | None:
     """Return the exact largest log-ratio on a pair; None where there is no law."""
-    first, second = (
-        exact_law(case.selector, side, policy=case.policy, epsilon=case.epsilon)
-        for side in pair.sides
-    )
+    first, second = map(case.law, pair.sides)
     return (
         None if first is None or second is None else _largest_log_ratio(first, second)
     )
 
 
 def _law_or_pilot(case: Case, side: IntArray, pilot: int) -> Law:
-    law = exact_law(case.selector, side, policy=case.policy, epsilon=case.epsilon)
+    law = case.law(side)
     if law is not None:
         return law
-    tally = batch_tally(case) or _one_by_one
+    tally = batch_tally(case) or one_by_one
     made = tally(case, side, pilot, Randomness(_seed(7, side, 3)))
     return {one: number / pilot for one, number in made.items() if number > FEW_SEEN}
 
@@ -407,8 +312,3 @@ def _bound(chance: float, other: float, samples: int) -> float:
     return abs(math.log(chance / other)) - BOUND_ERRORS * math.sqrt(
         (1 / chance + 1 / other) / counted
     )
-
-
-_all_lengths = _twin_tally(lambda *given, **named: least_cost_choices(*given, **named))
-_matchings = _twin_tally(lambda *given, **named: sample_matchings(*given, **named))
-"""Plain twins: every pairing is written out, noise and costs are the selector's."""

@@ -18,16 +18,14 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Hashable
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.many_draws import public_key
 from blowfish_fast.measure.selectors.partitions.noisy_sort import CellNoise, on_cells
-from blowfish_fast.policies import Policy
+
+from .case import Case
 
 CHUNK = 2**18
 TRIED_AGAIN = 20
@@ -55,37 +53,28 @@ class _Handed(Randomness):
         return self.draws
 
 
-def noise_on_cells(
-    selector: Any, policy: Policy, epsilon: Fraction
-) -> CellNoise | None:
+def noise_on_cells(case: Case) -> CellNoise | None:
     """Return the noise that a selector declares to add to the counts, if it does."""
-    declared = getattr(selector, "noise", None)
+    declared = getattr(case.selector, "noise", None)
     if not callable(declared):
         return None
     if next(iter(inspect.signature(declared).parameters)) != "policy":
         return None
-    noise = declared(policy, epsilon)
+    noise = declared(case.policy, case.epsilon)
     drawn = isinstance(noise, CellNoise) and bool(noise.scales.rates[0])
     return noise if drawn else None
 
 
 def noisy_count_choices(
-    selector: Any,
-    counts: IntArray,
-    *,
-    policy: Policy,
-    epsilon: Fraction,
-    samples: int,
-    rng: Randomness,
-    known: dict[bytes, Hashable],
+    case: Case, counts: IntArray, samples: int, rng: Randomness
 ) -> Counter[Hashable]:
     """Return how often each choice is made in `samples` runs.
 
-    `known` holds the choices of noisy counts met before, and is added to. A choice that
-    depends on more than noisy counts is named after the true ones, which no other data
-    set can share.
+    The case remembers the choices of noisy counts met before. A choice that depends on
+    more than noisy counts is named after the true ones, which no other data set can
+    share.
     """
-    noise = noise_on_cells(selector, policy, epsilon)
+    known, noise = case.memory, noise_on_cells(case)
     assert noise is not None, "the selector declares its noise"
     scales, edges = noise
     # One draw at a time moves cells by known amounts: noise is linear in draws.
@@ -102,11 +91,7 @@ def noisy_count_choices(
             draws = rows[place]
             noisy = (counts + draws @ spread).tobytes()
             if noisy not in known or again > 0:
-                chosen = public_key(
-                    selector.select(
-                        counts, policy=policy, epsilon=epsilon, rng=_Handed(draws)
-                    )
-                )
+                chosen = case.choose(counts, _Handed(draws))
                 again -= noisy in known
                 if known.setdefault(noisy, chosen) != chosen:
                     made[("depends on", *counts.tolist())] += number

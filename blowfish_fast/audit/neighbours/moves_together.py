@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast.audit.measurements import _reaches_several, _rows_of
+from blowfish_fast.audit.measurements import RowPrices
+from blowfish_fast.audit.neighbours.pairs import all_edges
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.policies import ABSENT, PerPerson, Policy
 from blowfish_fast.policies.constrained import Constrained
@@ -37,14 +37,11 @@ def joint_moves(policy: Policy, most: int = MOST_MOVES) -> Iterator[list[Move]]:
         yield from _persons(policy)
         return
     if not isinstance(policy, Constrained):
-        for edges in policy.edges():
-            yield from ([(int(start), int(end))] for start, end in edges)
+        yield from ([edge] for edge in all_edges(policy))
         return
     by_change: dict[Change, list[Move]] = {}
-    for edges in policy.edges():
-        for start, end in edges.tolist():
-            for move in ((start, end), (end, start)):
-                by_change.setdefault(_change(policy, move), []).append(move)
+    for move in _both_ways(policy):
+        by_change.setdefault(_change(policy, move), []).append(move)
     for size in range(1, most + 1):
         for changes in itertools.combinations_with_replacement(sorted(by_change), size):
             if _holds_together(changes):
@@ -60,12 +57,7 @@ def _persons(policy: PerPerson) -> Iterator[list[Move]]:
     Each of m records moves along an edge, or all appear; where a person counts once,
     each stands for as many units as make a person with m of them.
     """
-    both = [
-        move
-        for edges in policy.edges()
-        for start, end in edges.tolist()
-        for move in ((start, end), (end, start))
-    ]
+    both = list(_both_ways(policy))
     moves = [move for move in both if ABSENT not in move]
     appear = [move for move in both if move[0] == ABSENT]
     for size in range(policy.at_most or 1, 0, -1):
@@ -73,6 +65,11 @@ def _persons(policy: PerPerson) -> Iterator[list[Move]]:
         for kinds in (moves, appear):
             for chosen in itertools.combinations_with_replacement(kinds, size):
                 yield [move for move in chosen for _ in range(stands_for)]
+
+
+def _both_ways(policy: Policy) -> Iterator[Move]:
+    for start, end in all_edges(policy):
+        yield from ((start, end), (end, start))
 
 
 def _change(policy: Constrained, move: Move) -> Change:
@@ -102,24 +99,13 @@ def most_moves(policy: Policy) -> tuple[int, list[Move]]:
     return len(largest), largest
 
 
-def price_together(measurement: Measurement, policy: Policy) -> Fraction:
+def price_together(measurement: Measurement, policy: Policy) -> Fraction | float:
     """Return the largest exact price of a set of moves; 0 where draws share rows."""
-    scales = measurement.scales
-    worst = Fraction(0)
-    if _reaches_several(measurement):
-        return worst
-    rows = rows_of_records(measurement)
-    rates = scales.rates.astype(object)
+    prices = RowPrices(measurement)
+    if not prices.own_draws:
+        return Fraction(0)
+    worst: Fraction | float = Fraction(0)
     for moves in itertools.islice(joint_moves(policy), MOST_PRICED):
-        change = sum(rows[end] - rows[start] for start, end in moves)
-        cost = Fraction(
-            int((np.abs(change) ** scales.power * rates).sum()), scales.unit
-        )
-        worst = max(worst, cost)
+        changes = [prices.rows(end) - prices.rows(start) for start, end in moves]
+        worst = max(worst, prices.price(np.sum(changes, axis=0)))
     return worst
-
-
-def rows_of_records(measurement: Measurement) -> list[IntArray]:
-    """Return the rows of one record in each cell; of none, last, for "absent"."""
-    cells = (*range(measurement.buckets.cells), ABSENT)
-    return [_rows_of(measurement, cell) for cell in cells]

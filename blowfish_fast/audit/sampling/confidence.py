@@ -53,13 +53,9 @@ def clopper_pearson(
     """
     from scipy.stats import beta
 
-    side = (1.0 - confidence) / 2.0
-    low = 0.0 if successes == 0 else beta.ppf(side, successes, trials - successes + 1)
-    high = (
-        1.0
-        if successes == trials
-        else beta.ppf(1.0 - side, successes + 1, trials - successes)
-    )
+    side, failures = (1.0 - confidence) / 2.0, trials - successes
+    low = beta.ppf(side, successes, failures + 1) if successes else 0.0
+    high = beta.ppf(1.0 - side, successes + 1, failures) if failures else 1.0
     return float(low), float(high)
 
 

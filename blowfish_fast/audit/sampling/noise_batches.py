@@ -14,20 +14,20 @@ implies at some delta. With less noise, or none on some row, its tails give it a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from fractions import Fraction
 
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.audit.measurements import _rows_of
+from blowfish_fast.audit.measurements import RowPrices
 from blowfish_fast.measure import handle
-from blowfish_fast.measure.budgets import epsilon_of
+from blowfish_fast.measure.budgets import Budget, epsilon_of
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.randomness import Randomness
 
-from .confidence import Sides, evidence_from_counts, pilot_size, tail_evidence
+from .confidence import evidence_from_counts, pilot_size, tail_evidence
 from .selections import Finding
 
 CUTS = 12
@@ -47,7 +47,7 @@ def audit_noise(
     measurement: Measurement,
     edge: tuple[int, int],
     *,
-    epsilon: Fraction,
+    budget: Budget | Fraction,
     samples: int,
     seed: int = 0,
     confidence: float = 0.999,
@@ -63,8 +63,10 @@ def audit_noise(
         used.
     edge : (int, int)
         Two cells, or a cell and -1 for "absent".
-    epsilon : Fraction
-        What this edge may cost.
+    budget : Budget or Fraction
+        What this edge may cost: epsilon, or rho. Rho is compared in the form (epsilon,
+        delta), with the least epsilon that it certainly implies at `DELTA`; a lower
+        bound above it proves that the edge costs more than rho.
     samples : int
         Draws per side.
 
@@ -74,60 +76,41 @@ def audit_noise(
     >>> line = bf.Domain(3)
     >>> mechanism, data = bf.Laplace.example(line, bf.policies.Full(line), Fraction(1))
     >>> kept = mechanism.release(data, rng=1).measurements[0]
-    >>> audit_noise("laplace", kept, (0, 1), epsilon=Fraction(1), samples=5000).passed
+    >>> audit_noise("laplace", kept, (0, 1), budget=Fraction(1), samples=5000).passed
     True
     """
-    first, second = _blocks(measurement, edge, samples, seed)
-    named = pilot_size(samples)
+    pilots, counted = _blocks(measurement, edge, samples, seed)
+    subject, paid = f"{name}: {measurement.strategy.kind}", Budget.of(budget)
+    if paid.power == 2:
+        subject += f", at delta = {float(DELTA):g}"
+        epsilon = epsilon_of(paid.amount, DELTA)
+        evidence = tail_evidence(
+            pilots, counted, delta=float(DELTA), confidence=confidence
+        )
+        return Finding(subject, epsilon, evidence, samples)
     evidence = evidence_from_counts(
-        _tally_blocks((first[:named], second[:named])),
-        _tally_blocks((first[named:], second[named:])),
+        *((_as_counter(one), _as_counter(two)) for one, two in (pilots, counted)),
         confidence=confidence,
     )
-    return Finding(f"{name}: {measurement.strategy.kind}", epsilon, evidence, samples)
-
-
-def audit_gaussian_noise(
-    name: str,
-    measurement: Measurement,
-    edge: tuple[int, int],
-    *,
-    rho: Fraction,
-    samples: int,
-    delta: Fraction = DELTA,
-    seed: int = 0,
-    confidence: float = 0.999,
-) -> Finding:
-    """Compare as `audit_noise` does, in the form (epsilon, delta) that rho implies.
-
-    The epsilon is the least that `rho` certainly implies at `delta`; a lower bound
-    above it proves that the edge costs more than rho.
-    """
-    first, second = _blocks(measurement, edge, samples, seed)
-    named, most = pilot_size(samples), int(max(first.max(), second.max())) + 1
-    pilots, counted = (
-        (
-            np.bincount(first[part], minlength=most),
-            np.bincount(second[part], minlength=most),
-        )
-        for part in (slice(named), slice(named, None))
-    )
-    evidence = tail_evidence(pilots, counted, delta=float(delta), confidence=confidence)
-    subject = f"{name}: {measurement.strategy.kind}, at delta = {float(delta):g}"
-    return Finding(subject, epsilon_of(rho, delta), evidence, samples)
+    return Finding(subject, paid.epsilon, evidence, samples)
 
 
 def _blocks(
     measurement: Measurement, edge: tuple[int, int], samples: int, seed: int
-) -> list[IntArray]:
-    """Return the block of the closeness that each draw falls into, on both sides."""
-    sides = [_rows_of(measurement, cell) for cell in edge]
+) -> list[tuple[IntArray, IntArray]]:
+    """Return how many draws fall into each block of the closeness, on both sides.
+
+    Of the pilots, and of the draws that are counted.
+    """
+    prices = RowPrices(measurement)
+    sides = [prices.rows(cell) for cell in edge]
     blank = np.zeros(measurement.scales.rates.size, dtype=np.int64)
     published = [
         measurement.strategy.published(rows, blank, measurement.scales)
         for rows in sides
     ]
-    spread = _draws_to_rows(measurement)
+    # Doubles, which are multiplied faster.
+    spread = prices.draws_to_rows().astype(np.float64)
     weights = _row_weights(measurement, spread)
     drawn = [
         _closeness(measurement, published, side, spread, weights, samples, seed + side)
@@ -137,31 +120,24 @@ def _blocks(
     pilots = np.concatenate([one[:named] for one in drawn])
     cuts = np.unique(np.quantile(pilots, np.linspace(0, 1, CUTS), method="nearest"))
     # On a threshold, or between two: atoms of the closeness are events of their own.
-    return [
+    first, second = (
         np.searchsorted(cuts, one, "left") + np.searchsorted(cuts, one, "right")
         for one in drawn
+    )
+    most = 2 * cuts.size + 1
+    return [
+        (
+            np.bincount(first[part], minlength=most),
+            np.bincount(second[part], minlength=most),
+        )
+        for part in (slice(named), slice(named, None))
     ]
 
 
-def _tally_blocks(sides: Iterable[IntArray]) -> Sides:
-    first, second = (
-        Counter[Hashable](dict(enumerate(np.bincount(side).tolist()))) for side in sides
+def _as_counter(blocks: IntArray) -> Counter[Hashable]:
+    return Counter(
+        {block: often for block, often in enumerate(blocks.tolist()) if often}
     )
-    return first, second
-
-
-def _draws_to_rows(measurement: Measurement) -> FloatArray:
-    """Return the (draws, rows) matrix of what each draw adds to each published row."""
-    strategy, scales = measurement.strategy, measurement.scales
-    rows = strategy.rows(np.zeros(measurement.buckets.count, dtype=np.int64))
-    noise = np.zeros(scales.rates.size, dtype=np.int64)
-    base = strategy.published(rows, noise, scales)
-    spread = np.zeros((noise.size, base.size))
-    for draw in range(noise.size):
-        noise[draw] = 1
-        spread[draw] = strategy.published(rows, noise, scales) - base
-        noise[draw] = 0
-    return spread
 
 
 def _row_weights(measurement: Measurement, spread: FloatArray) -> FloatArray:

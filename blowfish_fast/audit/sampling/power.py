@@ -70,7 +70,7 @@ def detection_power(
             "planted",
             planted,
             edge,
-            epsilon=epsilon,
+            budget=epsilon,
             samples=samples,
             seed=2 * trial,
             confidence=confidence,

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from blowfish_fast._support.typing import IntArray
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.release.release import Release
 
@@ -52,14 +51,14 @@ class Finding(NamedTuple):
 
 def audit_release(
     mechanism: Mechanism,
-    pair: tuple[IntArray, IntArray],
+    pair: tuple[Any, Any],
     *,
     event: Callable[[Release], Hashable],
     samples: int,
     seed: int = 0,
     confidence: float = 0.999,
 ) -> Finding:
-    """Compare an `event` of whole releases on two neighbouring vectors of counts.
+    """Compare an `event` of whole releases on two neighbouring data sets.
 
     Examples
     --------
