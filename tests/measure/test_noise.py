@@ -18,10 +18,10 @@ from blowfish_fast.measure.noise import (
     chernoff_half_width,
     chernoff_tail,
     integer_weights,
-    laplace_mean_size,
     laplace_sum_half_width,
     laplace_variance,
     measured_rows,
+    noise_mean_size,
     rates_at_common_unit,
     scales_within,
     without_rounding,
@@ -38,7 +38,7 @@ def law(width, reach=4000):
 def test_variance_and_mean_size_are_those_of_the_law(width):
     values, mass = law(width)
     assert laplace_variance(width) == pytest.approx((values**2 * mass).sum(), rel=1e-9)
-    assert laplace_mean_size(width) == pytest.approx(
+    assert noise_mean_size(width) == pytest.approx(
         (np.abs(values) * mass).sum(), rel=1e-9
     )
 

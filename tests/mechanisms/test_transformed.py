@@ -13,7 +13,7 @@ import blowfish_fast as bf
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import DataDependentError, InputError, PolicyError, SizeError
 from blowfish_fast.measure.handle import Account
-from blowfish_fast.measure.noise import laplace_mean_size
+from blowfish_fast.measure.noise import noise_mean_size
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
@@ -279,8 +279,8 @@ def test_the_price_of_a_bucket_is_that_of_the_noise_in_use():
 
     for name, expected in (
         ("line", mean_difference_size(1 / 0.05)),
-        ("full", laplace_mean_size(2 / 0.05)),
-        ("add_remove", laplace_mean_size(1 / 0.05)),
+        ("full", noise_mean_size(2 / 0.05)),
+        ("add_remove", noise_mean_size(1 / 0.05)),
     ):
         bf.Transformed(
             GRAPHS[name], CELLS, epsilon="0.1", partition=Watching()
@@ -289,7 +289,7 @@ def test_the_price_of_a_bucket_is_that_of_the_noise_in_use():
     bf.Transformed(
         GRAPHS["line"], CELLS, epsilon="0.1", partition=Watching(), strategy="vertex"
     ).release(STEPS, rng=1)
-    assert seen.pop() == pytest.approx(laplace_mean_size(2 / 0.05), rel=1e-6)
+    assert seen.pop() == pytest.approx(noise_mean_size(2 / 0.05), rel=1e-6)
 
 
 def test_shares_are_spent_as_stated():

@@ -32,11 +32,11 @@ def haar_matrix(shape):
     return reduce(np.kron, [axis_matrix(side) for side in shape])
 
 
-def worst_move(rates, shape):
+def worst_move(rates, shape, power=1):
     """Return the largest price of a change of cell, over all pairs of cells."""
     matrix = haar_matrix(shape)
     return max(
-        int((rates.reshape(-1) * np.abs(matrix[:, u] - matrix[:, v])).sum())
+        int((rates.reshape(-1) * np.abs(matrix[:, u] - matrix[:, v]) ** power).sum())
         for u in range(matrix.shape[1])
         for v in range(matrix.shape[1])
     )

@@ -93,14 +93,14 @@ def _divide(
 
 
 @kernel
-def _worst_move(rates: IntArray) -> int:
-    """Return the heaviest move; leaves weigh nothing, a meeting node counts twice."""
+def _worst_move(rates: IntArray, times: int) -> int:
+    """Return the heaviest move; leaves weigh nothing, a meeting node several times."""
     cells = rates.size
     heaviest = np.zeros(2 * cells, dtype=np.int64)
     worst = 0
     for node in range(cells - 1, 0, -1):
         left, right = heaviest[2 * node], heaviest[2 * node + 1]
-        worst = max(worst, 2 * rates[node] + left + right)
+        worst = max(worst, times * rates[node] + left + right)
         heaviest[node] = rates[node] + max(left, right)
     return worst
 
@@ -194,7 +194,7 @@ def haar_path_sums(rates: IntArray) -> IntArray:
     return _along_axes(_divide, np.asarray(rates, dtype=np.int64), 1, 1)
 
 
-def haar_worst_move(rates: IntArray) -> int:
+def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     """Return the largest sum of rates that a record pays for a change of its cell.
 
     The node where the ways of the two cells meet changes by two, the nodes below it on
@@ -204,6 +204,8 @@ def haar_worst_move(rates: IntArray) -> int:
     ----------
     rates : (cells,) int64
         Rate of each row of one axis, not negative.
+    power : int
+        A row that changes by two pays 2^power times its rate.
 
     Examples
     --------
@@ -213,4 +215,4 @@ def haar_worst_move(rates: IntArray) -> int:
     flat = np.ascontiguousarray(rates, dtype=np.int64)
     if flat.ndim != 1 or flat.size == 0:
         raise InputError(f"rates of one axis are a list; received shape {flat.shape}")
-    return int(_worst_move(flat))
+    return int(_worst_move(flat, 2**power))

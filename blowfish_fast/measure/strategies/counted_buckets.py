@@ -5,18 +5,15 @@ Serves the recipes that choose buckets first and count them with what remains.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.noise import laplace_mean_size
+from blowfish_fast.measure.noise import noise_mean_size
 from blowfish_fast.policies import Policy
 
 from .cells import Cells
-
-ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
 
 def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
@@ -33,7 +30,7 @@ def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
     """
     each = Budget.of(budget).over(policy.group_size)
     width = float(Cells(2).scales(policy.unconstrained, each).widths[0])
-    return laplace_mean_size(width) if each.power == 1 else width * ROOT_2_OVER_PI
+    return noise_mean_size(width, each.power)
 
 
 def bucket_counts(

@@ -19,10 +19,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.noise import laplace_mean_size
 from blowfish_fast.measure.selectors.partitions.kd_cells import (
     RULES,
-    Boxes,
     NoisyCells,
     SplitRule,
     box_buckets,
@@ -141,15 +139,20 @@ class KdTree(Mechanism):
             "predicted before it is released; rule=None can be"
         )
         cells = private.measure(strategy, budget=self.share * self.budget)
-        return self._combine(private, cells, self._boxes(self.rule, cells, private))
+        noisy = self._noisy_cells(cells, private)
+        return self._combine(private, cells, noisy)
 
-    def _combine(self, private: Handle, cells: Measurement, boxes: Boxes) -> Outcome:
+    def _combine(
+        self, private: Handle, cells: Measurement, noisy: NoisyCells
+    ) -> Outcome:
         """Count the boxes afresh, and join both measurements by least squares."""
+        assert self.rule is not None
         strategy = Cells.under(private.policy)
+        boxes = self.rule.boxes(noisy, self.levels)
         buckets = box_buckets(boxes, self.domain.shape, strategy.parts)
         fresh = bucket_counts(private, buckets)
         both = stacked(cells, fresh, uniform=self.fit == "uniform")
-        fit = partial(_shrink_boxes, fresh.buckets, self._width(cells))
+        fit = partial(_shrink_boxes, fresh.buckets, noisy.mean_noise)
         details = {"buckets": buckets.count, "lows": boxes.lows, "highs": boxes.highs}
         return Outcome.of(
             both,
@@ -158,17 +161,14 @@ class KdTree(Mechanism):
             measurements=[cells, fresh],
         )
 
-    def _width(self, cells: Measurement) -> float:
-        """Return the scale of the noise of a cell."""
-        return float(cells.scales.widths[: self.domain.size].max(initial=0.0))
-
-    def _boxes(self, rule: SplitRule, cells: Measurement, private: Handle) -> Boxes:
-        """Build the tree on published values."""
+    def _noisy_cells(self, cells: Measurement, private: Handle) -> NoisyCells:
+        """Return the published values that the tree is built on, and their noise."""
         budget = private.remaining.over(self.policy.group_size)
         fresh = Cells(2).scales(private.policy, budget)
         variance = float(fresh.variances[0]) if fresh.measured[0] else 0.0
         noisy = cells.estimate().reshape(self.domain.shape)
-        return rule.boxes(NoisyCells(noisy, self._width(cells), variance), self.levels)
+        width = float(cells.scales.widths[: self.domain.size].max(initial=0.0))
+        return NoisyCells(noisy, width, variance, cells.scales.power)
 
 
 def _as_rule(rule: Any) -> SplitRule | None:
@@ -181,14 +181,14 @@ def _as_rule(rule: Any) -> SplitRule | None:
     )
 
 
-def _shrink_boxes(boxes: Buckets, width: float, linear: FloatArray) -> FloatArray:
+def _shrink_boxes(boxes: Buckets, mean_noise: float, linear: FloatArray) -> FloatArray:
     """Draw the cells of each box to their mean, by the share of noise in deviations."""
     order, edges = boxes.order, boxes.edges
     along = linear if order is None else linear[order]
     sizes = np.diff(edges)
     means = np.repeat(np.add.reduceat(along, edges[:-1]) / sizes, sizes)
     deviations = np.add.reduceat(np.abs(along - means), edges[:-1])
-    noise = sizes * laplace_mean_size(width)
+    noise = sizes * mean_noise
     signal = 1.0 - np.minimum(noise / np.maximum(deviations, 1e-300), 1.0)
     shrunk: FloatArray = means + np.repeat(signal, sizes) * (along - means)
     if order is None:

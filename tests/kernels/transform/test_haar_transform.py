@@ -82,6 +82,8 @@ def test_the_worst_move_is_that_of_all_pairs(cells, seed, largest):
     found = haar.haar_worst_move(rates)
     assert type(found) is int
     assert found == reference.worst_move(rates, (cells,))
+    squared = haar.haar_worst_move(rates, power=2)
+    assert squared == reference.worst_move(rates, (cells,), power=2)
 
 
 @pytest.mark.parametrize("shape", [(16,), (4, 4), (2, 8), (2, 2, 2)])

@@ -10,7 +10,7 @@ import pytest
 from blowfish_fast import Domain
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.handle import Account, Handle
-from blowfish_fast.measure.noise import laplace_mean_size
+from blowfish_fast.measure.noise import noise_mean_size
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
 from blowfish_fast.policies import AddRemove, Blocks, CountConstraints, Full, Graph
@@ -19,7 +19,7 @@ from blowfish_fast.policies import AddRemove, Blocks, CountConstraints, Full, Gr
 @pytest.mark.parametrize(("policy", "moved"), [(AddRemove, 1), (Full, 2)])
 def test_a_move_changes_two_counts(policy, moved):
     found = mean_noise(policy(Domain(9)), Fraction(1, 10))
-    assert found == pytest.approx(laplace_mean_size(10.0 * moved), rel=1e-6)
+    assert found == pytest.approx(noise_mean_size(10.0 * moved), rel=1e-6)
 
 
 def test_constraints_make_a_bucket_dearer_by_the_group_size():

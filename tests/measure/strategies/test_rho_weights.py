@@ -11,6 +11,9 @@ import blowfish_fast as bf
 from blowfish_fast import kernels
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.noise import Scales, scales_within
+from blowfish_fast.measure.selectors.partitions.kd_cells import NoisyCells
+from blowfish_fast.measure.strategies import Haar
 from blowfish_fast.measure.strategies.edges.edge_lines import EdgeLines
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
     best_hierarchy,
@@ -20,6 +23,7 @@ from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
 from blowfish_fast.measure.strategies.trees import tree_weights
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree, tuned_tree
+from blowfish_fast.mechanisms.maps import kd_tree
 
 RHO = Budget(Fraction(1, 100), 2)
 
@@ -124,6 +128,61 @@ def test_levels_and_boxes_grow_by_square_roots():
         quad.geometric_weights()[children] / quad.geometric_weights()[0],
         2.0 ** (1.0 / 3.0),
     )
+
+
+@pytest.mark.parametrize("cells", [8, 64, 100, 1024])
+@pytest.mark.parametrize("family", [bf.policies.AddRemove, bf.policies.Full])
+def test_haar_rows_for_rho_serve_ranges_better_than_those_for_epsilon(cells, family):
+    domain = bf.Domain(cells)
+    policy, ranges = family(domain), bf.workloads.AllRanges(domain)
+    form = ranges.form(Buckets.single_cells(cells))
+    strategy = Haar((cells,))
+    equal = scales_within(
+        strategy.weights(),
+        strategy.worst_edge(
+            np.where(strategy.exact_rows(policy), 0, strategy.weights()), policy, 2
+        ),
+        RHO,
+        strategy.exact_rows(policy),
+    )
+    found = mean_variance(strategy, policy, ranges)
+    before = strategy.total_variance(form, equal) / ranges.queries * float(RHO)
+    assert found < before * 0.98
+
+
+def test_haar_levels_follow_the_squares_of_their_coefficients():
+    # Oracle: by enumeration, the squared coefficients of all ranges, level by level.
+    cells, strategy = 256, Haar((256,))
+    form = bf.workloads.AllRanges(bf.Domain(cells)).form(Buckets.single_cells(cells))
+    weights = strategy.squared_weights()
+    squares = []
+    for level in range(8):
+        only = np.zeros(cells, dtype=np.int64)
+        only[2**level : 2 ** (level + 1)] = 1
+        noise = Scales(only * 2, 2**40, only == 0, 2)
+        squares.append(strategy.total_variance(form, noise))
+    shares = np.sqrt(np.array(squares) / squares[-1])
+    found = weights[2 ** np.arange(8)] / weights[-1]
+    np.testing.assert_allclose(found, shares, rtol=0.02)
+
+
+@pytest.mark.parametrize("rule", ["gain", "uniformity"])
+def test_rules_of_kd_trees_know_the_law_of_gaussian_noise(rule):
+    # With the variance of Laplace noise of the same scale, boxes would stay too large.
+    domain = bf.Domain((32, 32))
+    counts = np.random.default_rng(1).poisson(
+        np.add.outer(np.arange(32), np.arange(32))
+    )
+    asked = bf.workloads.Rectangles.random(domain, 50, rng=1)
+    tree = bf.KdTree(bf.policies.AddRemove(domain), asked, rho="0.1", rule=rule)
+    release = tree.release(counts, rng=1)
+    cells = NoisyCells(np.zeros((2, 2)), 3.0, 1.0, power=2)
+    assert cells.variance == 9.0
+    assert cells.mean_noise == pytest.approx(3.0 * np.sqrt(2 / np.pi))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kd_tree, "NoisyCells", lambda *given: NoisyCells(*given[:3]))
+        coarse = tree.release(counts, rng=1)
+    assert release.details["buckets"] > coarse.details["buckets"]
 
 
 def test_blocks_are_planned_with_square_roots():

@@ -24,6 +24,7 @@ from blowfish_fast.measure.strategies import (
     SpanningTree,
 )
 from blowfish_fast.measure.strategies.cluster_sums import CellGrid, ClusterSums
+from blowfish_fast.measure.strategies.transforms import haar
 from blowfish_fast.measure.strategies.trees.tree_weights import level_tree
 from blowfish_fast.policies import AddRemove, Full, Line
 from blowfish_fast.workloads import Identity, Linear, Ranges, Sum
@@ -111,14 +112,24 @@ def test_haar_rows_pay_squares_whatever_rows_are_left_out(shape, family):
     ("shape", "times"), [((8,), Fraction(8, 3)), ((4, 4), Fraction(9, 4))]
 )
 def test_an_exact_total_costs_haar_rows_what_the_note_says(shape, times):
-    """2.667 and 2.25 times the heaviest cell, the total being exact."""
+    """2.667 and 2.25 times the heaviest cell, with equal rates and an exact total."""
     policy = Full(Domain(shape))
     strategy = Haar(shape)
     scales = strategy.scales(policy, RHO)
+    scales = scales._replace(rates=np.where(scales.exact, 0, strategy.weights()))
     levels = np.prod([1 + (side - 1).bit_length() for side in shape]) - 1
     heaviest = int(levels) * Fraction(int(scales.rates.max()), scales.unit)
     assert strategy.cost(policy, scales) == times * heaviest
     assert worst_edge_cost(strategy, policy, scales) == times * heaviest
+
+
+def test_a_row_heavier_than_all_above_it_would_be_caught(monkeypatch):
+    """Planted bug: weights for which a move may cost more than two cells."""
+    heavy = np.array([1.0, 3.0, 1.0, 1.0])
+    monkeypatch.setattr(haar, "_square_root_weights", lambda cells: heavy)
+    policy, strategy = Full(Domain((4, 4))), Haar((4, 4))
+    scales = strategy.scales(policy, RHO)
+    assert worst_edge_cost(strategy, policy, scales) > RHO.amount
 
 
 @pytest.mark.parametrize("name", ["haar", "fourier", "clusters", "explicit", "linear"])

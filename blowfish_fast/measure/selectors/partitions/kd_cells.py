@@ -18,7 +18,7 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_positive
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.measure.noise import laplace_mean_size, laplace_variance
+from blowfish_fast.measure.noise import laplace_variance, noise_mean_size
 
 Thresholds = Literal["or", "and", "uniformity"]
 
@@ -36,18 +36,26 @@ class Boxes(NamedTuple):
 class NoisyCells(NamedTuple):
     """What the rules read: published counts and the noise in them.
 
-    `width` is the scale of the noise of a cell, 0 for none; `fresh_variance` that of
-    the count of a box which is still to be drawn.
+    `width` is the scale of the noise of a cell, 0 for none, in rho (`power` 2) sigma;
+    `fresh_variance` that of the count of a box which is still to be drawn.
     """
 
     values: FloatArray
     width: float
     fresh_variance: float
+    power: int = 1
 
     @property
     def variance(self) -> float:
         """Variance of the noise of a cell."""
+        if self.power == 2:
+            return self.width**2
         return float(laplace_variance(self.width)) if self.width else 0.0
+
+    @property
+    def mean_noise(self) -> float:
+        """Mean absolute noise of a cell."""
+        return noise_mean_size(self.width, self.power)
 
 
 class SplitRule(Protocol):
@@ -133,7 +141,7 @@ class UniformityRule:
 
     def boxes(self, cells: NoisyCells, levels: int) -> Boxes:
         """Return boxes cut at medians until they are uniform, or hold few records."""
-        mean = laplace_mean_size(cells.width)
+        mean = cells.mean_noise
         deviation = math.sqrt(max(cells.variance - mean**2, 0.0))
         level, slack = mean, SIGNIFICANT * deviation
         if self.uniformity is not None:

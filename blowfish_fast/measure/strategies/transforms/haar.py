@@ -67,12 +67,11 @@ class Haar(LinearStrategy):
 
     def weights(self) -> IntArray:
         """Return the products of the axes' weights, the largest as 2^30."""
-        product = np.ones(1)
-        for cells in self.shape:
-            axis = _axis_weights(cells)
-            product = np.multiply.outer(product, axis / axis.max()).reshape(-1)
-        weights: IntArray = np.floor(product * 2.0**WEIGHT_BITS).astype(np.int64)
-        return weights
+        return _products([_axis_weights(cells) for cells in self.shape])
+
+    def squared_weights(self) -> IntArray:
+        """Return the weights of Gaussian noise, square roots by level: Lemma PR10."""
+        return _products([_square_root_weights(cells) for cells in self.shape])
 
     def exact_rows(self, policy: Policy) -> BoolArray:
         """Mark the total where it is public; everything if nothing can move."""
@@ -82,48 +81,47 @@ class Haar(LinearStrategy):
         """Return the heaviest cell, or the heaviest move between two cells: Lemma PR3.
 
         Exact under `AddRemove`, and under `Full` on a line; on a grid under `Full` see
-        `worst_grid_move`. For sparser policies it is a bound above. With squares see
-        `_worst_square`.
+        `worst_grid_move`, with squares `_worst_square`. For sparser policies it is a
+        bound above.
         """
-        if power == 2:
-            return self._worst_square(weights, policy)
         paid = kernels.haar_path_sums(weights.reshape(self.shape))
         worst = int(paid.max()) if policy.has_bottom else 0
         if not policy.has_moves:
             return worst
         if len(self.shape) == 1:
-            return max(worst, kernels.haar_worst_move(weights))
+            return max(worst, kernels.haar_worst_move(weights, power))
+        if power == 2:
+            return max(worst, self._worst_square(weights))
         return max(worst, worst_grid_move(weights.reshape(self.shape), paid))
 
-    def _worst_square(self, weights: IntArray, policy: Policy) -> int:
-        """Return a bound on the largest sum of weights times squared moves.
+    def _worst_square(self, weights: IntArray) -> int:
+        """Return a bound on the largest sum of weights times squared moves on a grid.
 
-        A record that moves from u to v costs paid(u) + paid(v) - 2 <u, v>. With the
-        products of `weights`, all rows counted, <u, v> is a product of one number per
-        axis, none negative, so twice the heaviest cell is enough; an exact total only
-        costs less. Weights are floored after the product, which T = product of (1 +
-        levels) covers on sides that are no powers of two. Other weights (rows left
-        out, coarser ones) are no product; they stay below a multiple of these.
+        Lemma PR11: a record that moves costs at most twice the heaviest cell, with the
+        products of `weights` or `squared_weights`, and a little more for their
+        flooring. Other weights (rows left out, coarser ones) are no product; they stay
+        below a multiple of these.
         """
-        worst = 0
-        if policy.has_bottom:
-            worst = int(kernels.haar_path_sums(weights.reshape(self.shape)).max())
-        if not policy.has_moves:
-            return worst
-        own = self.weights()
+        return min(
+            self._covered(weights, own)
+            for own in (self.weights(), self.squared_weights())
+        )
+
+    def _covered(self, weights: IntArray, own: IntArray) -> int:
+        """Return the price of the least multiple of `own` that covers `weights`."""
         if (weights[own == 0] > 0).any():
             raise PrivacyError("a row that Haar does not weigh has no price")
         measured = (weights > 0) & (own > 0)
         if not measured.any():
-            return worst
-        # The least multiple of these weights that covers the given ones, rounded up.
+            return 0
         bits = min(32, 62 - int(weights.max()).bit_length())
         times = int((-(-(weights[measured] << bits) // own[measured])).max())
         paid = int(kernels.haar_path_sums(own.reshape(self.shape)).max())
+        # Equal weights were not rounded.
         floored = 0
-        if any(side & (side - 1) for side in self.shape):
+        if own.min() < own.max():
             floored = math.prod(1 + (side - 1).bit_length() for side in self.shape)
-        return max(worst, -(-times * 2 * (paid + floored) >> bits))
+        return -(-times * 2 * (paid + floored) >> bits)
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the only cells that have these rows: least squares. O(cells)."""
@@ -210,6 +208,34 @@ class Haar(LinearStrategy):
         if not shape or min(shape) < 1:
             raise ValueError("every axis has at least one cell")
         return cls(shape)
+
+
+def _products(axes: list[FloatArray]) -> IntArray:
+    """Return the products of the axes' weights, the largest as 2^30."""
+    product = np.ones(1)
+    for axis in axes:
+        product = np.multiply.outer(product, axis / axis.max()).reshape(-1)
+    weights: IntArray = np.floor(product * 2.0**WEIGHT_BITS).astype(np.int64)
+    return weights
+
+
+def _square_root_weights(cells: int) -> FloatArray:
+    """Return the weight of each row of one axis for noise paid in rho.
+
+    A row of level l, over s cells, takes sqrt(1 + 2 / s^2 - 3/4 2^-l) of its weight for
+    epsilon, and no more than the rows above it together, which Lemma PR11 needs. On
+    sides that are no powers of two the weights for epsilon favour small nodes already.
+    """
+    weights = _axis_weights(cells)
+    fine = 2.0 if cells & (cells - 1) == 0 else 0.0
+    above = np.ones(2 * cells)
+    for level in range((cells - 1).bit_length()):
+        rows = slice(2**level, min(2 ** (level + 1), cells))
+        share = math.sqrt(1.0 + fine * (2**level / cells) ** 2 - 0.75 * 2.0**-level)
+        weights[rows] = np.minimum(weights[rows] * share, above[rows])
+        both = above[rows] + weights[rows]
+        above[2 * rows.start : 2 * rows.stop] = np.repeat(both, 2)
+    return weights
 
 
 def _axis_weights(cells: int) -> FloatArray:
