@@ -152,11 +152,13 @@ class Journal:
         with self._statement() as connection:
             return _has_charges(connection)
 
-    def allotments(self) -> dict[str, Standing]:
-        """Return what each analyst may spend and has spent."""
+    def allotments(self, analyst: str | None = None) -> dict[str, Standing]:
+        """Return what each analyst, or this one, may spend and has spent."""
         with self._statement() as connection:
             rows = connection.execute(
-                "SELECT analyst, total, spent FROM allotment ORDER BY analyst"
+                "SELECT analyst, total, spent FROM allotment "
+                "WHERE ?1 IS NULL OR analyst = ?1 ORDER BY analyst",
+                (analyst,),
             ).fetchall()
         return {analyst: Standing(total, spent) for analyst, total, spent in rows}
 

@@ -415,13 +415,13 @@ class Ledger:
         read = as_epsilon if self.currency.power == 1 else as_rho
         self._journal.allot(analyst, self.currency.granted(read(amount)))
 
-    def allotments(self) -> dict[str, Share]:
-        """Return what each analyst was granted and has spent."""
+    def allotments(self, analyst: str | None = None) -> dict[str, Share]:
+        """Return what each analyst, or this one, was granted and has spent."""
         return {
             analyst: Share(
                 self.currency.amount(one.total), self.currency.amount(one.spent)
             )
-            for analyst, one in self._journal.allotments().items()
+            for analyst, one in self._journal.allotments(analyst).items()
         }
 
     def entry(self, request: str) -> Entry | None:

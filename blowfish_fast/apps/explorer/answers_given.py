@@ -139,8 +139,8 @@ def answer_from(
         if intervals is not None:
             intervals = intervals.reshape(*layout.asked_shape, 2)
     return Answer(
-        question=question.model_dump(mode="json"),
-        axes=described_axes(layout),
+        question=layout.plain,
+        axes=layout.described,
         values=values,
         intervals=intervals,
         intervals_hold=kind,
@@ -152,19 +152,6 @@ def answer_from(
         replayed=replayed,
         as_of=as_of,
     )
-
-
-def described_axes(layout: Layout) -> list[dict[str, Any]]:
-    """Return name, kind and edges (or levels) of the bins that are shown."""
-    return [
-        {
-            "attribute": one.spec.name,
-            "kind": one.spec.kind,
-            "edges": list(one.edges),
-            "bins": one.asked,
-        }
-        for one in layout.axes[: layout.shown]
-    ]
 
 
 def _numbers(
@@ -261,14 +248,14 @@ def _quantiles(
 
 
 def _promise(budget: Budget, layout: Layout, *, exact: bool) -> str:
-    """Say what holds, of the table and in its own units, not of the question's bins."""
+    """Say which accuracy and which privacy hold."""
     cost = layout.question.cost
     if exact:
         return (
             "Exact and free: no edge of the policy changes these numbers, so they are "
             "public."
         )
-    words = f"With {budget.words()}: {layout.table.policy().describe()}."
+    words = f"With {budget.words()}: {layout.policy_words}."
     if isinstance(cost, Accuracy):
         who = "All numbers are" if cost.scope == "simultaneous" else "Each number is"
         return (

@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 KEPT_QUERIES = 256
 """Compiled queries that are remembered."""
+MOST_KEPT = 2**16
+"""Cells of a question whose counts are kept, where they cannot change."""
 KEPT_CURSORS = 4
 """How often the same question is counted at the same time."""
 SYSTEM_SCHEMAS = ("information_schema", "pg_catalog", "pg_toast")
@@ -176,6 +178,10 @@ class Database:
         problem = "the question could not be counted"
         known = self._compiled.get(id(layout.axes))
         if known is None:
+            spec = layout.table
+            # Where records of persons are drawn anew, no two counts are the same.
+            drawn = spec.person is not None and spec.record is None
+            lasting = self._source is not None and self._source.unchanging and not drawn
 
             def compiled(backend: Any) -> list[CellCounts] | _PreparedQuery:
                 table = _table(backend, layout.table.source or layout.table.name)
@@ -183,7 +189,7 @@ class Database:
                 if backend.name != "duckdb":
                     return list(query.batches())
                 text = str(backend.compile(query.expression))
-                return _PreparedQuery(layout, text, query, backend.con)
+                return _PreparedQuery(layout, text, query, backend.con, lasting)
 
             made = self._use(problem, compiled)
             if not isinstance(made, _PreparedQuery):
@@ -307,20 +313,30 @@ class _PreparedQuery:
     """A question's query on DuckDB, compiled and planned once.
 
     Both take longer than a small count. A cursor is a connection of its own, so
-    questions are counted side by side; each is kept with what it prepared.
+    questions are counted side by side; each is kept with what it prepared. Where
+    nobody can change the records, they are counted once: `lasting`.
     """
 
     def __init__(
-        self, layout: Layout, query: str, counting: CellQuery, connection: Any
+        self,
+        layout: Layout,
+        query: str,
+        counting: CellQuery,
+        connection: Any,
+        lasting: bool,
     ) -> None:
         # The layout is kept because the id of its axes is the key of this.
         self.layout, self.query, self.counting = layout, query, counting
         self._connection = connection
+        self._lasting = lasting and layout.coarse <= MOST_KEPT
+        self._counted: CellCounts | None = None
         self._idle: list[Any] = []
         self._turns = threading.BoundedSemaphore(KEPT_CURSORS)
 
     def run(self) -> CellCounts:
         """Return the coarse cells that hold records, and how many each holds."""
+        if self._counted is not None:
+            return self._counted
         with self._turns:
             try:
                 cursor = self._idle.pop()
@@ -334,7 +350,10 @@ class _PreparedQuery:
             np.asarray(arrays[name]).astype(np.int64) for name in ("cell", "records")
         )
         self.counting.refuse(cells)
-        return CellCounts(cells, records)
+        found = CellCounts(cells, records)
+        if self._lasting:
+            self._counted = found
+        return found
 
 
 def _query(table: Any, layout: Layout) -> CellQuery:

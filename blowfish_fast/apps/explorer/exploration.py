@@ -6,7 +6,8 @@
              --ledger---> reserve, draw, store, return     charged before measured
              --answer---> numbers, intervals, promise      public
 
-True counts live in one local variable between the database and the ledger. Errors of
+True counts live in one local variable between the database and the ledger; those of
+records that cannot change stay with the connection to them (``engines``). Errors of
 every step before the ledger leave the budget alone.
 """
 
@@ -40,7 +41,7 @@ from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
 
-from .answers_given import Answer, answer_from, described_axes
+from .answers_given import Answer, answer_from
 from .attributes import PolicySpec
 from .catalog import TableSpec
 from .engines import Database
@@ -49,7 +50,6 @@ from .planning import SAMPLES, Plan, Planner, gain_words
 from .prices import check_affordable, remaining_for
 from .questions import (
     Accuracy,
-    Question,
     Spending,
     plain_errors,
     read_question,
@@ -156,7 +156,7 @@ class Explorer:
         """Return candidates, cost, and what would remain, as plain data. Free."""
         plan = self.plan(question)
         remaining = self.remaining(analyst)
-        known = self.ledger.replay(request_of(plan.layout.question))
+        known = self.ledger.replay(request_of(plan.layout))
         cost = Fraction(0) if known is not None else plan.cost
         without = self.planner.without_policies(self.table, plan.layout.question)
         return {
@@ -172,7 +172,7 @@ class Explorer:
             "without_policy": None if without is None else float(without),
             "gain": gain_words(plan, without),
             "candidates": plan.candidates,
-            "axes": described_axes(plan.layout),
+            "axes": plan.layout.described,
             "queries": plan.workload.queries,
             "policy": plan.policy.describe(),
         }
@@ -214,8 +214,8 @@ class Explorer:
         """
         plan = self.plan(question)
         layout = plan.layout
-        name = request_of(layout.question) if request is None else f"r-{request}"
-        note = {"question": layout.question.model_dump(mode="json")}
+        name = request_of(layout) if request is None else f"r-{request}"
+        note = {"question": layout.plain}
         entry = self.ledger.entry(name)
         if entry is not None and entry.note != note:
             raise LedgerError(
@@ -430,8 +430,7 @@ def as_table(table: Any) -> TableSpec:
         raise CatalogError(plain_errors(problem)) from None
 
 
-def request_of(question: Question) -> str:
+def request_of(layout: Layout) -> str:
     """Return the name that identical questions share."""
-    plain = question.model_dump(mode="json")
-    text = json.dumps(plain, sort_keys=True, default=str)
+    text = json.dumps(layout.plain, sort_keys=True, default=str)
     return "q-" + hashlib.sha256(text.encode()).hexdigest()[:40]

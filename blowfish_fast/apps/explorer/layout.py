@@ -145,6 +145,29 @@ class Layout:
         """Number of bins in all."""
         return self.coarse if self.labels is None else int(self.labels.max()) + 1
 
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        """The question as plain data."""
+        return self.question.model_dump(mode="json")
+
+    @cached_property
+    def described(self) -> list[dict[str, Any]]:
+        """Name, kind and edges (or levels) of the bins that are shown."""
+        return [
+            {
+                "attribute": one.spec.name,
+                "kind": one.spec.kind,
+                "edges": list(one.edges),
+                "bins": one.asked,
+            }
+            for one in self.axes[: self.shown]
+        ]
+
+    @cached_property
+    def policy_words(self) -> str:
+        """The promise of the table, in its own units, not in the question's bins."""
+        return self.table.policy().describe()
+
     @property
     def asked_shape(self) -> tuple[int, ...]:
         """Bins that are shown, per attribute."""

@@ -50,6 +50,9 @@ MOST_SIMULATED_QUERIES = 2**13
 SAMPLES = 1000
 """Draws with which a translation is sharpened."""
 
+CURVE_SAMPLES = 300
+"""The same for each point of a curve, which promises nothing."""
+
 CURVE_POINTS = 9
 """Thresholds of a curve, unless they are stated."""
 
@@ -218,11 +221,11 @@ class Planner:
         if not table.policies or not isinstance(cost, Accuracy):
             return None
         shape = self.shape(table.with_policies({}), asked)
-        return Fraction(0) if shape.free else self._about(shape, cost)
+        return Fraction(0) if shape.free else self._about(shape, cost, self.samples)
 
-    def _about(self, shape: Shape, cost: Accuracy) -> Fraction:
+    def _about(self, shape: Shape, cost: Accuracy, samples: int) -> Fraction:
         """Return a price for a comparison: near the least, and no promise."""
-        priced = shape.least(cost, self.samples, checked=False)
+        priced = shape.least(cost, samples, checked=False)
         return min(one.amount for one in priced if one.amount is not None)
 
     def trade_off(
@@ -246,6 +249,7 @@ class Planner:
         regular = spec.domain().attributes[0].regular
         grid = _log_grid(regular - 1) if thetas is None else list(thetas)
         before: Shape | None = None
+        samples = min(self.samples, CURVE_SAMPLES)
         best = math.inf
         for theta in (None, *sorted(set(grid), reverse=True)):
             stated: dict[str, PolicySpec] = {}
@@ -255,8 +259,8 @@ class Planner:
             shape = self.shape(table.with_policies(stated), asked)
             # Bins may be too wide for a smaller threshold to change anything.
             if before is None or shape.policy != before.policy:
-                about = 0.0 if shape.free else float(self._about(shape, cost))
-                best = min(best, about)
+                price = 0 if shape.free else self._about(shape, cost, samples)
+                best = min(best, float(price))
             before = shape
             yield {"theta": theta, "cost": best}
 
@@ -307,6 +311,8 @@ def _joined_to_all(plan: Plan) -> str | None:
 
 
 def _policies_key(table: TableSpec) -> str:
+    if not table.policies:
+        return ""
     stated = {name: one.model_dump() for name, one in table.policies.items()}
     return json.dumps(stated, sort_keys=True)
 

@@ -27,7 +27,7 @@ def remaining_for(ledger: Ledger, analyst: str | None) -> Fraction:
     left = ledger.remaining
     if analyst is None:
         return left
-    share = ledger.allotments().get(analyst)
+    share = ledger.allotments(analyst).get(analyst)
     return min(left, share.remaining) if share is not None else Fraction(0)
 
 
@@ -37,14 +37,14 @@ def check_affordable(ledger: Ledger, cost: Fraction, analyst: str | None) -> Non
     Counting takes time that depends on records, and nobody may watch it for nothing.
     Whether it is paid is decided by the ledger when it charges.
     """
-    if analyst is not None and analyst not in ledger.allotments():
-        raise BudgetError(
-            f"{analyst!r} has no allotment here; nothing was charged. The curator "
-            "grants one"
-        )
     currency = ledger.currency
     left = currency.granted(remaining_for(ledger, analyst))
     if currency.charged(cost) > left:
+        if analyst is not None and not ledger.allotments(analyst):
+            raise BudgetError(
+                f"{analyst!r} has no allotment here; nothing was charged. The curator "
+                "grants one"
+            )
         raise BudgetError(
             f"the answer costs {currency.words(currency.charged(cost))}, and "
             f"{currency.text(left)} remains; nothing was charged. Ask for less "

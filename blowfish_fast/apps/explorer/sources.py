@@ -34,12 +34,14 @@ class Source(NamedTuple):
     """A place of records: what messages call it, and how a connection is opened.
 
     `side_by_side` is how many connections are of use: one where the backend lends
-    cursors of its own, or takes one question at a time.
+    cursors of its own, or takes one question at a time. `unchanging` are records that
+    nobody can change while they are open: read into memory, or locked by DuckDB.
     """
 
     name: str
     open: Callable[[], Any]
     side_by_side: int = 1
+    unchanging: bool = False
 
 
 def read_address(address: str | Path) -> Source:
@@ -73,7 +75,7 @@ def read_address(address: str | Path) -> Source:
         is_sqlite = file.read(16) == SQLITE_HEAD
     if is_sqlite:
         return Source("SQLite", lambda: _sqlite(path))
-    return Source("DuckDB", lambda: _duckdb(path))
+    return Source("DuckDB", lambda: _duckdb(path), unchanging=True)
 
 
 def files(paths: list[Path]) -> Source:
@@ -84,7 +86,9 @@ def files(paths: list[Path]) -> Source:
                 f"{path.name!r} is no CSV or Parquet file; expected one of "
                 f"{', '.join(CSV + PARQUET)}"
             )
-    return Source("DuckDB", lambda: _files({one.stem: one for one in paths}))
+    read_once = all(one.suffix in CSV for one in paths)
+    named = {one.stem: one for one in paths}
+    return Source("DuckDB", lambda: _files(named), unchanging=read_once)
 
 
 def _parquet_parts(path: Path) -> Source:

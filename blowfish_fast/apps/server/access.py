@@ -138,34 +138,40 @@ def _bearer_secret(request: Request) -> str | None:
     return secret if kind.lower() == "bearer" else None
 
 
-def gate(request: Request) -> Gate:
+def gate_of(request: Request) -> Gate:
     """Return the server's gate."""
     found: Gate = request.app.state.gate
     return found
 
 
-def anyone(request: Request) -> Caller:
+# Awaited where they are asked for: one that is not would be sent to a thread and back.
+async def gate(request: Request) -> Gate:
+    """Return the server's gate to a route."""
+    return gate_of(request)
+
+
+async def anyone(request: Request) -> Caller:
     """Require somebody who is known."""
-    return gate(request).identify(request)
+    return gate_of(request).identify(request)
 
 
-def person(who: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def person(who: Annotated[Caller, Depends(anyone)]) -> Caller:
     """Require an analyst or a curator."""
     if who.role == "monitor":
         raise HTTPException(403, "this is for people; a monitor reads /metrics")
     return who
 
 
-def curator(who: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def curator(who: Annotated[Caller, Depends(anyone)]) -> Caller:
     """Require a curator."""
     if who.role != "curator":
         raise HTTPException(403, "this is for the curator alone")
     return who
 
 
-def the_workspace(request: Request) -> Workspace:
+async def the_workspace(request: Request) -> Workspace:
     """Return the server's workspace."""
-    return gate(request).workspace
+    return gate_of(request).workspace
 
 
 Anyone = Annotated[Caller, Depends(anyone)]

@@ -18,7 +18,7 @@ from fastapi.templating import Jinja2Templates
 
 from blowfish_fast.apps.explorer.attributes import EXTRAS
 
-from .access import COOKIE, gate
+from .access import COOKIE, gate_of
 
 HERE = Path(__file__).parent
 YEAR = 365 * 24 * 3600
@@ -53,14 +53,14 @@ def mount(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
     def home(request: Request) -> Response:
-        session = gate(request).sessions.find(request.cookies.get(COOKIE))
+        session = gate_of(request).sessions.find(request.cookies.get(COOKIE))
         if session is None:
             return templates.TemplateResponse(request, "login.html")
         return RedirectResponse(f"/{session.identity.role}", 303)
 
     def page(request: Request) -> Response:
         role = request.url.path.removeprefix("/")
-        session = gate(request).sessions.find(request.cookies.get(COOKIE))
+        session = gate_of(request).sessions.find(request.cookies.get(COOKIE))
         if session is None or session.identity.role != role:
             return RedirectResponse("/", 303)
         return templates.TemplateResponse(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -23,14 +23,13 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, WorkloadError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
+from blowfish_fast.measure.equal_sums import equal_sum_half_widths
 from blowfish_fast.measure.noise import (
     LARGEST_SCALE_BITS,
     WEIGHT_BITS,
     Scales,
     Spread,
     budget_unit,
-    laplace_sum_half_width,
 )
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.sensitivity.squares import worst_squares
@@ -222,9 +221,8 @@ class Answers(LinearStrategy):
         width, _ = one_draw(scales)
         if not self._left.alone:
             return bound
-        law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
-        exact = law(width, np.ones_like(rows), miss) + 0.5
-        return np.minimum(bound, exact)
+        exact = equal_sum_half_widths(width, np.ones_like(rows), miss, scales.power)
+        return np.minimum(bound, exact + 0.5)
 
     def _query_places(self, form: Fractions | Pieces) -> IntArray:
         """Return the place of each query among those declared; refuse others."""
@@ -244,22 +242,12 @@ class Answers(LinearStrategy):
 
     @cached_property
     def _left(self) -> Left:
-        """Follow the fit: noise z of the answers becomes P z, P onto the row space."""
+        """What the fit leaves of the noise."""
         queries = self.matrix.shape[0]
-        bound = Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
         if queries > MOST_FOLLOWED:
-            return bound
-        dense = self.matrix.toarray()
-        values, vectors = np.linalg.eigh(dense @ dense.T)
-        relative = values / max(float(values[-1]), 1e-300)
-        if ((relative > UNCLEAR[0]) & (relative < UNCLEAR[1])).any():
-            return bound
-        kept = vectors[:, relative >= UNCLEAR[1]]
-        if kept.shape[1] == queries:
-            return bound._replace(followed=True, alone=True)
-        projection = np.abs(kept @ kept.T)
-        largest = projection.max(axis=1, initial=0.0) + ROUNDING
-        return Left(np.diagonal(projection), largest, followed=True, alone=False)
+            return Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
+        dense = self.matrix.toarray().astype(np.float64)
+        return _followed((dense @ dense.T).tobytes(), queries)
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         return self.total_variance(_list_queries(form), scales)
@@ -285,6 +273,27 @@ class Answers(LinearStrategy):
         matrix = sparse.csr_array(parts, shape=shape, dtype=np.float64)
         matrix.check_format(full_check=True)
         return cls(int(data["cells"]), matrix, int(data["reach"]))
+
+
+@lru_cache(maxsize=8)
+def _followed(products: bytes, queries: int) -> Left:
+    """Follow the fit: noise z of the answers becomes P z, P onto the row space.
+
+    By the products of any two queries, so that the same ones under many policies are
+    followed once.
+    """
+    bound = Left(np.ones(queries), np.ones(queries), followed=False, alone=False)
+    square = np.frombuffer(products, dtype=np.float64).reshape(queries, queries)
+    values, vectors = np.linalg.eigh(square)
+    relative = values / max(float(values[-1]), 1e-300)
+    if ((relative > UNCLEAR[0]) & (relative < UNCLEAR[1])).any():
+        return bound
+    kept = vectors[:, relative >= UNCLEAR[1]]
+    if kept.shape[1] == queries:
+        return bound._replace(followed=True, alone=True)
+    projection = np.abs(kept @ kept.T)
+    largest = projection.max(axis=1, initial=0.0) + ROUNDING
+    return Left(np.diagonal(projection), largest, followed=True, alone=False)
 
 
 def _whole(moved: float) -> int:
