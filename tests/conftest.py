@@ -7,6 +7,8 @@ Generated values follow from fixed seeds, so that a run can be repeated. With
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,23 @@ settings.load_profile("fresh" if SEED else "project")
 def pytest_configure(config: pytest.Config) -> None:
     if SEED and not config.getoption("--hypothesis-seed"):
         config.option.hypothesis_seed = SEED
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Run kernels' tests untraced: a tracer sees nothing of what is compiled.
+
+    Their runs as plain Python are traced, in a part of their own.
+    """
+    tracer = sys.gettrace()
+    compiled = os.environ.get("NUMBA_DISABLE_JIT") != "1"
+    if tracer is None or not compiled or item.get_closest_marker("kernel") is None:
+        return (yield)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:

@@ -8,8 +8,9 @@
     a and b, min, x + y, True    ->   a or b, max, x - y, False
 
 What only words a message is left alone: text, what stands in ``raise`` or in a
-representation, annotations. A mutant is known by its file, its rule, its line's text
-and what that becomes, so that a list of mutants survives lines that move.
+representation, annotations. A mutant is known by its file, its rule, its line's text,
+the column in that text and what stands there then, so that a list of mutants survives
+lines that move.
 """
 
 from __future__ import annotations
@@ -56,6 +57,10 @@ CHECKS = ("check", "refuse", "require", "reject", "verify", "confirm", "ensure")
 WORDS_ONLY = ("__repr__", "__str__", "_repr_html_", "describe", "explain")
 
 
+Key = tuple[str, str, str, int, str]
+"""File, rule, text, column, and what the change makes of it."""
+
+
 class Mutant(NamedTuple):
     """One change of one file."""
 
@@ -67,13 +72,15 @@ class Mutant(NamedTuple):
     """The line's text, without what surrounds it."""
     after: str
     """What the changed expression or statement becomes."""
+    column: int
+    """Where the change begins in the line's text, from 0."""
     number: int
     """Its place among the mutants of its file."""
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
+    def key(self) -> Key:
         """What names the mutant while lines move."""
-        return self.path, self.rule, self.before, self.after
+        return self.path, self.rule, self.before, self.column, self.after
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line} [{self.rule}] {self.before}  ->  {self.after}"
@@ -92,17 +99,15 @@ def mutants(path: Path) -> list[Mutant]:
     source = path.read_text()
     lines = source.splitlines()
     name = str(path.relative_to(ROOT))
-    return [
-        Mutant(
-            name,
-            one.node.lineno,  # type: ignore[attr-defined]
-            one.rule,
-            lines[one.node.lineno - 1].strip(),  # type: ignore[attr-defined]
-            ast.unparse(one.instead).splitlines()[0],
-            number,
-        )
-        for number, one in enumerate(_changes(ast.parse(source)))
-    ]
+    found = []
+    for number, one in enumerate(_changes(ast.parse(source))):
+        line, offset = _place(one.node)
+        text = lines[line - 1].encode()
+        column = offset - (len(text) - len(text.lstrip()))
+        after = ast.unparse(one.instead).splitlines()[0]
+        before = text.decode().strip()
+        found.append(Mutant(name, line, one.rule, before, after, column, number))
+    return found
 
 
 def mutated_tree(path: Path, number: int) -> ast.Module:
@@ -123,7 +128,12 @@ def mutated_tree(path: Path, number: int) -> ast.Module:
 
 def _changes(tree: ast.Module) -> list[Change]:
     found = [change for node in _code(tree) for change in _of_node(node)]
-    return sorted(found, key=lambda one: (one.node.lineno, one.node.col_offset))  # type: ignore[attr-defined]
+    return sorted(found, key=lambda one: _place(one.node))
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    """Return the line and the column, in bytes, at which a node begins."""
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:

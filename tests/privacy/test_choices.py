@@ -45,8 +45,6 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPa
 from tests.reference.constraints import neighbours
 from tests.reference.dyadic_partition import intended_law
 
-pytestmark = pytest.mark.audit
-
 LINE = bf.Domain(4)
 ADD_REMOVE = bf.policies.AddRemove(LINE)
 STEP = np.array([0, 1, 8, 8])
@@ -317,6 +315,7 @@ def test_many_choices_differ_from_each_other_and_repeat_with_their_seed():
     assert len(first) > 1
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     "selector", [DyadicTree().priced(8.0), LeastCost(offset=0).priced(8.0)]
 )

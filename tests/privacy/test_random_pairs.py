@@ -24,8 +24,6 @@ from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPa
 from blowfish_fast.measure.strategies import PrefixSums
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-pytestmark = pytest.mark.audit
-
 LINE = bf.Domain(7)
 GRID = bf.Domain((3, 4))
 PAIRS = 1000

@@ -1,0 +1,85 @@
+"""What accounts refuse before anything is charged, each for its own reason."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import blowfish_fast as bf
+from blowfish_fast.accounting import regions
+from blowfish_fast.accounting.journal import Journal
+from blowfish_fast.accounting.regions import presence_cost, protects_region
+from blowfish_fast.errors import InputError, LedgerError, SizeError
+from blowfish_fast.measure.budgets import Budget
+from tests.accounting.test_journal_check import TERMS, refuse, tamper
+
+LINE = bf.Domain(4)
+ADD_REMOVE = bf.policies.AddRemove(LINE)
+
+
+@pytest.mark.parametrize("total", ["99", "100", '"200"', "100.5"])
+def test_a_raise_that_raises_nothing_is_noticed(tmp_path, total):
+    path = tmp_path / "x.ledger"
+    with closing(Journal(path, 100, TERMS)) as made:
+        made.raise_total(200, {"why": "a second year"})
+    tamper(
+        path,
+        "UPDATE log SET content = json_set(content, '$.total', json("
+        f"'{total}')) WHERE kind = 'raise'",
+        chained=True,
+    )
+    refuse(path, "entry 2 raises the budget to no more than it was")
+
+
+def test_a_series_says_what_it_needs():
+    ledger = bf.Ledger(None, epsilon=1, policy=ADD_REMOVE)
+    with pytest.raises(LedgerError, match="a series is paid from a Ledger"):
+        bf.Series("a file", column="received", every="week")
+    with pytest.raises(InputError, match="every is one of") as caught:
+        bf.Series(ledger, column="received", every="fortnight")
+    assert caught.value.received == "'fortnight'"
+    for column in ("", None):
+        with pytest.raises(InputError, match="column names when a record arrived"):
+            bf.Series(ledger, column=column, every="week")
+    assert ledger.spent == 0
+
+
+def test_a_plan_for_persons_in_an_epoch_says_what_several_epochs_cost():
+    persons = ADD_REMOVE.per_person(person="patient-week")
+    ledger = bf.Ledger(None, epsilon=1, policy=persons)
+    weeks = bf.Series(ledger, column="received", every="week", level="person-epoch")
+    assert weeks.plan(4).sentence.endswith(
+        "a person in w of them is protected at w times 1"
+    )
+    records = bf.Ledger(None, epsilon=1, policy=ADD_REMOVE)
+    days = bf.Series(records, column="received", every="day")
+    assert "times" not in days.plan(4).sentence
+
+
+def edgeless(*_arguments):
+    """Stand for a policy whose edges are too many to list."""
+    raise SizeError("too many edges")
+
+
+def test_what_cannot_be_walked_protects_no_region(monkeypatch):
+    whole = bf.policies.Line(LINE)
+    cells = np.array([1, 2])
+    part = bf.policies.Graph(bf.Domain(2), [[0, 1]])
+    assert protects_region(part, whole, cells)
+    monkeypatch.setattr(regions, "MOST_WALKED", 1)
+    assert not protects_region(part, whole, cells)
+    monkeypatch.setattr(regions, "MOST_WALKED", 10)
+    monkeypatch.setattr(type(whole), "edges", edgeless)
+    assert not protects_region(part, whole, cells)
+
+
+def test_presence_has_no_price_where_distances_cannot_be_found(monkeypatch):
+    budget = Budget(Fraction(1, 2), 1)
+    assert presence_cost(bf.policies.Full(LINE), budget) == math.inf
+    assert presence_cost(ADD_REMOVE, budget) == Fraction(1, 2)
+    monkeypatch.setattr(type(ADD_REMOVE), "distance", edgeless)
+    assert presence_cost(ADD_REMOVE, budget) == math.inf
