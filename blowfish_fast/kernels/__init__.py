@@ -84,7 +84,8 @@ __getattr__, __dir__, __all__ = attach(
         "partition.rectangle_prior": "rectangle_slack",
         "sampling.cost_choice": "NO_CANDIDATE",
         "sampling.exponential_choice": "ABSENT",
-        "sampling.half_width_bounds": "laplace_half_widths",
+        "sampling.half_width_bounds": "GAUSSIAN_OFFSETS gaussian_half_widths "
+        "laplace_half_widths",
         "space.largest_rectangle": "largest_rectangle_sum",
         "space.chosen_records": "Texts decimal_texts first_by_tag group_rows "
         "keyed_tags rows_of_large_groups",
@@ -103,6 +104,7 @@ __getattr__, __dir__, __all__ = attach(
         "tree.spread": "spread_pieces spread_ranges",
         "tree.top_down": "lower_bounds top_down_fit",
         "tree_scaling.budget_allocation": "allocate_budget",
+        "tree_scaling.gradients": "range_error",
         "tree_scaling.square_root_weights": "design_family design_pieces design_ranges",
         "window_costs.bisection_costs": "bisection_grid split_table",
         "window_costs.k_bucket_costs": "best_heads bucket_errors squares_grid",

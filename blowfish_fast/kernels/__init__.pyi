@@ -72,6 +72,8 @@ from .sampling.discrete_laplace import laplace as laplace
 from .sampling.discrete_laplace import subtract_geometric as subtract_geometric
 from .sampling.exponential_choice import ABSENT as ABSENT
 from .sampling.exponential_choice import choose as choose
+from .sampling.half_width_bounds import GAUSSIAN_OFFSETS as GAUSSIAN_OFFSETS
+from .sampling.half_width_bounds import gaussian_half_widths as gaussian_half_widths
 from .sampling.half_width_bounds import laplace_half_widths as laplace_half_widths
 from .space.box_buckets import boxes_to_pieces as boxes_to_pieces
 from .space.box_buckets import bucket_boxes as bucket_boxes
@@ -140,6 +142,7 @@ from .tree.spread import tree_spread_ranges as tree_spread_ranges
 from .tree.top_down import lower_bounds as lower_bounds
 from .tree.top_down import top_down_fit as top_down_fit
 from .tree_scaling.budget_allocation import allocate_budget as allocate_budget
+from .tree_scaling.gradients import range_error as range_error
 from .tree_scaling.greedy_weights import greedy_scaling as greedy_scaling
 from .tree_scaling.greedy_weights import (
     greedy_scaling_fractions as greedy_scaling_fractions,

@@ -8,8 +8,10 @@ proved in ``docs/proofs/intervals.md``:
     table          quantiles of these vectors over theta = 1 / largest w, rounded up
     discreteness   `kernels.laplace_half_widths` leads from continuous to discrete noise
 
-The table of a miss probability takes a tenth of a second and is kept; a lookup takes
-some tens of nanoseconds a query.
+The table of a miss probability takes a tenth of a second and is kept, beside one of
+Chernoff's bound, which is the lesser for small scales and needed for tiny
+probabilities; a lookup takes some tens of nanoseconds a query. Sums of equal draws have
+their exact law, by a transform.
 """
 
 from __future__ import annotations
@@ -34,8 +36,6 @@ _SLACK = 0.008
 _ROUNDING = 1.0e-9
 _LEAST_MISS = 1.0e-12
 _LARGEST_MISS = 0.9
-# Below this scale draws are so coarse that Chernoff's bound may be the better one.
-_COARSE = 2.0
 
 
 class _Family:
@@ -123,6 +123,9 @@ def _worst_quantiles(miss: float) -> tuple[FloatArray, FloatArray]:
     variance 2 (1 + slack), and the probability that it is not.
     """
     edges, family = _cells()
+    if miss < _LEAST_MISS:
+        # No table is sharp enough.
+        return edges, np.full(edges.size, np.inf)
     guess = math.sqrt(2.0) * max(0.05, math.sqrt(math.log(1.0 / miss)) - 0.3)
     rough = slice(None, None, 25)
     few = _Family(family.each[rough], family.count[rough], family.rest[rough])
@@ -153,20 +156,26 @@ def continuous_half_width(
     return half
 
 
+@lru_cache(maxsize=64)
+def _chernoff_quantiles(miss: float) -> FloatArray:
+    """Return Chernoff's half-widths at the borders of theta, for sums of square 1.
+
+    The bound grows with the largest part, so that of a border holds beyond it.
+    """
+    edges, _ = _cells()
+    ones = np.ones(edges.size)
+    spread = Spread.bounded(ones, ones, 1.0 / np.sqrt(edges), 0.0)
+    return chernoff_half_width(spread, miss)
+
+
 def noise_half_widths(spread: Spread, miss: float) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for the noise of a spread.
 
-    Gaussian noise has `gaussian_half_widths`. For Laplace noise Chernoff's bound is
-    asked where it can be the lesser: scales below 2, and probabilities below 1e-12, for
-    which no table is sharp enough.
+    The least of the bounds of `kernels.laplace_half_widths` for Laplace noise; Gaussian
+    noise has `gaussian_half_widths`.
     """
     if spread.gaussian_rows:
         return gaussian_half_widths(spread, miss)
-    if miss < _LEAST_MISS:
-        return chernoff_half_width(spread, miss)
     borders, quantiles = _worst_quantiles(min(miss, _LARGEST_MISS))
-    moments, least = spread[:5], spread.least
-    half = kernels.laplace_half_widths(moments, least, miss, borders, quantiles)
-    if least < _COARSE:
-        half = np.minimum(half, chernoff_half_width(spread, miss))
-    return half
+    table = (borders, quantiles, _chernoff_quantiles(miss))
+    return kernels.laplace_half_widths(spread[:5], spread.least, miss, table)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -297,15 +296,6 @@ def chernoff_tail(distance: FloatArray, spread: Spread) -> FloatArray:
     noisy = (largest > 0) & (square > 0)
     safe = np.where(noisy, largest, 1.0)
     total = np.where(noisy, square, 1.0)
-    exponent, _ = _best_exponent(distance, total, safe)
-    bound: FloatArray = np.minimum(1.0, 2.0 * np.exp(np.minimum(exponent, 0.0)))
-    return np.where(noisy, bound, 0.0)
-
-
-def _best_exponent(
-    distance: FloatArray, total: FloatArray, safe: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the least exponent over all s, and s in units of 1 / `safe`."""
     reach = distance * safe
     root = np.hypot(total, reach)
     both = total + root
@@ -313,7 +303,8 @@ def _best_exponent(
     # 1 - slope without cancellation: the noise may be tiny beside the distance.
     rest = total * (1.0 + total / (root + reach)) / both
     exponent = -(total / safe**2) * _log_rest(slope, rest) - slope * distance / safe
-    return exponent, slope
+    bound: FloatArray = np.minimum(1.0, 2.0 * np.exp(np.minimum(exponent, 0.0)))
+    return np.where(noisy, bound, 0.0)
 
 
 def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
@@ -327,70 +318,16 @@ def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
     """Return the smallest distance whose Chernoff bound is at most `miss`.
 
     Bisection from above; the upper end is returned, so the bound holds for the number
-    returned, not for one next to it. Queries of one spread share a half-width, and
-    often all have one spread, which comes back with every release.
+    returned, not for one next to it.
     """
-    # As complex numbers, which are sorted ten times faster than rows of pairs.
-    pairs = np.empty(spread.square.size, dtype=np.complex128)
-    pairs.real, pairs.imag = spread.square, spread.largest
-    distinct, place = np.unique(pairs, return_inverse=True)
-    square, largest = distinct.real.copy(), distinct.imag.copy()
-    if distinct.size == 1:
-        shared = _shared_half_width(float(square[0]), float(largest[0]), miss)
-        return np.full(pairs.size, shared)
-    half: FloatArray = _bisected(square, largest, miss)[place]
-    return half
-
-
-@lru_cache(maxsize=1024)
-def _shared_half_width(square: float, largest: float, miss: float) -> float:
-    return float(_bisected(np.array([square]), np.array([largest]), miss)[0])
-
-
-def _bisected(square: FloatArray, largest: FloatArray, miss: float) -> FloatArray:
-    spread = Spread.bounded(square, square, largest, 0.0)
-    low = np.zeros(square.size)
-    high = np.sqrt(square) * (4.0 + 4.0 * math.log(2.0 / miss))
-    short, far = _around_root(spread, high, miss)
-    for _ in range(100):
+    low = np.zeros(spread.square.size)
+    high = np.sqrt(spread.square) * (4.0 + 4.0 * math.log(2.0 / miss))
+    for _ in range(45):
         middle = 0.5 * (low + high)
-        open_ends = (low < middle) & (middle < high)
-        if not open_ends.any():
-            break
-        # The bound falls with the distance: only near its root has it to be asked.
-        enough = middle >= far
-        unclear = open_ends & (middle > short) & ~enough
-        if unclear.any():
-            enough |= unclear & (chernoff_tail(middle, spread) <= miss)
-        high = np.where(enough, middle, high)
-        low = np.where(enough, low, middle)
+        enough = chernoff_tail(middle, spread) <= miss
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
     # Rounding in the bound is far below this margin.
     return high * (1.0 + 2.0**-30)
-
-
-def _around_root(
-    spread: Spread, start: FloatArray, miss: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return distances whose bound is above `miss`, and at most `miss`, close by.
-
-    Newton's steps on the exponent, whose derivative is -s; it is concave, so they come
-    down to the root from above. Both ends are tried; where one fails, 0 or infinity.
-    """
-    noisy = (spread.largest > 0) & (spread.square > 0)
-    safe = np.where(noisy, spread.largest, 1.0)
-    total = np.where(noisy, spread.square, 1.0)
-    distance, goal = np.where(noisy, start, 1.0), math.log(miss / 2.0)
-    with np.errstate(all="ignore"):
-        for _ in range(20):
-            exponent, slope = _best_exponent(distance, total, safe)
-            step = (exponent - goal) * safe / slope
-            distance = distance + step
-            if (np.abs(step) <= 2.0**-48 * distance).all():
-                break
-        short, far = distance * (1.0 - 2.0**-42), distance * (1.0 + 2.0**-42)
-        below = chernoff_tail(short, spread) > miss
-        beyond = chernoff_tail(far, spread) <= miss
-    return np.where(below, short, 0.0), np.where(beyond, far, np.inf)
 
 
 ROUNDED = 2.0**-10
@@ -418,63 +355,3 @@ def without_rounding(
     whole = np.rint(answers)
     near = np.abs(answers - whole) <= largest_rounding(estimate)
     return np.where((noise < ROUNDED) & near, whole, answers)
-
-
-FFT_ERROR = 1e-11
-"""Added to every tail computed by a transform: wrapped mass and rounding."""
-LONGEST_TRANSFORM = 2**18
-MOST_TRANSFORMED = 2**24
-
-
-def laplace_sum_half_width(width: float, terms: IntArray, miss: float) -> FloatArray:
-    """Return half-widths for sums of independent draws of one scale, from their law.
-
-    The law of a sum of m draws is the transform of the m-th power of the
-    characteristic function (1 - q)^2 / (1 - 2 q cos t + q^2). Many different m are
-    rounded up to a grid of ratio 1.02: draws are symmetric and unimodal, so a longer
-    sum is less likely to stay near 0, and the bound holds for the shorter one. Infinite
-    where the transform would be too long, or the miss probability too small for it.
-    """
-    grid = np.where(
-        terms <= 64,
-        terms,
-        np.ceil(1.02 ** np.ceil(np.log(np.maximum(terms, 1)) / math.log(1.02))),
-    )
-    counts, place = np.unique(grid, return_inverse=True)
-    found = np.zeros(counts.size)
-    spent = 0
-    for at, count in enumerate(counts.tolist()):
-        if count == 0:
-            continue
-        size = _transform_size(width, count)
-        spent += size
-        found[at] = (
-            _transformed(width, count, size, miss)
-            if size <= LONGEST_TRANSFORM and spent <= MOST_TRANSFORMED
-            else math.inf
-        )
-    half: FloatArray = found[place]
-    return half
-
-
-@lru_cache(maxsize=2**14)
-def _transform_size(width: float, count: float) -> int:
-    """Return a length beyond which the sum lies with a negligible probability."""
-    square = np.array([count * width**2])
-    one = Spread.bounded(square, square, np.array([width]), width)
-    reach = float(chernoff_half_width(one, FFT_ERROR / 8)[0])
-    return int(2 ** math.ceil(math.log2(2 * reach + 4)))
-
-
-@lru_cache(maxsize=2**14)
-def _transformed(width: float, count: float, size: int, miss: float) -> float:
-    decay = math.exp(-1.0 / width)
-    angle = 2.0 * math.pi * np.arange(size // 2 + 1) / size
-    # 1 - 2 q cos t + q^2 without cancellation near t = 0.
-    base = 1.0 + 4.0 * decay * np.sin(angle / 2.0) ** 2 / (1.0 - decay) ** 2
-    law = np.maximum(np.fft.irfft(base**-count, n=size), 0.0)
-    # P(|S| > h), largest distances first so that small numbers are added up exactly.
-    beyond = np.cumsum(law[1 : size // 2][::-1])[::-1]
-    tails = 2.0 * np.append(beyond, 0.0) + FFT_ERROR
-    enough = np.flatnonzero(tails <= miss)
-    return float(enough[0]) if enough.size else math.inf

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.measure.equal_sums import equal_sum_half_widths
 from blowfish_fast.measure.gaussian_tails import (
     gaussian_draw_half_widths,
     gaussian_half_widths,
-    gaussian_sum_half_width,
 )
 from blowfish_fast.measure.noise import Spread
 
@@ -45,7 +45,7 @@ def test_the_bound_holds_and_is_close_from_sigma_30_on(sigma, terms, miss):
     assert math.floor(bound) >= exact
     if sigma >= 30:
         assert bound <= 1.05 * exact + 1
-    law = float(gaussian_sum_half_width(sigma, np.array([terms]), miss)[0])
+    law = float(equal_sum_half_widths(sigma, np.array([terms]), miss, power=2)[0])
     assert exact <= law <= exact + 1
 
 

@@ -1,8 +1,8 @@
-"""Half-widths for sums of discrete Laplace noise, one query after the other.
+"""Half-widths for sums of discrete noise, one query after the other.
 
 Serves intervals. A query is off by S = sum a_i Z_i, known by five moments of its
 coefficients; the table of `measure.laplace_tails` bounds sums of continuous noise, and
-three bounds lead from it to S, of which the least is taken:
+three bounds lead from it to S. The least of them and of Chernoff's is taken:
 
     (A) shift    the row of the largest part is moved, the others are smoothed by it
     (B) spread   every draw is spread over its cell, and the spreading taken off
@@ -27,16 +27,17 @@ from blowfish_fast.kernels._jit import kernel
 SMOOTHING = math.exp(-0.5) / math.sqrt(2.0 * math.pi) / 12.0
 LOG_2 = math.log(2.0)
 STEP = 0.05
+# Margins that are tried for Gaussian noise, in deviations of what was added.
+GAUSSIAN_OFFSETS = np.linspace(0.6, 4.2, 13)
 # ln Phi(x) for x = 0, .05, .., 6: what bound (B) pays for a margin of x.
 LOG_WITHIN = np.array([math.log(NormalDist().cdf(STEP * k)) for k in range(121)])
 
 
 @kernel
-def _worst(theta: float, borders: FloatArray, quantiles: FloatArray) -> float:
-    """Return the quantile of the worst vector of at least `theta` equal parts."""
+def _cell(theta: float, borders: FloatArray) -> int:
+    """Return the place of vectors of at least `theta` equal parts in the table."""
     place = int(np.searchsorted(borders, max(theta, 1.0) * (1.0 - 1e-12), side="right"))
-    found: float = quantiles[max(place - 1, 0)]
-    return found
+    return max(place - 1, 0)
 
 
 @kernel
@@ -50,6 +51,7 @@ def _half_widths(
     miss: float,
     borders: FloatArray,
     quantiles: FloatArray,
+    chernoff: FloatArray,
 ) -> FloatArray:
     nats = -math.log(miss)
     half = np.zeros(square.size)
@@ -60,7 +62,7 @@ def _half_widths(
         # (B), for the margin x at which the slopes turn; any x is valid.
         even = variance[query] / 2.0 + rows / 4.0
         top = min(loud * loud + rows / 4.0, even)
-        base = math.sqrt(even) * _worst(even / top, borders, quantiles)
+        base = math.sqrt(even) * quantiles[_cell(even / top, borders)]
         rise = math.sqrt(rows / (2.0 * math.pi))
         low, high = 0, LOG_WITHIN.size - 1
         while low < high:
@@ -70,12 +72,14 @@ def _half_widths(
                 low = middle + 1
             else:
                 high = middle
-        best = np.inf
+        ratio = total / (loud * loud)
+        cell = _cell(ratio, borders)
+        best = math.sqrt(total) * chernoff[cell]
         if rows < np.inf:
-            best = base * (1.0 - LOG_WITHIN[low] / nats) + STEP * low * rise
+            spread = base * (1.0 - LOG_WITHIN[low] / nats) + STEP * low * rise
+            best = min(best, spread)
         scale = width[query]
         if scale > 0.0 and scale < np.inf:
-            ratio = total / (loud * loud)
             # (A)
             own = loud / scale
             loss = max(rows - own * own, 0.0) / (12.0 * loud * loud)
@@ -87,7 +91,7 @@ def _half_widths(
                 # ln((1 + q) / (2 q)) with q = exp(-1 / width)
                 shift = loud * (1.0 / scale + math.log1p(fade) - LOG_2)
                 grown = 1.0 - math.log1p(-loss) / nats
-                base = math.sqrt(total) * _worst(ratio, borders, quantiles)
+                base = math.sqrt(total) * quantiles[cell]
                 best = min(best, shift + base * grown)
             # (C)
             rest = max(ratio - 1.0, 0.0) + 1e-12
@@ -103,20 +107,45 @@ def laplace_half_widths(
     moments: Sequence[FloatArray],
     least: float,
     miss: float,
-    borders: FloatArray,
-    quantiles: FloatArray,
+    table: Sequence[FloatArray],
 ) -> FloatArray:
     """Return h with P(|sum a_i Z_i| > h) <= miss for each query: Lemma IN4.
 
     Five moments of each query: variance of the sum; sum of (a_i b_i)^2; largest |a_i
     b_i|, or more; sum of a_i^2, or more; scale b of the largest row, nan where only a
     bound is known. `least` is the smallest scale of any row, 0 where it is not known.
-    The table: from ``borders[i]`` on, sums of continuous Laplace noise of square 1
-    whose largest squared part is 1 / theta have no larger quantile.
+    The table: borders; from ``borders[i]`` on, sums of continuous Laplace noise of
+    square 1 whose largest squared part is 1 / theta have no larger quantile; and half-
+    widths of Chernoff's bound, which holds for discrete noise as it is.
     """
     variance, square, largest, steps, width = (
         np.ascontiguousarray(one, dtype=np.float64) for one in moments
     )
-    return _half_widths(
-        variance, square, largest, steps, width, least, miss, borders, quantiles
-    )
+    return _half_widths(variance, square, largest, steps, width, least, miss, *table)
+
+
+@kernel
+def gaussian_half_widths(
+    square: FloatArray,
+    steps: FloatArray,
+    widest: float,
+    smoothing: FloatArray,
+    distances: FloatArray,
+) -> FloatArray:
+    """Return h with P(|sum a_i Z_i| > h) <= miss for discrete Gaussian noise: ZC9.
+
+    `square` is the sum of (a_i sigma_i)^2 and `steps` that of a_i^2, or more; `widest`
+    times the root of the first always holds. For each tau^2 in `smoothing` and each
+    offset, a distance in deviations of the smoothed sum.
+    """
+    half = np.empty(square.size)
+    for query in range(square.size):
+        best = widest * math.sqrt(square[query])
+        for at in range(smoothing.size):
+            added = smoothing[at] * steps[query]
+            deviation, blur = math.sqrt(square[query] + added), math.sqrt(added)
+            for k in range(GAUSSIAN_OFFSETS.size):
+                margin = GAUSSIAN_OFFSETS[k] * blur
+                best = min(best, distances[at, k] * deviation + margin)
+        half[query] = best * (1.0 + 1e-9)
+    return half

@@ -17,12 +17,11 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
+from blowfish_fast.measure.equal_sums import equal_sum_half_widths
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
     Spread,
-    laplace_sum_half_width,
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
@@ -196,8 +195,7 @@ class Cells(LinearStrategy):
         plain = (moments.squares == moments.total) & (moments.least >= 0)
         plain &= moments.largest <= 1
         terms = np.where(plain, moments.total, 0.0).astype(np.int64)
-        law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
-        exact = law(width, terms, miss)
+        exact = equal_sum_half_widths(width, terms, miss, scales.power)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _explained_variance(

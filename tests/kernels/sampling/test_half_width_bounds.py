@@ -7,17 +7,22 @@ import math
 import numpy as np
 import pytest
 
-from blowfish_fast.kernels.sampling.half_width_bounds import laplace_half_widths
+from blowfish_fast.kernels.sampling.half_width_bounds import (
+    GAUSSIAN_OFFSETS,
+    gaussian_half_widths,
+    laplace_half_widths,
+)
 
 # The quantile of one Laplace variable for every theta: a valid table at miss .05.
-BORDERS, QUANTILES = np.array([1.0]), np.array([math.log(20.0)])
+TABLE = (np.array([1.0]), np.array([math.log(20.0)]))
 
 pytestmark = pytest.mark.kernel
 
 
-def half_width(variance, square, largest, steps, width, least=1.0, miss=0.05):
-    moments = [np.array([one]) for one in (variance, square, largest, steps, width)]
-    return laplace_half_widths(moments, least, miss, BORDERS, QUANTILES)[0]
+def half_width(*moments, least=1.0, miss=0.05, chernoff=math.inf):
+    listed = [np.array([one]) for one in moments]
+    table = (*TABLE, np.array([chernoff]))
+    return laplace_half_widths(listed, least, miss, table)[0]
 
 
 def test_no_noise_has_no_width():
@@ -36,8 +41,8 @@ def test_one_draw_has_about_the_quantile_of_its_law():
 @pytest.mark.parametrize("width", [0.5, 2.0, 8.0, 40.0])
 def test_a_row_that_is_not_known_only_widens(width):
     variance = 0.5 / math.sinh(0.5 / width) ** 2
-    known = half_width(5 * variance, 5 * width**2, width, 5.0, width, width)
-    bound = half_width(5 * variance, 5 * width**2, width, 5.0, math.nan, width)
+    known = half_width(5 * variance, 5 * width**2, width, 5.0, width, least=width)
+    bound = half_width(5 * variance, 5 * width**2, width, 5.0, math.nan, least=width)
     assert 0 < known <= bound < math.inf
 
 
@@ -54,3 +59,27 @@ def test_more_steps_widen():
 def test_steps_that_are_not_known_give_no_bound_by_spreading():
     assert half_width(20.0, 10.0, 3.0, math.inf, math.nan) == math.inf
     assert half_width(20.0, 10.0, 3.0, math.inf, 3.0, least=5.0) < math.inf
+
+
+def test_the_bound_of_chernoff_is_taken_where_it_is_the_least():
+    moments = (20.0, 10.0, 3.0, 4.0, math.nan)
+    bound = half_width(*moments)
+    assert half_width(*moments, chernoff=0.1) == pytest.approx(0.1 * math.sqrt(10.0))
+    assert half_width(*moments, chernoff=100.0) == bound
+
+
+def test_gaussian_half_widths_are_the_least_over_all_margins():
+    square, steps = np.array([0.0, 4.0, 90.0]), np.array([0.0, 1.0, 7.0])
+    smoothing = np.array([1.0, 4.0])
+    distances = np.linspace(3.0, 2.0, 2 * GAUSSIAN_OFFSETS.size).reshape(2, -1)
+    found = gaussian_half_widths(square, steps, 2.7, smoothing, distances)
+    for at in range(3):
+        tried = [2.7 * math.sqrt(square[at])]
+        for tau, row in zip(smoothing, distances, strict=True):
+            deviation = math.sqrt(square[at] + tau * steps[at])
+            blur = math.sqrt(tau * steps[at])
+            tried += [
+                one * deviation + offset * blur
+                for one, offset in zip(row, GAUSSIAN_OFFSETS, strict=True)
+            ]
+        assert found[at] == pytest.approx(min(tried) * (1 + 1e-9), rel=1e-12)

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
-from blowfish_fast.measure.gaussian_tails import gaussian_sum_half_width
+from blowfish_fast.measure.equal_sums import equal_sum_half_widths
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
     Spread,
-    laplace_sum_half_width,
 )
 from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
 from blowfish_fast.policies import Policy
@@ -122,8 +121,8 @@ class PrefixSums(LinearStrategy):
         other = (size != 1.0) | (noise.squares[rows.indices] > noise.least**2)
         rows.data = (drawn & other).astype(np.float64)
         plain = rows.sum(axis=1) == 0
-        law = laplace_sum_half_width if scales.power == 1 else gaussian_sum_half_width
-        exact = law(noise.least, np.where(plain, terms, 0.0).astype(np.int64), miss)
+        drawn = np.where(plain, terms, 0.0).astype(np.int64)
+        exact = equal_sum_half_widths(noise.least, drawn, miss, scales.power)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
