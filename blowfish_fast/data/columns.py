@@ -140,26 +140,94 @@ def _frame(table: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
 
 
-def dictionary_codes(series: Any) -> tuple[IntArray, list[Any]] | None:
-    """Return the number of each value of an array or series, and the different values.
+def dictionary_codes(column: Column) -> tuple[IntArray, int] | None:
+    """Return a number for each text, the same for equal ones, and a number above all.
 
-    Missing values have number -1. Categories are numbered already; other texts are by
-    arrow, in one pass. None where that is not installed.
+    Missing texts have number -1. Categories are numbered already, other texts by arrow
+    in one pass; None where that is not installed.
     """
-    plain = isinstance(series, np.ndarray)
-    native: Any = None if plain else series.to_native()
+    known = _categories(column)
+    if known is None:
+        texts = _arrow_texts(column)
+        known = None if texts is None else _arrow_categories(texts.dictionary_encode())
+    return None if known is None else (known[0].astype(np.int64), len(known[1]))
+
+
+def level_codes(levels: Sequence[str], column: Column) -> IntArray | None:
+    """Return the place of each text among levels; -1 for others, -2 for missing ones.
+
+    Every different text of categories is looked up once, other texts by arrow; None
+    where that is not installed, or values are no texts.
+    """
+    known = _categories(column)
+    if known is not None:
+        place = {level: at for at, level in enumerate(levels)}
+        # Missing ones have number -1: the last.
+        return np.array([*(place.get(one, -1) for one in known[1]), -2])[known[0]]
+    texts = _arrow_texts(column)
+    if texts is None:
+        return None
+    import pyarrow.compute
+
+    fitting = np.arange(len(levels))
+    if isinstance(column, np.ndarray) and column.dtype.kind == "U":
+        # What is longer than the texts of the array is none of them.
+        longest = column.dtype.itemsize // column.dtype.alignment
+        fitting = fitting[[len(one) <= longest for one in levels]]
+        short = [levels[at] for at in fitting.tolist()]
+        values = _arrow_texts(np.array(short, column.dtype))
+    else:
+        values = pyarrow.array(levels, texts.type)
+    found = pyarrow.compute.index_in(texts, value_set=values)
+    codes: IntArray = np.asarray(found.fill_null(-1))
+    if fitting.size < len(levels):
+        codes = np.append(fitting, -1)[codes]
+    return np.where(texts.is_null(), -2, codes) if texts.null_count else codes
+
+
+def _categories(column: Column) -> tuple[IntArray, list[Any]] | None:
+    """Return the numbers and texts of categories; None for other columns."""
+    if isinstance(column, np.ndarray):
+        return None
+    native: Any = column.to_native()
     if hasattr(getattr(native, "cat", None), "codes"):
         return native.cat.codes.to_numpy(), native.cat.categories.tolist()
-    if find_spec("pyarrow") is None:
+    if find_spec("pyarrow") is None or "String" in str(column.dtype):
         return None
-    import pyarrow
+    arrow: Any = column.to_arrow()
+    return _arrow_categories(arrow) if hasattr(arrow.type, "index_type") else None
 
-    arrow: Any = pyarrow.array(series) if plain else series.to_arrow()
-    arrow = arrow if hasattr(arrow.type, "index_type") else arrow.dictionary_encode()
+
+def _arrow_categories(arrow: Any) -> tuple[IntArray, list[Any]]:
     if hasattr(arrow, "combine_chunks"):
         arrow = arrow.unify_dictionaries().combine_chunks()
     codes = np.asarray(arrow.indices.cast("int64").fill_null(-1))
     return codes, arrow.dictionary.to_pylist()
+
+
+def _arrow_texts(column: Column) -> Any:
+    """Return texts as an arrow array; None if they are none, or it is not installed.
+
+    Texts of one width, as numpy keeps them, are taken as bytes, without a copy.
+    """
+    if find_spec("pyarrow") is None:
+        return None
+    import pyarrow
+
+    native: Any = None if isinstance(column, np.ndarray) else column.to_native()
+    if getattr(getattr(native, "dtype", None), "storage", "") == "python":
+        # Pandas keeps objects, and arrow reads these faster by itself.
+        column = native.to_numpy()
+    plain = isinstance(column, np.ndarray)
+    if plain and column.dtype.kind == "U" and column.dtype.itemsize:
+        own = np.ascontiguousarray(column)
+        kind, data = pyarrow.binary(own.dtype.itemsize), pyarrow.py_buffer(own)
+        return pyarrow.FixedSizeBinaryArray.from_buffers(kind, own.size, [None, data])
+    try:
+        arrow = pyarrow.array(column, from_pandas=True) if plain else column.to_arrow()
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        return None
+    return arrow if "string" in str(arrow.type) else None
 
 
 def as_column(values: Any) -> Column:

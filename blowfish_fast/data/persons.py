@@ -179,7 +179,7 @@ def person_codes(persons: Any) -> tuple[IntArray, int]:
         column = _object_texts(column, "person")
     known = dictionary_codes(column) if column.dtype.kind == "U" else None
     if known is not None:
-        return known[0].astype(np.int64), len(known[1])
+        return known
     found, codes = np.unique(column, return_inverse=True)
     return codes.reshape(-1).astype(np.int64), found.size
 
@@ -192,7 +192,7 @@ def _text_codes(series: Any) -> tuple[IntArray, int]:
         _refuse_kind("person", str(series.dtype))
     known = dictionary_codes(series)
     if known is not None:
-        return known[0].astype(np.int64), len(known[1])
+        return known
     texts = series.cast(nw.String).to_numpy().astype(str)
     found, codes = np.unique(texts, return_inverse=True)
     return codes.astype(np.int64), found.size

@@ -23,7 +23,7 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .axes import MICROSECONDS, MISSING, OUTSIDE, Axis, as_moments, is_blank
-from .columns import Column, dictionary_codes, record_blocks
+from .columns import Column, level_codes, record_blocks
 from .domain import Attributes
 
 Treatment = Literal["refuse", "clamp", "cell"]
@@ -200,6 +200,8 @@ def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
 
     def place(column: Column) -> IntArray:
         codes = _codes(number, column)
+        if codes.min(initial=0) == 0:
+            return codes.astype(np.int64)
         refuse_strays(
             attribute,
             rule,
@@ -212,38 +214,16 @@ def _by_level(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
 
 
 def _codes(number: dict[Any, int], column: Column) -> IntArray:
+    if all(isinstance(one, str) for one in number):
+        codes = level_codes(list(number), column)
+        if codes is not None:
+            return codes
     if not isinstance(column, np.ndarray):
-        import narwhals as nw
-
-        if column.dtype in (nw.String, nw.Categorical, nw.Enum):
-            return _series_codes(number, column)
         column = column.to_numpy()
     kinds = {str: "U", bool: "biuf", int: "biuf", float: "biuf"}
     if all(column.dtype.kind in kinds[type(level)] for level in number):
         return _sorted_codes(number, column)
     return _object_codes(number, column)
-
-
-def _series_codes(number: dict[Any, int], series: Any) -> IntArray:
-    """Match different texts once; the data-frame library numbers them."""
-    known_texts = dictionary_codes(series)
-    if known_texts is not None:
-        places, texts = known_texts
-        # Missing values have number -1: the last.
-        return np.array([*(number.get(one, -1) for one in texts), -2])[places]
-    import narwhals as nw
-
-    blank = series.is_null()
-    codes = np.full(len(series), -2, dtype=np.int64)
-    known = series.filter(~blank)
-    distinct = known.unique().to_list()
-    if distinct:
-        cells = [number.get(one, -1) for one in distinct]
-        found = known.cast(nw.String).replace_strict(
-            distinct, cells, return_dtype=nw.Int64
-        )
-        codes[~blank.to_numpy().astype(bool)] = found.to_numpy()
-    return codes
 
 
 def _sorted_codes(number: dict[Any, int], column: AnyArray) -> IntArray:

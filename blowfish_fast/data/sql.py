@@ -15,13 +15,12 @@ counts belong to one state of the table. Where a person may have several records
 most k of hers are chosen first (`bounded_table`):
 
     everything of whom has at most k records, and of the others
-    rank() OVER (PARTITION BY person ORDER BY md5("key|person|record"))
-      + count(*) OVER (PARTITION BY person, record)  <=  k
+    count(*) OVER (PARTITION BY person ORDER BY md5("key|person|record"))  <=  k
 
-The rank starts at 0, so records with equal keys are kept or dropped together and the
-order of rows on disk does not matter. The same records are kept as at hand: every
-engine's md5 of the same text is the same. No guarantee rests on md5 being hard to
-invert.
+Rows that are equal in the order count each other, so records with equal keys are kept
+or dropped together and the order of rows on disk does not matter. The same records are
+kept as at hand: every engine's md5 of the same text is the same. No guarantee rests on
+md5 being hard to invert.
 """
 
 from __future__ import annotations
@@ -425,10 +424,10 @@ def _ranked(table: Any, keys: RecordKeys, at_most: int, key: str | None) -> Any:
     person, record = table[keys.person], table[keys.record]
     text = ibis.literal(new_key() if key is None else key)
     text = text + "|" + person.cast("string") + "|" + record.cast("string")
-    order = ibis.window(group_by=person, order_by=_md5()(text))
-    alike = ibis.window(group_by=[person, record])
-    place = ibis.rank().over(order) + table.count().over(alike)
-    ranked = table.mutate(blowfish_place=place)
+    upto = ibis.range_window(
+        preceding=None, following=0, group_by=person, order_by=_md5()(text)
+    )
+    ranked = table.mutate(blowfish_place=table.count().over(upto))
     inside = (ranked.blowfish_place <= at_most) | ranked[keys.record].isnull()
     return ranked.filter(inside).drop("blowfish_place")
 

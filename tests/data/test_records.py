@@ -129,6 +129,37 @@ def test_levels_of_every_kind_are_matched():
     assert counted(short, np.array(["bb", "a", "bbb"]), outside="cell") == [1, 1, 1]
 
 
+LEVELS = ["Be", "Bern", "Bernex", "a\u0301", ""]
+TEXTS = ["Bern", "Be", "", "Ber", "Bern", "a\u0301", "Berne"]
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+@pytest.mark.parametrize(
+    "held_as",
+    [
+        np.array,
+        lambda texts: np.array(texts, dtype=">U5"),
+        lambda texts: np.array([one for text in texts for one in (text, "")])[::2],
+        lambda texts: np.array(texts, dtype=object),
+        lambda texts: pytest.importorskip("pandas").Series(texts, dtype=object),
+        lambda texts: pytest.importorskip("pandas").Series(texts, dtype="string"),
+        lambda texts: pytest.importorskip("pandas").Series(texts, dtype="category"),
+        lambda texts: pytest.importorskip("polars").Series(texts),
+        lambda texts: pytest.importorskip("pyarrow").chunked_array([texts, []]),
+        lambda texts: pytest.importorskip("pyarrow").array(texts).dictionary_encode(),
+    ],
+)
+def test_texts_are_matched_alike_however_they_are_held(held_as, arrow, monkeypatch):
+    """Levels that are longer than any text of an array are not cut to its width."""
+    column = held_as(TEXTS)
+    if not arrow:
+        monkeypatch.setattr("blowfish_fast.data.columns.find_spec", lambda _: None)
+    domain = Domain.from_levels(LEVELS, name="town")
+    assert counted(domain, column, outside="cell") == [1, 2, 0, 1, 1, 2]
+    with pytest.raises(CountsError, match="no level of town"):
+        counted(domain, column)
+
+
 def test_zero_records_are_a_histogram_of_zeros():
     for domain in (AGES, TOWNS, DAYS, PLAIN):
         assert sum(counted(domain, [])) == 0
