@@ -6,6 +6,7 @@ python -m tests.mutants --sample 60 --seed 7       so many, drawn evenly
 python -m tests.mutants --package --sample 300     drawn from the whole package
 python -m tests.mutants --rule "dropped check"     those of one rule
 python -m tests.mutants --list FILE                the mutants alone
+python -m tests.mutants --near FILE                by the tests that import from FILE
 
 Exit code 1 where a mutant survives that `equivalents.toml` does not explain, or where
 fewer than ``--floor`` per cent are noticed. Kernels are tried as plain Python. Each run
@@ -44,6 +45,9 @@ def main() -> int:
     )
     parser.add_argument("--package", action="store_true")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument(
+        "--near", action="store_true", help="survivors do not go on to the whole room"
+    )
     parser.add_argument("--numbered", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     places = options.paths or ([PACKAGE] if options.package else ROOMS)
@@ -63,7 +67,7 @@ def main() -> int:
     ]
     if options.numbered:
         chosen = [one for one in found if (one.path, str(one.number)) in wanted]
-        return _try_all(chosen, len(chosen), options.floor)
+        return _try_all(chosen, len(chosen), options)
     if options.list:
         sys.stdout.write("".join(f"{one}\n" for one in found))
         return 0
@@ -73,15 +77,15 @@ def main() -> int:
     sys.stdout.write(f"{len(found):,} mutants, seed {seed}\n")
     known = accepted()
     left = [one for one in found if one.key not in known]
-    return _try_all(left, len(found), options.floor)
+    return _try_all(left, len(found), options)
 
 
-def _try_all(found: list[Mutant], drawn: int, floor: float) -> int:
+def _try_all(found: list[Mutant], drawn: int, options: argparse.Namespace) -> int:
     """Try mutants with the tests of their files, and survivors with their rooms'."""
     kernels = [one for one in found if one.path.startswith("blowfish_fast/kernels/")]
     code = 0
     if kernels and os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        code = _without_compiler(kernels, floor)
+        code = _without_compiler(kernels, options)
         found = [one for one in found if one not in kernels]
     survivors: list[Mutant] = []
     for room in sorted({_room(one) for one in found}):
@@ -90,7 +94,7 @@ def _try_all(found: list[Mutant], drawn: int, floor: float) -> int:
         tests = {test for path in files for test in files_with_tests(ROOT / path)}
         outcome = try_mutants(picked, sorted(tests))
         left = outcome.survivors
-        rest = sorted({*_tests_of_room(room)} - tests)
+        rest = [] if options.near else sorted({*_tests_of_room(room)} - tests)
         if left and rest:
             sys.stdout.write(f"{len(left)} of {room} go on to the tests of the room\n")
             left = try_mutants(left, rest).survivors
@@ -105,7 +109,7 @@ def _try_all(found: list[Mutant], drawn: int, floor: float) -> int:
         f"{tried:,} tried, {tried - len(survivors):,} noticed, {len(survivors):,} "
         f"survived; {drawn - tried - len(kernels):,} are equivalent and explained\n"
     )
-    return code or int(100 * (tried - len(survivors)) < floor * tried)
+    return code or int(100 * (tried - len(survivors)) < options.floor * tried)
 
 
 def _room(mutant: Mutant) -> str:
@@ -122,12 +126,15 @@ def _tests_of_room(room: str) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in places]
 
 
-def _without_compiler(found: list[Mutant], floor: float) -> int:
+def _without_compiler(found: list[Mutant], options: argparse.Namespace) -> int:
     """Try kernels as plain Python: what is compiled does not see the change."""
     if not found:
         return 0
     return subprocess.run(
-        [sys.executable, "-m", "tests.mutants", "--numbered", f"--floor={floor}"],
+        [
+            *(sys.executable, "-m", "tests.mutants", "--numbered"),
+            *(f"--floor={options.floor}", *(["--near"] if options.near else [])),
+        ],
         input="".join(f"{one.path} {one.number}\n" for one in found),
         text=True,
         check=False,

@@ -109,14 +109,15 @@ def install() -> None:
 def files_with_tests(path: Path) -> list[str]:
     """Return the test files of a source file: its mirror, and what imports from it.
 
-    They stand in the tests of its room; where none imports from it, all that name
-    something of it will do.
+    They stand in the tests of its room or in those of privacy; where none imports from
+    it, all that name something of it will do.
     """
     inside = path.relative_to(ROOT / "blowfish_fast")
     mirrored = ROOT / "tests" / inside.parent / f"test_{path.stem}.py"
     names = re.findall(r"^(?:def|class) ([A-Za-z]\w+)", path.read_text(), re.MULTILINE)
     wanted = re.compile(rf"\b(?:{'|'.join([path.stem, *names])})\b")
     places = sorted((ROOT / "tests" / inside.parts[0]).rglob("test_*.py"))
+    places += sorted((ROOT / "tests" / "privacy").glob("test_*.py"))
     places += sorted((ROOT / "tests").glob("test_*.py"))
     found = [mirrored] if mirrored.exists() else []
     found += [one for one in places if wanted.search(_imports(one))]

@@ -10,7 +10,7 @@ import pytest
 from numba.core import config
 
 from blowfish_fast.errors import InputError
-from blowfish_fast.kernels.capi import c_entries, c_library
+from blowfish_fast.kernels.capi import c_entries
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "c_backend"
 COMPILER = shutil.which("cc")
@@ -70,13 +70,13 @@ def test_a_missing_compiler_is_named(tmp_path):
 
 
 def test_a_library_that_errs_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(c_library, "TRIAL", "raise SystemExit('wrong answers')")
-    monkeypatch.setattr(c_library, "_object_code", lambda *_: (b"", "nothing"))
-    monkeypatch.setattr(c_library, "_shim", lambda *_: "")
-    monkeypatch.setattr(c_library, "ENTRIES", {})
+    monkeypatch.setattr(c_entries, "TRIAL", "raise SystemExit('wrong answers')")
+    monkeypatch.setattr(c_entries, "_object_code", lambda *_: (b"", "nothing"))
+    monkeypatch.setattr(c_entries, "_shim", lambda *_: "")
+    monkeypatch.setattr(c_entries, "ENTRIES", {})
     with pytest.raises(InputError, match="wrong answers"):
         c_entries.write_shared_library(tmp_path / "x.so")
-    monkeypatch.setattr(c_library, "RUNTIME", "int wanted(void);"
+    monkeypatch.setattr(c_entries, "RUNTIME", "int wanted(void);"
                         "int asked(void) { return wanted(); }")  # fmt: skip
     with pytest.raises(InputError, match="without Python"):
         c_entries.write_shared_library(tmp_path / "x.so")

@@ -30,11 +30,11 @@ def test_the_header_declares_every_entry_flag_and_error():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_the_table_names_the_arguments_that_the_function_takes(name):
-    words = [word for _, word in ENTRIES[name].arguments]
-    assert words == list(inspect.signature(ENTRIES[name].function).parameters)
-    kinds = [kind for kind, _ in ENTRIES[name].arguments]
-    assert c_type(name)._argtypes_ == tuple(KINDS[kind][1] for kind in kinds)
+def test_the_table_gives_every_argument_of_the_function_its_kind(name):
+    entry = ENTRIES[name]
+    assert len(entry.arguments) == len(inspect.signature(entry.function).parameters)
+    expected = tuple(KINDS[kind][1] for kind in entry.kinds)
+    assert c_type(name)._argtypes_ == expected
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="C entries are machine code")

@@ -260,15 +260,16 @@ def test_a_sample_is_bounded_and_meets_every_column_of_a_square_grid(rows):
         assert np.unique(sample % 1024).size == 1024
 
 
-@pytest.mark.skipif(config.DISABLE_JIT, reason="needs more buckets than a sample")
-def test_more_buckets_than_a_sample_are_fitted_by_every_third():
+def test_more_buckets_than_a_sample_are_fitted_by_every_third(monkeypatch):
     # Three copies in a row: every third bucket is each of them once, since 3 does
     # not divide a power of two.
-    _, noisy = sparse_counts(SAMPLE, seed=6)
-    widths = np.full(SAMPLE, 10.0)
-    once = shrink_towards_zero(noisy, widths, ones(SAMPLE))
+    sample = 2**7 if config.DISABLE_JIT else SAMPLE
+    monkeypatch.setattr("blowfish_fast.kernels.fitting.posterior_mean.SAMPLE", sample)
+    _, noisy = sparse_counts(sample, seed=6)
+    widths = np.full(sample, 10.0)
+    once = shrink_towards_zero(noisy, widths, ones(sample))
     thrice = shrink_towards_zero(
-        np.tile(noisy, 3), np.tile(widths, 3), ones(3 * SAMPLE)
+        np.tile(noisy, 3), np.tile(widths, 3), ones(3 * sample)
     )
     np.testing.assert_allclose(thrice, np.tile(once, 3), rtol=1e-9)
 

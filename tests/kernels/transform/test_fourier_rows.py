@@ -54,8 +54,6 @@ def test_the_heaviest_column_is_that_of_the_matrix(cells):
 
 def test_the_heaviest_column_is_far_below_the_root():
     # 65 coefficients of unit length on 4096 cells: .94, not the root of 65.
-    if config.DISABLE_JIT:
-        pytest.skip("a hundred thousand steps: tried compiled, slow as plain Python")
     unit = np.sqrt(2 / 4096) / 2**STEP_BITS
     assert heaviest_column(4096, 32) * unit + 1 / 64 == pytest.approx(0.944, abs=5e-4)
 

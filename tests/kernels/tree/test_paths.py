@@ -15,6 +15,7 @@ from blowfish_fast.kernels.tree.paths import (
     heaviest_pair,
     heaviest_path,
     uncrossed_nodes,
+    within_reach,
 )
 from blowfish_fast.kernels.tree.shape import regular_tree
 from tests.reference import tree_paths as reference
@@ -70,6 +71,19 @@ def test_groups_and_windows_equal_the_definition(leaves, seed):
     far = np.minimum(np.maximum.accumulate(steps), cells - 1)
     reached = (one <= two) & (two <= far[one])
     assert metric.within_reach(held[None], far) == among[reached].max()
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(**TREES)
+def test_windows_of_leaves_in_their_order_equal_the_definition(leaves, seed):
+    rng, tree, metric, _, distances = random_case(leaves, seed)
+    steps = np.arange(leaves) + rng.integers(0, rng.integers(1, 9), leaves)
+    far = np.minimum(np.maximum.accumulate(steps), leaves - 1)
+    one, two = np.indices((leaves, leaves))
+    expected = distances[:-1, :-1][(one <= two) & (two <= far[one])].max()
+    line = np.arange(leaves)
+    assert metric.within_reach(line[None], far) == expected
+    assert within_reach(tree.leaf_nodes, far, metric.rates, tree.parents) == expected
 
 
 @settings(deadline=None, max_examples=EXAMPLES)

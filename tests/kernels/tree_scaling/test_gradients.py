@@ -10,7 +10,7 @@ from numba import config
 
 from blowfish_fast.kernels.tree.shape import tree_levels, weights_from_shares
 from blowfish_fast.kernels.tree_scaling.budget_shares import regular_levels
-from blowfish_fast.kernels.tree_scaling.gradients import error_gradients
+from blowfish_fast.kernels.tree_scaling.gradients import error_gradients, range_error
 from blowfish_fast.kernels.tree_scaling.range_queries import sorted_ranges
 from tests.reference.greedy_weights import inverse_information, node_rows, range_rows
 
@@ -124,3 +124,18 @@ def test_a_single_leaf_has_no_inner_nodes():
     error, floor_error, pulls, precisions = view(queries, 2, np.ones(1), 2.0, False)
     assert (error, floor_error) == (0.25, 2.0)
     assert pulls.size == precisions.size == 0
+
+
+@settings(deadline=None, max_examples=EXAMPLES)
+@given(ranges(leaves=30), fan_outs, st.integers(0, 2**32 - 1), st.booleans())
+def test_the_fast_error_of_ranges_is_the_sum_of_their_variances(
+    queries, fan_out, seed, root_exact
+):
+    *ends, _, leaves = queries
+    root_exact = root_exact and leaves > 1
+    weights = some_weights(seed, leaves, fan_out, root_exact)
+    inverse = inverse_information(weights, leaves, fan_out, root_exact)
+    rows = range_rows(*ends, leaves)
+    expected = np.einsum("qi,ij,qj->", rows, inverse, rows)
+    found = range_error(*ends, weights, fan_out, leaves=leaves, root_exact=root_exact)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
