@@ -6,53 +6,33 @@ AHP, then releases of all of them with secure noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import policies
-from blowfish_fast.kernels.fitting.multiplicative_weights import multiplicative_update
-from blowfish_fast.kernels.partition.bucket_merge import merge_buckets
-from blowfish_fast.kernels.sampling.cost_choice import choose_by_cost
-from blowfish_fast.kernels.transform.fourier_rows import (
-    circle_sums,
-    heaviest_column,
-    largest_turn,
-)
-from blowfish_fast.kernels.transform.haar_spread import (
-    haar_spread_boxes,
-    haar_total_variance,
-)
-from blowfish_fast.kernels.transform.haar_transform import (
-    haar_cells,
-    haar_path_sums,
-    haar_rows,
-    haar_worst_move,
-)
+from blowfish_fast import kernels, policies
 from blowfish_fast.kernels.window_costs.bisection_costs import (
     AFTER,
     BEFORE,
-    bisection_grid,
     part_clusters,
-    split_table,
     sweep_clusters,
-)
-from blowfish_fast.kernels.window_costs.k_bucket_costs import (
-    best_heads,
-    bucket_errors,
-    squares_grid,
-)
-from blowfish_fast.kernels.window_costs.sorted_groups import (
-    group_sorted,
-    group_squares,
 )
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-from .common import EPSILON, QUERIES, SMALL, Timed, counts, line, ranges, sizes, words
+from .common import (
+    EPSILON,
+    QUERIES,
+    SMALL,
+    Call,
+    Timed,
+    counts,
+    line,
+    ranges,
+    sizes,
+    words,
+)
 
-Call = Callable[[], object]
 METHODS = [
     *("ahp", "efpa", "hierarchy", "mwem", "noise_first"),
     *("php", "privelet", "structure_first"),
@@ -80,41 +60,38 @@ def noisy_counts(kind: str, cells: int) -> np.ndarray:
 
 class HaarTransform(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["rows", "cells", "paths", "move"]]
-    param_names: ClassVar[list[str]] = ["cells", "kernel"]
 
     def prepare(self, cells: int, kernel: str) -> Call:
         x = counts("dense", cells)
         found: dict[str, Call] = {
-            "rows": lambda: haar_rows(x),
-            "cells": lambda: haar_cells(x.astype(np.float64)),
-            "paths": lambda: haar_path_sums(x),
-            "move": lambda: haar_worst_move(x),
+            "rows": lambda: kernels.haar_rows(x),
+            "cells": lambda: kernels.haar_cells(x.astype(np.float64)),
+            "paths": lambda: kernels.haar_path_sums(x),
+            "move": lambda: kernels.haar_worst_move(x),
         }
         return found[kernel]
 
 
 class HaarSpread(Timed):
     params: ClassVar[list[Any]] = [sizes(10, smallest=6)]
-    param_names: ClassVar[list[str]] = ["side"]
 
     def prepare(self, side: int) -> Call:
         shape = (side, side)
         one = np.ones(side * side)
         boxes = random_boxes(side)
-        return lambda: haar_spread_boxes(one, one, shape, *boxes)
+        return lambda: kernels.haar_spread_boxes(one, one, shape, *boxes)
 
 
 class HaarTotalVariance(Timed):
     def prepare(self, cells: int) -> Call:
         variances, edges = np.ones(cells), np.arange(cells + 1)
-        return lambda: haar_total_variance(variances, "all_ranges", edges)
+        return lambda: kernels.haar_total_variance(variances, "all_ranges", edges)
 
 
 class PulledMasses(Timed):
     """MWEM's updates: a hundred passes over the answers known so far."""
 
     params: ClassVar[list[Any]] = [[16] if SMALL else [4, 16, 64, 150]]
-    param_names: ClassVar[list[str]] = ["answers"]
 
     def prepare(self, answers: int) -> Call:
         generator = np.random.default_rng(4)
@@ -124,7 +101,7 @@ class PulledMasses(Timed):
         targets = generator.random(answers) * masses.sum()
         known = (np.arange(answers + 1), ends[0], ends[1] + 1, np.ones(answers))
         total = float(masses.sum())
-        return lambda: multiplicative_update(
+        return lambda: kernels.multiplicative_update(
             masses, *known, targets, total=total, step=2.0, passes=100
         )
 
@@ -133,10 +110,9 @@ class BisectionSweep(Timed):
     """P-HP: the costs of all cuts of one level."""
 
     params: ClassVar[list[Any]] = [sizes(), CLUSTERS, ["dense", "distinct"]]
-    param_names: ClassVar[list[str]] = ["cells", "clusters", "data"]
 
     def prepare(self, cells: int, clusters: int, data: str) -> Call:
-        bits, cap = bisection_grid(cells)
+        bits, cap = kernels.bisection_grid(cells)
         values = np.minimum(counts(data, cells), cap)
         ranked = np.argsort(values, kind="stable")
         edges = np.arange(clusters + 1) * cells // clusters
@@ -154,85 +130,78 @@ class BisectionSweep(Timed):
 
 class SplitTable(Timed):
     params: ClassVar[list[Any]] = [sizes(), CLUSTERS]
-    param_names: ClassVar[list[str]] = ["cells", "clusters"]
 
     def prepare(self, cells: int, clusters: int) -> Call:
         before, after = np.random.default_rng(5).integers(0, 2**40, size=(2, cells))
         edges = np.arange(clusters + 1) * cells // clusters
-        return lambda: split_table(before, after, edges[:-1], edges[1:], 1000)
+        return lambda: kernels.split_table(before, after, edges[:-1], edges[1:], 1000)
 
 
 class ChooseByCost(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["one row", "rows of 16"]]
-    param_names: ClassVar[list[str]] = ["candidates", "table"]
 
     def prepare(self, candidates: int, table: str) -> Call:
         shape = (1, candidates) if table == "one row" else (candidates // 16, 16)
         costs = np.random.default_rng(6).integers(0, 2**20, size=shape)
         source, rate = words(), Fraction(1, 2**16)
-        return lambda: choose_by_cost(source, 0, costs, rate)
+        return lambda: kernels.choose_by_cost(source, 0, costs, rate)
 
 
 class KBucketCosts(Timed):
     """StructureFirst: errors of all buckets, then of the best k of them."""
 
     params: ClassVar[list[Any]] = [sizes(10, smallest=6), ["errors", "heads"]]
-    param_names: ClassVar[list[str]] = ["borders", "kernel"]
 
     def prepare(self, borders: int, kernel: str) -> Call:
         values = np.minimum(counts("dense", 4 * borders), 1000)
-        bits = squares_grid(values.size, 1000)
+        bits = kernels.squares_grid(values.size, 1000)
         places = 4 * np.arange(borders + 1)
         if kernel == "errors":
-            return lambda: bucket_errors(values, places, bits)
-        errors = bucket_errors(values, places, bits)
-        return lambda: best_heads(errors, borders // 4)
+            return lambda: kernels.bucket_errors(values, places, bits)
+        errors = kernels.bucket_errors(values, places, bits)
+        return lambda: kernels.best_heads(errors, borders // 4)
 
 
 class FourierRows(Timed):
     """EFPA: sums of the lowest frequencies, and what one record moves in them."""
 
     params: ClassVar[list[Any]] = [sizes(), ["sums", "column", "turn"]]
-    param_names: ClassVar[list[str]] = ["cells", "kernel"]
 
     def prepare(self, cells: int, kernel: str) -> Call:
         x = counts("dense", cells)
         found: dict[str, Call] = {
-            "sums": lambda: circle_sums(x, FREQUENCIES),
-            "column": lambda: heaviest_column(cells, FREQUENCIES),
-            "turn": lambda: largest_turn(cells, FREQUENCIES, 64),
+            "sums": lambda: kernels.circle_sums(x, FREQUENCIES),
+            "column": lambda: kernels.heaviest_column(cells, FREQUENCIES),
+            "turn": lambda: kernels.largest_turn(cells, FREQUENCIES, 64),
         }
         return found[kernel]
 
 
 class MergeBuckets(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["dense", "sparse"]]
-    param_names: ClassVar[list[str]] = ["cells", "data"]
 
     def prepare(self, cells: int, data: str) -> Call:
         noisy = noisy_counts(data, cells)
-        return lambda: merge_buckets(noisy, 2 * NOISE**2)
+        return lambda: kernels.merge_buckets(noisy, 2 * NOISE**2)
 
 
 class GroupSorted(Timed):
     """AHP by squares, noisy sort by distances."""
 
     params: ClassVar[list[Any]] = [sizes(), ["squares", "distances"]]
-    param_names: ClassVar[list[str]] = ["cells", "cost"]
 
     def prepare(self, cells: int, cost: str) -> Call:
         noisy = np.maximum(np.rint(noisy_counts("sparse", cells)), 0)
         ascending = np.sort(noisy).astype(np.int64)
         if cost == "squares":
-            return lambda: group_squares(ascending, NOISE**2, 30 * NOISE**2)
-        return lambda: group_sorted(ascending, NOISE)
+            return lambda: kernels.group_squares(ascending, NOISE**2, 30 * NOISE**2)
+        return lambda: kernels.group_sorted(ascending, NOISE)
 
 
 class Release(Timed):
     """2000 ranges of a line, secure noise, defaults."""
 
     params: ClassVar[list[Any]] = [METHODS, LARGE, STATED]
-    param_names: ClassVar[list[str]] = ["mechanism", "cells", "policy"]
 
     def prepare(self, mechanism: str, cells: int, policy: str) -> Call:
         domain, data = line(cells, "sparse")

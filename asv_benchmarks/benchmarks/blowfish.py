@@ -6,7 +6,6 @@ one charge on a ledger that already holds many: a charge must not grow with the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +15,11 @@ from blowfish_fast.mechanisms import OrderedHierarchical
 from blowfish_fast.policies import Full, Line, Threshold
 from blowfish_fast.workloads import Identity
 
-from .common import EPSILON, SMALL, Timed, line, ranges, sizes
-
-Call = Callable[[], object]
+from .common import EPSILON, SMALL, Call, Timed, line, ranges, sizes
 
 
 class OrderedRelease(Timed):
     params: ClassVar[list[Any]] = [sizes(), [None, "isotonic", "piecewise"]]
-    param_names: ClassVar[list[str]] = ["cells", "fit"]
 
     def prepare(self, cells: int, fit: str | None) -> Call:
         domain, data = line(cells)
@@ -33,7 +29,6 @@ class OrderedRelease(Timed):
 
 class OrderedHierarchicalRelease(Timed):
     params: ClassVar[list[Any]] = [sizes(), [16, 100]]
-    param_names: ClassVar[list[str]] = ["cells", "theta"]
 
     def prepare(self, cells: int, theta: int) -> Call:
         domain, data = line(cells)
@@ -44,7 +39,6 @@ class OrderedHierarchicalRelease(Timed):
 
 class Clustering(Timed):
     params: ClassVar[list[int]] = [10**4] if SMALL else [10**5, 10**6]
-    param_names: ClassVar[list[str]] = ["points"]
 
     def prepare(self, points: int) -> Call:
         box = Domain((256, 256))
@@ -57,7 +51,6 @@ class Charge(Timed):
     """One small release through a ledger that holds `charges` others."""
 
     params: ClassVar[list[int]] = [10] if SMALL else [10, 1000]
-    param_names: ClassVar[list[str]] = ["charges"]
 
     def prepare(self, charges: int) -> Call:
         domain = Domain(16)

@@ -10,6 +10,7 @@ Nothing is read from files: counts are generated from fixed seeds.
 
 from __future__ import annotations
 
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from blowfish_fast.mechanisms.registry import MECHANISMS
 SMALL = os.environ.get("BLOWFISH_BENCHMARKS") == "small"
 QUERIES = 200 if SMALL else 2000
 EPSILON = "0.1"
+Call = Callable[[], object]
 
 
 def sizes(largest: int = 20, *, smallest: int = 12) -> list[int]:
@@ -50,10 +52,14 @@ class Timed(ABC):
     param_names: ClassVar[list[str]] = ["cells"]
 
     _prepared: tuple[Any, ...] | None = None
-    _call: Callable[[], object]
+    _call: Call
+
+    def __init_subclass__(cls) -> None:
+        """Take the names of the parameters from `prepare`."""
+        cls.param_names = [*inspect.signature(cls.prepare).parameters][1:]
 
     @abstractmethod
-    def prepare(self, *parameters: Any) -> Callable[[], object]:
+    def prepare(self, *parameters: Any) -> Call:
         """Return the call to be timed."""
 
     def setup(self, *parameters: Any) -> None:

@@ -5,7 +5,6 @@ Squares up to 1024 x 1024, and a census of four attributes (79 x 14 x 23 x 100 c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +13,14 @@ from blowfish_fast import (
     Domain,
     Histogram,
     KdTree,
+    kernels,
     policies,
     workloads,
 )
-from blowfish_fast.kernels import gain_boxes, median_boxes
 from blowfish_fast.mechanisms import HierarchicalKdTree
 
-from .common import EPSILON, SMALL, Timed, grid, rectangles, sizes
+from .common import EPSILON, SMALL, Call, Timed, grid, rectangles, sizes
 
-Call = Callable[[], object]
 GRIDS = sizes(20, smallest=12) if SMALL else [2**16, 2**18, 2**20]
 CENSUS = (16, 5, 6, 20) if SMALL else (79, 14, 23, 100)
 RULES = ["gain", "or", "uniformity", "cells"]
@@ -62,11 +60,10 @@ class PayingBoxes(Timed):
     """The partition alone, cuts that pay."""
 
     params: ClassVar[list[Any]] = [GRIDS]
-    param_names: ClassVar[list[str]] = ["cells"]
 
     def prepare(self, cells: int) -> Call:
         noisy = noisy_grid(cells)
-        return lambda: gain_boxes(
+        return lambda: kernels.gain_boxes(
             noisy, cell_variance=800.0, price=640.0, caution=1.3, depth=80
         )
 
@@ -75,11 +72,10 @@ class MedianBoxes(Timed):
     """The partition alone, cuts at medians."""
 
     params: ClassVar[list[Any]] = [GRIDS]
-    param_names: ClassVar[list[str]] = ["cells"]
 
     def prepare(self, cells: int) -> Call:
         noisy = noisy_grid(cells)
-        return lambda: median_boxes(
+        return lambda: kernels.median_boxes(
             noisy, level=20.0, slack=40.0, count=0.0, mode="uniformity", depth=80
         )
 
@@ -88,7 +84,6 @@ class KdTreeRelease(Timed):
     """A whole release of a map, secure noise, CPU time."""
 
     params: ClassVar[list[Any]] = [GRIDS, ["add_remove", "full"], RULES]
-    param_names: ClassVar[list[str]] = ["cells", "policy", "rule"]
 
     def prepare(self, cells: int, policy: str, rule: str) -> Call:
         domain, data = grid(cells)
@@ -100,7 +95,6 @@ class CensusRelease(Timed):
     """A whole release of a million records over four attributes."""
 
     params: ClassVar[list[Any]] = [["add_remove", "full"], RULES]
-    param_names: ClassVar[list[str]] = ["policy", "rule"]
 
     def prepare(self, policy: str, rule: str) -> Call:
         domain, data = census()
@@ -112,7 +106,6 @@ class HierarchicalRelease(Timed):
     """Medians asked of the data, thirteen levels."""
 
     params: ClassVar[list[Any]] = [GRIDS]
-    param_names: ClassVar[list[str]] = ["cells"]
 
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)

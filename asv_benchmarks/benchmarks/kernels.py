@@ -7,69 +7,19 @@ called once in `setup`, so compilation stays outside the clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast.kernels.fitting.isotonic import isotonic_fit
-from blowfish_fast.kernels.fitting.posterior_mean import shrink_towards_zero
-from blowfish_fast.kernels.partition.dyadic_partition import sample_dyadic_partition
-from blowfish_fast.kernels.partition.even_cost import least_even_cost
-from blowfish_fast.kernels.partition.interval_partition import (
-    least_cost_partition,
-    partition_cost,
-    partition_grid,
+from blowfish_fast import kernels
+from blowfish_fast.kernels.window_costs.rectangle_costs import (
+    dyadic_quantile_costs,
 )
-from blowfish_fast.kernels.sampling.discrete_gaussian import gaussian
-from blowfish_fast.kernels.sampling.discrete_laplace import (
-    geometric,
-    laplace,
-    subtract_geometric,
-)
-from blowfish_fast.kernels.sampling.exponential_choice import choose
-from blowfish_fast.kernels.space.curve_intervals import rectangle_intervals
-from blowfish_fast.kernels.space.hilbert import hilbert_order
-from blowfish_fast.kernels.space.interval_pieces import (
-    intervals_to_pieces,
-    ranges_to_fractions,
-)
-from blowfish_fast.kernels.space.largest_rectangle import largest_rectangle_sum
-from blowfish_fast.kernels.space.summed_area import (
-    fractional_rectangle_sums,
-    rectangle_sums,
-    summed_area_table,
-)
-from blowfish_fast.kernels.tree.fit import tree_fit
-from blowfish_fast.kernels.tree.moments import tree_total_variance
-from blowfish_fast.kernels.tree.paths import (
-    LeafDistances,
-    heaviest_pair,
-    heaviest_path,
-)
-from blowfish_fast.kernels.tree.shape import regular_tree, tree_totals
-from blowfish_fast.kernels.tree.spread import tree_spread_pieces, tree_spread_ranges
-from blowfish_fast.kernels.tree.top_down import top_down_fit
-from blowfish_fast.kernels.tree_scaling.greedy_weights import (
-    greedy_scaling_fractions,
-    greedy_scaling_implicit,
-    greedy_scaling_pieces,
-)
-from blowfish_fast.kernels.tree_scaling.square_root_weights import design_ranges
-from blowfish_fast.kernels.tree_scaling.weight_sweeps import refine_scaling
-from blowfish_fast.kernels.window_costs.all_intervals import (
-    interval_costs,
-    least_cost_partition_all,
-)
-from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_quantile_costs
-from blowfish_fast.kernels.window_costs.window_deviation import window_deviations
-from blowfish_fast.kernels.window_costs.window_pinball import window_pinball_costs
 from blowfish_fast.measure.selectors.partitions import LeastCost
 
-from .common import QUERIES, Timed, counts, side, sizes, words
+from .common import QUERIES, Call, Timed, counts, side, sizes, words
 
-Call = Callable[[], object]
 KINDS = ["dense", "sparse", "distinct", "fractions"]
 PRICE = 12.0  # of a bucket, in records: what epsilon 0.1 makes of it
 EPSILON_PARTITION = Fraction(1, 40)
@@ -78,7 +28,7 @@ BRANCHINGS = [2, 16]
 
 def plain_partition(cells: int) -> tuple[np.ndarray, float]:
     """Return prices and grid of a partition without noise."""
-    step, _ = partition_grid(cells, PRICE)
+    step, _ = kernels.partition_grid(cells, PRICE)
     return np.full(cells.bit_length(), PRICE), step
 
 
@@ -98,13 +48,13 @@ def cut_ranges(leaves: int) -> tuple[np.ndarray, ...]:
 
 def curve_pieces(cells: int) -> tuple[np.ndarray, ...]:
     """Return random rectangles of a square grid as runs along the Hilbert curve."""
-    order = hilbert_order((side(cells), side(cells)))
-    return rectangle_intervals(*_walk(order), *_grid_and_boxes(cells))
+    order = kernels.hilbert_order((side(cells), side(cells)))
+    return kernels.rectangle_intervals(*_walk(order), *_grid_and_boxes(cells))
 
 
 def tree_noise(leaves: int, branching: int) -> tuple[np.ndarray, np.ndarray]:
     """Return variances and widths of a tree tuned to random ranges."""
-    weights = greedy_scaling_fractions(
+    weights = kernels.greedy_scaling_fractions(
         *cut_ranges(leaves), None, leaves, branching
     ).weights
     widths = np.full(weights.size, np.inf)
@@ -133,30 +83,27 @@ def _grid_and_boxes(
 
 class WindowDeviations(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["dense", "distinct"], [16, 1024]]
-    param_names: ClassVar[list[str]] = ["cells", "data", "length"]
 
     def prepare(self, cells: int, data: str, length: int) -> Call:
         x = counts(data, cells)
-        return lambda: window_deviations(x, length)
+        return lambda: kernels.window_deviations(x, length)
 
 
 class WindowPinballCosts(Timed):
     params: ClassVar[list[Any]] = [sizes(), [16, 1024]]
-    param_names: ClassVar[list[str]] = ["cells", "length"]
 
     def prepare(self, cells: int, length: int) -> Call:
         x = counts("dense", cells)
-        return lambda: window_pinball_costs(x, length, 3, 4)
+        return lambda: kernels.window_pinball_costs(x, length, 3, 4)
 
 
 class LeastCostPartition(Timed):
     params: ClassVar[list[Any]] = [sizes(), KINDS]
-    param_names: ClassVar[list[str]] = ["cells", "data"]
 
     def prepare(self, cells: int, data: str) -> Call:
         x = counts(data, cells)
         prices, step = plain_partition(cells)
-        return lambda: least_cost_partition(x, prices, step=step)
+        return lambda: kernels.least_cost_partition(x, prices, step=step)
 
 
 class NoisyLeastCostPartition(Timed):
@@ -165,7 +112,6 @@ class NoisyLeastCostPartition(Timed):
         ["dense", "sparse", "distinct"],
         ["deviation", "pinball"],
     ]
-    param_names: ClassVar[list[str]] = ["cells", "data", "cost"]
 
     def prepare(self, cells: int, data: str, cost: Any) -> Call:
         recipe = LeastCost(cost=cost)
@@ -174,24 +120,23 @@ class NoisyLeastCostPartition(Timed):
         prices = PRICE + recipe.offset * noise.scales
         quantile = (3, 4) if cost == "pinball" else None
         source = words()
-        return lambda: least_cost_partition(
+        return lambda: kernels.least_cost_partition(
             x, prices, noise.scales, source, step=noise.step, quantile=quantile
         )
 
 
 class LeastCostPartitionAll(Timed):
     params: ClassVar[list[Any]] = [sizes(12, smallest=8), [False, True]]
-    param_names: ClassVar[list[str]] = ["cells", "noise"]
 
     def prepare(self, cells: int, noise: bool) -> Call:
         x = counts("dense", cells)
         if not noise:
-            step, _ = partition_grid(cells, PRICE)
-            return lambda: least_cost_partition_all(x, PRICE, step=step)
+            step, _ = kernels.partition_grid(cells, PRICE)
+            return lambda: kernels.least_cost_partition_all(x, PRICE, step=step)
         drawn = LeastCost("all").noise(cells, EPSILON_PARTITION)
         prices = PRICE + 4 * drawn.scales
         source = words()
-        return lambda: least_cost_partition_all(
+        return lambda: kernels.least_cost_partition_all(
             x, prices, drawn.scales, source, step=drawn.step
         )
 
@@ -201,14 +146,14 @@ class IntervalCosts(Timed):
 
     def prepare(self, cells: int) -> Call:
         x = counts("dense", cells)
-        return lambda: interval_costs(x, step=2.0**-8)
+        return lambda: kernels.interval_costs(x, step=2.0**-8)
 
 
 class PartitionCost(Timed):
     def prepare(self, cells: int) -> Call:
         x = counts("dense", cells)
         boundaries = np.arange(0, cells + 1, 16)
-        return lambda: partition_cost(x, boundaries)
+        return lambda: kernels.partition_cost(x, boundaries)
 
 
 class DyadicQuantileCosts(Timed):
@@ -219,85 +164,78 @@ class DyadicQuantileCosts(Timed):
 
 class SampleDyadicPartition(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["dense", "sparse", "distinct"]]
-    param_names: ClassVar[list[str]] = ["cells", "data"]
 
     def prepare(self, cells: int, data: str) -> Call:
         x = counts(data, cells)
         source = words()
         rate = EPSILON_PARTITION
-        return lambda: sample_dyadic_partition(x, source, rate=rate, penalty=PRICE)
+        return lambda: kernels.sample_dyadic_partition(
+            x, source, rate=rate, penalty=PRICE
+        )
 
 
 class Choose(Timed):
-    param_names: ClassVar[list[str]] = ["rows"]
-
     def prepare(self, rows: int) -> Call:
         bits = 32
         logs = np.random.default_rng(5).normal(scale=2.0, size=(rows, 4))
         log_weights = np.rint(np.ldexp(logs, bits)).astype(np.int64)
         source = words()
-        return lambda: choose(source, 0, log_weights, bits)
+        return lambda: kernels.choose(source, 0, log_weights, bits)
 
 
 class DiscreteLaplace(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["shared", "own"]]
-    param_names: ClassVar[list[str]] = ["draws", "scales"]
 
     def prepare(self, draws: int, scales: str) -> Call:
         source = words()
         if scales == "shared":
-            return lambda: laplace(source, 0, 40, 3, draws)
+            return lambda: kernels.laplace(source, 0, 40, 3, draws)
         above = np.random.default_rng(6).integers(1, 1000, size=draws)
         below = np.full(draws, 3)
-        return lambda: laplace(source, 0, above, below)
+        return lambda: kernels.laplace(source, 0, above, below)
 
 
 class DiscreteGaussian(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["shared", "few values", "own"]]
-    param_names: ClassVar[list[str]] = ["draws", "variances"]
 
     def prepare(self, draws: int, variances: str) -> Call:
         source = words()
         if variances == "own":
             below = np.random.default_rng(6).integers(1, 1000, size=draws)
-            return lambda: gaussian(source, 0, 10**9, below)
+            return lambda: kernels.gaussian(source, 0, 10**9, below)
         above = 10**6 if variances == "shared" else 9
-        return lambda: gaussian(source, 0, above, 1, draws)
+        return lambda: kernels.gaussian(source, 0, above, 1, draws)
 
 
 class Geometric(Timed):
-    param_names: ClassVar[list[str]] = ["draws"]
-
     def prepare(self, draws: int) -> Call:
         source = words()
-        return lambda: geometric(source, 0, 40, 3, draws)
+        return lambda: kernels.geometric(source, 0, 40, 3, draws)
 
 
 class SubtractGeometric(Timed):
-    param_names: ClassVar[list[str]] = ["draws"]
-
     def prepare(self, draws: int) -> Call:
         source = words()
         costs = np.zeros(draws, dtype=np.int64)
-        return lambda: subtract_geometric(costs, source, 0, 13.25)
+        return lambda: kernels.subtract_geometric(costs, source, 0, 13.25)
 
 
 class GreedyScalingRanges(Timed):
     params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
-    param_names: ClassVar[list[str]] = ["leaves", "branching"]
 
     def prepare(self, leaves: int, branching: int) -> Call:
         queries = cut_ranges(leaves)
-        return lambda: greedy_scaling_fractions(*queries, None, leaves, branching)
+        return lambda: kernels.greedy_scaling_fractions(
+            *queries, None, leaves, branching
+        )
 
 
 class GreedyScalingPieces(Timed):
     params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
-    param_names: ClassVar[list[str]] = ["leaves", "branching"]
 
     def prepare(self, leaves: int, branching: int) -> Call:
         pieces = curve_pieces(leaves)
-        return lambda: greedy_scaling_pieces(*pieces, None, leaves, branching)
+        return lambda: kernels.greedy_scaling_pieces(*pieces, None, leaves, branching)
 
 
 class GreedyScalingImplicit(Timed):
@@ -305,121 +243,108 @@ class GreedyScalingImplicit(Timed):
         sizes(),
         ["all_ranges", "prefixes", "identity", "total"],
     ]
-    param_names: ClassVar[list[str]] = ["leaves", "queries"]
 
     def prepare(self, leaves: int, queries: Any) -> Call:
         edges = np.arange(leaves + 1)
-        return lambda: greedy_scaling_implicit(queries, edges, 16)
+        return lambda: kernels.greedy_scaling_implicit(queries, edges, 16)
 
 
 class RefineScaling(Timed):
     params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
-    param_names: ClassVar[list[str]] = ["leaves", "branching"]
 
     def prepare(self, leaves: int, branching: int) -> Call:
         queries = cut_ranges(leaves)
-        start = greedy_scaling_fractions(*queries, None, leaves, branching).weights
-        return lambda: refine_scaling(*queries, None, leaves, branching, start=start)
+        start = kernels.greedy_scaling_fractions(
+            *queries, None, leaves, branching
+        ).weights
+        return lambda: kernels.refine_scaling(
+            *queries, None, leaves, branching, start=start
+        )
 
 
 class DesignRanges(Timed):
     """Weights for rho, swept to their certificate."""
 
-    param_names: ClassVar[list[str]] = ["leaves"]
-
     def prepare(self, leaves: int) -> Call:
         queries = cut_ranges(leaves)
-        return lambda: design_ranges(*queries, leaves, 2)
+        return lambda: kernels.design_ranges(*queries, leaves, 2)
 
 
 class TreeTotals(Timed):
-    param_names: ClassVar[list[str]] = ["leaves"]
-
     def prepare(self, leaves: int) -> Call:
         x = counts("dense", leaves)
-        tree = regular_tree(leaves, 16)
-        return lambda: tree_totals(x, tree)
+        tree = kernels.regular_tree(leaves, 16)
+        return lambda: kernels.tree_totals(x, tree)
 
 
 class TreeLeastSquares(Timed):
     params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
-    param_names: ClassVar[list[str]] = ["leaves", "branching"]
+
+    fit = staticmethod(kernels.tree_fit)
 
     def prepare(self, leaves: int, branching: int) -> Call:
         variances, widths = tree_noise(leaves, branching)
-        tree = regular_tree(leaves, branching)
-        totals = tree_totals(counts("dense", leaves), tree)
+        tree = kernels.regular_tree(leaves, branching)
+        totals = kernels.tree_totals(counts("dense", leaves), tree)
         measured = np.where(np.isfinite(widths), widths, 0.0)
         noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
-        return lambda: tree_fit(noisy, variances, tree)
+        return lambda: self.fit(noisy, variances, tree)
 
 
-class TopDownFit(Timed):
-    params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
-    param_names: ClassVar[list[str]] = ["leaves", "branching"]
-
-    def prepare(self, leaves: int, branching: int) -> Call:
-        variances, widths = tree_noise(leaves, branching)
-        tree = regular_tree(leaves, branching)
-        totals = tree_totals(counts("dense", leaves), tree)
-        measured = np.where(np.isfinite(widths), widths, 0.0)
-        noisy = totals + measured * np.random.default_rng(7).laplace(size=totals.size)
-        return lambda: top_down_fit(noisy, variances, tree)
+class TopDownFit(TreeLeastSquares):
+    fit = staticmethod(kernels.top_down_fit)
 
 
 class LeastEvenCost(Timed):
     """The statistic that chooses between rectangles and an adaptive grid."""
 
     params: ClassVar[list[Any]] = [[64, 256]]
-    param_names: ClassVar[list[str]] = ["side"]
 
     def prepare(self, side: int) -> Call:
         grid = counts("dense", side * side).reshape(side, side)
         weights = [[1.0] * side.bit_length()] * side.bit_length()
-        return lambda: least_even_cost(grid, weights, 2**18)
+        return lambda: kernels.least_even_cost(grid, weights, 2**18)
 
 
 class TreeSpreadRanges(Timed):
     params: ClassVar[list[Any]] = [sizes(), BRANCHINGS]
-    param_names: ClassVar[list[str]] = ["leaves", "branching"]
 
     def prepare(self, leaves: int, branching: int) -> Call:
-        shape = (*tree_noise(leaves, branching), regular_tree(leaves, branching))
+        shape = (
+            *tree_noise(leaves, branching),
+            kernels.regular_tree(leaves, branching),
+        )
         queries = cut_ranges(leaves)
-        return lambda: tree_spread_ranges(*shape, *queries)
+        return lambda: kernels.tree_spread_ranges(*shape, *queries)
 
 
 class TreeSpreadPieces(Timed):
-    param_names: ClassVar[list[str]] = ["leaves"]
-
     def prepare(self, leaves: int) -> Call:
-        shape = (*tree_noise(leaves, 16), regular_tree(leaves, 16))
+        shape = (*tree_noise(leaves, 16), kernels.regular_tree(leaves, 16))
         pieces = curve_pieces(leaves)
-        return lambda: tree_spread_pieces(*shape, *pieces)
+        return lambda: kernels.tree_spread_pieces(*shape, *pieces)
 
 
 class TreeTotalVariance(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["all_ranges", "identity"]]
-    param_names: ClassVar[list[str]] = ["leaves", "queries"]
 
     def prepare(self, leaves: int, queries: str) -> Call:
         variances, _ = tree_noise(leaves, 16)
         edges = np.arange(leaves + 1)
-        tree = regular_tree(leaves, 16)
-        return lambda: tree_total_variance(variances, tree, queries, edges)
+        tree = kernels.regular_tree(leaves, 16)
+        return lambda: kernels.tree_total_variance(variances, tree, queries, edges)
 
 
 class TreePaths(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["path", "pair", "windows"]]
-    param_names: ClassVar[list[str]] = ["leaves", "heaviest"]
 
     def prepare(self, leaves: int, heaviest: str) -> Call:
-        tree = regular_tree(leaves, 16)
+        tree = kernels.regular_tree(leaves, 16)
         rates = np.random.default_rng(8).integers(0, 2**31, size=tree.nodes)
         if heaviest == "windows":
-            metric, line = LeafDistances(rates, tree), np.arange(leaves)
+            metric, line = kernels.LeafDistances(rates, tree), np.arange(leaves)
             return lambda: metric.in_boxes(line, np.array([51]))
-        kernel = heaviest_path if heaviest == "path" else heaviest_pair
+        kernel = kernels.heaviest_path if heaviest == "path" else kernels.heaviest_pair
         return lambda: kernel(rates, tree)
 
 
@@ -427,19 +352,18 @@ class RangesToFractions(Timed):
     def prepare(self, cells: int) -> Call:
         first, last = query_ends(cells)
         edges = np.arange(0, cells + 1, 16)
-        return lambda: ranges_to_fractions(first, last + 1, edges)
+        return lambda: kernels.ranges_to_fractions(first, last + 1, edges)
 
 
 class IntervalsToPieces(Timed):
     def prepare(self, cells: int) -> Call:
         intervals = curve_pieces(cells)
         edges = np.arange(0, cells + 1, 16)
-        return lambda: intervals_to_pieces(*intervals, edges)
+        return lambda: kernels.intervals_to_pieces(*intervals, edges)
 
 
 class HilbertOrder(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["square", "oblong", "cube"]]
-    param_names: ClassVar[list[str]] = ["cells", "grid"]
 
     def prepare(self, cells: int, grid: str) -> Call:
         edge = side(cells)
@@ -449,69 +373,63 @@ class HilbertOrder(Timed):
             "cube": (edge // 4, edge // 4, 16),
         }
         shape = shapes[grid]
-        return lambda: hilbert_order(shape)
+        return lambda: kernels.hilbert_order(shape)
 
 
 class RectangleIntervals(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["curve", "rows"], [False, True]]
-    param_names: ClassVar[list[str]] = ["cells", "walk", "cut"]
 
     def prepare(self, cells: int, walk: str, cut: bool) -> Call:
         shape, lows, highs = _grid_and_boxes(cells, cut=cut)
-        order = hilbert_order(shape) if walk == "curve" else np.arange(cells)
+        order = kernels.hilbert_order(shape) if walk == "curve" else np.arange(cells)
         arrays = _walk(order)
-        return lambda: rectangle_intervals(*arrays, shape, lows, highs)
+        return lambda: kernels.rectangle_intervals(*arrays, shape, lows, highs)
 
 
 class SummedAreaTable(Timed):
     def prepare(self, cells: int) -> Call:
         x = counts("dense", cells).reshape(side(cells), side(cells))
-        return lambda: summed_area_table(x)
+        return lambda: kernels.summed_area_table(x)
 
 
 class RectangleSums(Timed):
     params: ClassVar[list[Any]] = [sizes(), [False, True]]
-    param_names: ClassVar[list[str]] = ["cells", "cut"]
 
     def prepare(self, cells: int, cut: bool) -> Call:
         shape, lows, highs = _grid_and_boxes(cells, cut=cut)
-        table = summed_area_table(counts("dense", cells).reshape(shape))
+        table = kernels.summed_area_table(counts("dense", cells).reshape(shape))
         if cut:
-            return lambda: fractional_rectangle_sums(table, lows, highs)
+            return lambda: kernels.fractional_rectangle_sums(table, lows, highs)
         corners = lows.astype(np.int64), highs.astype(np.int64)
-        return lambda: rectangle_sums(table, *corners)
+        return lambda: kernels.rectangle_sums(table, *corners)
 
 
 class LargestRectangle(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["line", "grid"]]
-    param_names: ClassVar[list[str]] = ["cells", "shape"]
 
     def prepare(self, cells: int, shape: str) -> Call:
         x = np.random.default_rng(4).integers(-9, 9, cells)
         # A grid takes its rows squared: 256 x 256 stands for a large map.
         edge = min(side(cells), 256)
         grid = x[: edge * edge].reshape(edge, edge) if shape == "grid" else x
-        return lambda: largest_rectangle_sum(grid)
+        return lambda: kernels.largest_rectangle_sum(grid)
 
 
 class Isotonic(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["increasing", "between"]]
-    param_names: ClassVar[list[str]] = ["cells", "fit"]
 
     def prepare(self, cells: int, fit: str) -> Call:
         steps = np.random.default_rng(9).normal(loc=0.1, size=cells)
         values = np.cumsum(steps)
         if fit == "increasing":
-            return lambda: isotonic_fit(values)
-        return lambda: isotonic_fit(values, low=0.0, high=float(values[-1]))
+            return lambda: kernels.isotonic_fit(values)
+        return lambda: kernels.isotonic_fit(values, low=0.0, high=float(values[-1]))
 
 
 class ShrinkTowardsZero(Timed):
-    param_names: ClassVar[list[str]] = ["buckets"]
-
     def prepare(self, buckets: int) -> Call:
         generator = np.random.default_rng(10)
         noisy = counts("sparse", buckets) + generator.laplace(scale=10.0, size=buckets)
         widths = np.full(buckets, 10.0)
         lengths = 2 ** generator.integers(0, 8, size=buckets)
-        return lambda: shrink_towards_zero(noisy, widths, lengths)
+        return lambda: kernels.shrink_towards_zero(noisy, widths, lengths)

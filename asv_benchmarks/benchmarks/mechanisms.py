@@ -6,7 +6,6 @@ registry is timed on its own example, so that none can be forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from blowfish_fast.mechanisms.registry import MECHANISMS
 from .common import (
     EPSILON,
     SMALL,
+    Call,
     Timed,
     grid,
     line,
@@ -26,7 +26,6 @@ from .common import (
     sizes,
 )
 
-Call = Callable[[], object]
 LINE_SIZES = sizes(20, smallest=12) if SMALL else [2**16, 2**20]
 GRID_SIZES = sizes(20, smallest=12) if SMALL else [2**16, 2**20]
 PARTITIONS: dict[str, Any] = {
@@ -45,7 +44,6 @@ class Waited(Timed):
 
 class LaplaceRelease(Waited):
     params: ClassVar[list[Any]] = [sizes(), ["add_remove", "full"]]
-    param_names: ClassVar[list[str]] = ["cells", "policy"]
 
     def prepare(self, cells: int, policy: str) -> Call:
         domain, data = line(cells)
@@ -61,7 +59,6 @@ class FixedCost(Timed):
         [2**8] if SMALL else [2**8, 2**12],
         ["release", "charged", "intervals"],
     ]
-    param_names: ClassVar[list[str]] = ["cells", "step"]
 
     def prepare(self, cells: int, step: str) -> Call:
         domain, data = line(cells)
@@ -84,7 +81,6 @@ class DawaRelease(Waited):
         ["dense", "sparse", "distinct"],
         list(PARTITIONS),
     ]
-    param_names: ClassVar[list[str]] = ["cells", "data", "partition"]
 
     def prepare(self, cells: int, data: str, partition: str) -> Call:
         domain, histogram = line(cells, data)
@@ -101,7 +97,6 @@ class DawaGridRelease(Waited):
     """2000 rectangles of a square map, secure noise."""
 
     params: ClassVar[list[Any]] = [GRID_SIZES, ["best", "least_cost"]]
-    param_names: ClassVar[list[str]] = ["cells", "partition"]
 
     def prepare(self, cells: int, partition: str) -> Call:
         domain, histogram = grid(cells)
@@ -118,7 +113,6 @@ class DawaAllRanges(Waited):
     """A workload that is never listed, and weights without a workload."""
 
     params: ClassVar[list[Any]] = [LINE_SIZES, ["greedy", "geometric", "cells"]]
-    param_names: ClassVar[list[str]] = ["cells", "strategy"]
 
     def prepare(self, cells: int, strategy: Any) -> Call:
         domain, histogram = line(cells)
@@ -138,7 +132,6 @@ class ReleaseReading(Waited):
         LINE_SIZES,
         ["answer", "intervals", "standard_errors"],
     ]
-    param_names: ClassVar[list[str]] = ["cells", "question"]
 
     def prepare(self, cells: int, question: str) -> Call:
         domain, histogram = line(cells)
@@ -154,7 +147,6 @@ class Registered(Waited):
     """Every mechanism of the registry, on its own example."""
 
     params: ClassVar[list[Any]] = [sorted(MECHANISMS), sizes(16)]
-    param_names: ClassVar[list[str]] = ["mechanism", "cells"]
 
     def prepare(self, mechanism: str, cells: int) -> Call:
         recipe, data = registered_example(mechanism, cells)

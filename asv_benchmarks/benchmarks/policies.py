@@ -11,32 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import Domain, policies
+from blowfish_fast import Domain, kernels, policies
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.kernels.graph.column_distance import (
-    column_lengths,
-    furthest_in_windows,
-)
-from blowfish_fast.kernels.graph.graph_distance import (
-    band_distances,
-    component_labels,
-    corner_distances,
-    pair_distances,
-)
-from blowfish_fast.kernels.graph.quotient_graph import adjacency
-from blowfish_fast.kernels.graph.range_sensitivity import (
-    largest_change_within,
-    largest_edge_separation,
-    largest_separation,
-)
-from blowfish_fast.kernels.space.rectangle_cover import (
-    box_columns,
-    largest_box_separation,
-)
 
-from .common import QUERIES, SMALL, Timed, side, sizes
+from .common import QUERIES, SMALL, Call, Timed, side, sizes
 
-Call = Callable[[], object]
 THETA = 16
 PAIRS = 2**10 if SMALL else 2**14
 
@@ -75,7 +54,6 @@ KINDS = _kinds()
 
 class Distance(Timed):
     params: ClassVar[list[Any]] = [sizes(16), KINDS]
-    param_names: ClassVar[list[str]] = ["cells", "policy"]
 
     def prepare(self, cells: int, policy: str) -> Call:
         stated = BUILDERS[policy](Domain(cells))
@@ -88,7 +66,6 @@ class Distance(Timed):
 
 class Quotient(Timed):
     params: ClassVar[list[Any]] = [sizes(16), KINDS]
-    param_names: ClassVar[list[str]] = ["cells", "policy"]
 
     def prepare(self, cells: int, policy: str) -> Call:
         stated = BUILDERS[policy](Domain(cells))
@@ -101,41 +78,37 @@ class GraphKernels(Timed):
         sizes(),
         ["adjacency", "components", "pair_distances"],
     ]
-    param_names: ClassVar[list[str]] = ["nodes", "kernel"]
 
     def prepare(self, nodes: int, kernel: str) -> Call:
         generator = np.random.default_rng(3)
         first = np.arange(nodes)
         second = (first + generator.integers(1, nodes, size=nodes)) % nodes
         if kernel == "adjacency":
-            return lambda: adjacency(first, second, nodes)
-        graph = adjacency(first, second, nodes)
+            return lambda: kernels.adjacency(first, second, nodes)
+        graph = kernels.adjacency(first, second, nodes)
         if kernel == "components":
-            return lambda: component_labels(*graph)
+            return lambda: kernels.component_labels(*graph)
         sources = np.repeat(generator.integers(0, nodes, size=4), 16)
         targets = generator.integers(0, nodes, size=sources.size)
-        return lambda: pair_distances(*graph, sources, targets)
+        return lambda: kernels.pair_distances(*graph, sources, targets)
 
 
 class ReachDistances(Timed):
-    param_names: ClassVar[list[str]] = ["nodes"]
-
     def prepare(self, nodes: int) -> Call:
         far = np.minimum(np.arange(nodes) + THETA, nodes - 1)
         first, second = np.random.default_rng(4).integers(0, nodes, size=(2, PAIRS))
-        return lambda: band_distances(far, first, second)
+        return lambda: kernels.band_distances(far, first, second)
 
 
 class CornerDistances(Timed):
     def prepare(self, cells: int) -> Call:
         shape = (side(cells), side(cells))
         steps = np.array([[0, 1], [1, 0], [2, 1]])
-        return lambda: corner_distances(shape, steps)
+        return lambda: kernels.corner_distances(shape, steps)
 
 
 class LargestSeparation(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["reach", "edges"]]
-    param_names: ClassVar[list[str]] = ["cells", "graph"]
 
     def prepare(self, cells: int, graph: str) -> Call:
         generator = np.random.default_rng(5)
@@ -143,18 +116,18 @@ class LargestSeparation(Timed):
         starts, after = ends[0], ends[1] + 1
         if graph == "reach":
             far = np.minimum(np.arange(cells) + THETA, cells - 1)
-            return lambda: largest_separation(starts, after, far)
+            return lambda: kernels.largest_separation(starts, after, far)
         first = np.arange(cells)
         second = (first + generator.integers(1, cells, size=cells)) % cells
-        rows = adjacency(first, second, cells)
-        return lambda: largest_edge_separation(*rows, starts, after, cells)
+        rows = kernels.adjacency(first, second, cells)
+        return lambda: kernels.largest_edge_separation(*rows, starts, after, cells)
 
 
 class LargestChangeWithin(Timed):
     def prepare(self, cells: int) -> Call:
         far = np.minimum(np.arange(cells) + THETA, cells - 1)
         lines = np.random.default_rng(6).normal(size=(2, cells))
-        return lambda: largest_change_within(lines, far)
+        return lambda: kernels.largest_change_within(lines, far)
 
 
 class LargestBoxSeparation(Timed):
@@ -164,12 +137,13 @@ class LargestBoxSeparation(Timed):
         corners = np.sort(generator.integers(0, edge, size=(2, QUERIES, 2)), axis=0)
         steps = np.array([[0, 1], [1, 0], [1, 1]])
         shape = (edge, edge)
-        return lambda: largest_box_separation(shape, corners[0], corners[1] + 1, steps)
+        return lambda: kernels.largest_box_separation(
+            shape, corners[0], corners[1] + 1, steps
+        )
 
 
 class BoxColumns(Timed):
     params: ClassVar[list[Any]] = [sizes(16), ["columns", "furthest"]]
-    param_names: ClassVar[list[str]] = ["cells", "kernel"]
 
     def prepare(self, cells: int, kernel: str) -> Call:
         edge = side(cells)
@@ -178,10 +152,12 @@ class BoxColumns(Timed):
         ones = np.ones(boxes.shape[1:])
         shape = (edge, edge)
         if kernel == "columns":
-            return lambda: box_columns(shape, boxes[0], boxes[1], ones, ones)
-        pointers, rows, values = box_columns(shape, boxes[0], boxes[1], ones, ones)
-        lengths = column_lengths(pointers, values)
+            return lambda: kernels.box_columns(shape, boxes[0], boxes[1], ones, ones)
+        pointers, rows, values = kernels.box_columns(
+            shape, boxes[0], boxes[1], ones, ones
+        )
+        lengths = kernels.column_lengths(pointers, values)
         far = np.minimum(np.arange(cells) + THETA, cells - 1)
-        return lambda: furthest_in_windows(
+        return lambda: kernels.furthest_in_windows(
             pointers, rows, values, lengths, far, budget=2**30
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +16,8 @@ from blowfish_fast import (
     workloads,
 )
 
-from .common import Timed, sizes
+from .common import Call, Timed, sizes
 
-Call = Callable[[], object]
 TOWNS = ("Bern", "Basel", "Chur", "Genf")
 
 
@@ -61,7 +59,6 @@ class FromRecords(Timed):
         sizes(22, smallest=16),
         ["numpy", "pandas", "arrow"],
     ]
-    param_names: ClassVar[list[str]] = ["records", "table"]
 
     def prepare(self, records: int, table: str) -> Call:
         domain = Domain.product(*_attributes())
@@ -78,7 +75,6 @@ class FromRecordsOfPersons(Timed):
         [5, 3],
         ["records", "persons"],
     ]
-    param_names: ClassVar[list[str]] = ["records", "at_most", "count"]
 
     def prepare(self, records: int, at_most: int, count: str) -> Call:
         domain = Domain(100, names=["age"])
@@ -98,7 +94,6 @@ class FromDuckDb(Timed):
     """One GROUP BY in the engine, about records and about persons."""
 
     params: ClassVar[list[Any]] = [sizes(20, smallest=16), ["records", "persons"]]
-    param_names: ClassVar[list[str]] = ["records", "about"]
 
     def prepare(self, records: int, about: str) -> Call:
         import ibis
@@ -118,7 +113,6 @@ class TablesOfSurvey(Timed):
     """All tables of up to three of 14 attributes: counted, planned, released."""
 
     params: ClassVar[list[str]] = ["count", "plan", "release"]
-    param_names: ClassVar[list[str]] = ["step"]
 
     def prepare(self, step: str) -> Call:
         from blowfish_fast import Contingency, TableCounts
@@ -144,7 +138,6 @@ class TablesOfSurvey(Timed):
 
 class FromRecordsSparse(Timed):
     params: ClassVar[list[Any]] = sizes(20, smallest=16)
-    param_names: ClassVar[list[str]] = ["records"]
 
     def prepare(self, records: int) -> Call:
         people = Domain(2**24, names=["person"])
@@ -158,7 +151,6 @@ class FromRecordsSparse(Timed):
 
 class Where(Timed):
     params: ClassVar[list[str]] = ["count", "mean", "groups", "intervals"]
-    param_names: ClassVar[list[str]] = ["question"]
 
     def prepare(self, question: str) -> Call:
         domain = Domain.product(*_attributes())
@@ -179,7 +171,6 @@ class Where(Timed):
 
 class Sample(Timed):
     params: ClassVar[list[Any]] = sizes(20, smallest=16)
-    param_names: ClassVar[list[str]] = ["records"]
 
     def prepare(self, records: int) -> Call:
         domain = Domain.product(*_attributes())

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from blowfish_fast import Dawa, policies
+from blowfish_fast import Dawa, kernels, policies
 from blowfish_fast.data.order import cell_order
-from blowfish_fast.kernels.partition.rectangle_lattice import lattice_totals
-from blowfish_fast.kernels.partition.rectangle_partition import sample_rectangles
-from blowfish_fast.kernels.partition.rectangle_prior import fixed_point_weights
-from blowfish_fast.kernels.space.box_buckets import boxes_to_pieces, bucket_boxes
-from blowfish_fast.kernels.window_costs.rectangle_costs import dyadic_rectangle_costs
+from blowfish_fast.kernels.partition.rectangle_lattice import (
+    lattice_totals,
+)
+from blowfish_fast.kernels.partition.rectangle_prior import (
+    fixed_point_weights,
+)
+from blowfish_fast.kernels.window_costs.rectangle_costs import (
+    dyadic_rectangle_costs,
+)
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles, DyadicTree
 
-from .common import EPSILON, Timed, grid, rectangles, sizes, words
+from .common import EPSILON, Call, Timed, grid, rectangles, sizes, words
 
-Call = Callable[[], object]
 # Three tenths of epsilon for the partition, as in a release.
 RATE = Fraction(EPSILON) * Fraction(3, 10)
 PENALTY = Fraction(1, 5) / (Fraction(EPSILON) * Fraction(7, 10))
@@ -53,7 +55,7 @@ class Sample(Timed):
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)
         walk = cell_order(domain).order
-        return lambda: sample_rectangles(
+        return lambda: kernels.sample_rectangles(
             data.counts, words(), rate=RATE, penalty=PENALTY, walk=walk
         )
 
@@ -63,7 +65,7 @@ class Pieces(Timed):
 
     def prepare(self, cells: int) -> Call:
         domain, data = grid(cells)
-        edges, order = sample_rectangles(
+        edges, order = kernels.sample_rectangles(
             data.counts,
             words(),
             rate=RATE,
@@ -73,8 +75,8 @@ class Pieces(Timed):
         asked = rectangles(domain)
 
         def cut() -> object:
-            boxes = bucket_boxes(order, edges, domain.shape)
-            return boxes_to_pieces(asked.lows, asked.highs, boxes)
+            boxes = kernels.bucket_boxes(order, edges, domain.shape)
+            return kernels.boxes_to_pieces(asked.lows, asked.highs, boxes)
 
         return cut
 
@@ -86,7 +88,6 @@ class Release(Timed):
         ["dyadic_rectangles", "dyadic_tree"],
         sizes(),
     ]
-    param_names: ClassVar[list[str]] = ["partition", "cells"]
 
     def dawa(self, partition: str, cells: int) -> tuple[Dawa, object]:
         """Return the recipe with one of the partitions, and its data."""

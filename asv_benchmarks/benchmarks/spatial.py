@@ -6,25 +6,23 @@ so that a speed-up that costs accuracy shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import policies
-from blowfish_fast.kernels.space import box_division
-from blowfish_fast.kernels.space.summed_area import summed_area_table
-from blowfish_fast.kernels.tree.fit import tree_fit
-from blowfish_fast.kernels.tree.numbering import tree_of_parents
-from blowfish_fast.kernels.tree.shape import Tree
-from blowfish_fast.kernels.tree.spread import tree_spread_pieces
+from blowfish_fast import kernels, policies
+from blowfish_fast.kernels.space import (
+    box_division,
+)
+from blowfish_fast.kernels.tree.shape import (
+    Tree,
+)
 from blowfish_fast.measure.selectors.selections.medians import median_costs
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
-from .common import EPSILON, Timed, grid, rectangles, side, sizes
+from .common import EPSILON, Call, Timed, grid, rectangles, side, sizes
 
-Call = Callable[[], object]
 NAMES = ["quad_tree", "hybrid_tree", "uniform_grid", "adaptive_grid"]
 GRIDS = sizes(20, smallest=12)
 
@@ -33,7 +31,7 @@ def quadtree(cells: int) -> Tree:
     """Return the shape of a quadtree over a square map."""
     shape = (side(cells), side(cells))
     placed = BoxTree.whole(shape).quartered().arranged(shape)
-    return tree_of_parents(placed.parents)
+    return kernels.tree_of_parents(placed.parents)
 
 
 class GrowQuadTree(Timed):
@@ -67,7 +65,7 @@ class IrregularTreeFit(Timed):
         generator = np.random.default_rng(1)
         noisy = generator.normal(size=tree.nodes)
         variances = generator.uniform(1.0, 9.0, tree.nodes)
-        return lambda: tree_fit(noisy, variances, tree)
+        return lambda: kernels.tree_fit(noisy, variances, tree)
 
 
 class IrregularTreeSpread(Timed):
@@ -83,7 +81,7 @@ class IrregularTreeSpread(Timed):
         values = np.ones(2000)
         variances = generator.uniform(1.0, 9.0, tree.nodes)
         scales = np.sqrt(variances / 2.0)
-        return lambda: tree_spread_pieces(
+        return lambda: kernels.tree_spread_pieces(
             variances, scales, tree, pointers, ends[0], ends[1], values
         )
 
@@ -97,21 +95,22 @@ class MedianCosts(Timed):
         _, data = grid(cells)
         highs = np.array([[side(cells), side(cells)]])
         lows, axes = np.zeros_like(highs), np.zeros(1, np.int64)
-        return lambda: median_costs(summed_area_table(data.counts), lows, highs, axes)
+        return lambda: median_costs(
+            kernels.summed_area_table(data.counts), lows, highs, axes
+        )
 
 
 class SpatialRelease(Timed):
     """A whole release, in CPU time."""
 
     params: ClassVar[list[Any]] = [NAMES, GRIDS]
-    param_names: ClassVar[list[str]] = ["mechanism", "cells"]
 
-    def prepare(self, name: str, cells: int) -> Call:
+    def prepare(self, mechanism: str, cells: int) -> Call:
         domain, data = grid(cells)
-        mechanism = MECHANISMS[name](
+        recipe = MECHANISMS[mechanism](
             policies.AddRemove(domain), rectangles(domain), epsilon=EPSILON
         )
-        return lambda: mechanism.release(data)
+        return lambda: recipe.release(data)
 
 
 class SpatialError:

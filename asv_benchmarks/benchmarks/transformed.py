@@ -26,9 +26,19 @@ from blowfish_fast.measure.strategies.strategy_choice import all_choices
 from blowfish_fast.policies import Graph, Line, Policy, Threshold
 from blowfish_fast.workloads import AllRanges, Identity, Workload
 
-from .common import EPSILON, SMALL, Timed, grid, line, ranges, rectangles, side, sizes
+from .common import (
+    EPSILON,
+    SMALL,
+    Call,
+    Timed,
+    grid,
+    line,
+    ranges,
+    rectangles,
+    side,
+    sizes,
+)
 
-Call = Callable[[], object]
 WIDTH = 16
 THETA = 16
 
@@ -62,7 +72,6 @@ class QuotientOfBuckets(Timed):
         list(POLICIES),
         ["contiguous", "scattered"],
     ]
-    param_names: ClassVar[list[str]] = ["cells", "policy", "buckets"]
 
     def prepare(self, cells: int, policy: str, buckets: str) -> Call:
         stated = POLICIES[policy](cells)
@@ -79,7 +88,6 @@ class Choice(Timed):
     """Predicted error of every admissible strategy, best first."""
 
     params: ClassVar[list[Any]] = [sizes(16), ["line", "threshold", "ring"]]
-    param_names: ClassVar[list[str]] = ["cells", "policy"]
 
     def prepare(self, cells: int, policy: str) -> Call:
         stated = POLICIES[policy](cells)
@@ -91,7 +99,6 @@ class Compare(Timed):
     """What a person waits for: `bf.compare` of every family of policies."""
 
     params: ClassVar[list[Any]] = [sizes(), list(POLICIES), ["listed", "all"]]
-    param_names: ClassVar[list[str]] = ["cells", "policy", "asked"]
 
     def prepare(self, cells: int, policy: str, asked: str) -> Call:
         stated = POLICIES[policy](cells)
@@ -109,7 +116,6 @@ class Recommend(Timed):
     """The table and its reasons."""
 
     params: ClassVar[list[Any]] = [sizes(), list(POLICIES)]
-    param_names: ClassVar[list[str]] = ["cells", "policy"]
 
     def prepare(self, cells: int, policy: str) -> Call:
         stated = POLICIES[policy](cells)
@@ -123,7 +129,6 @@ class StrategyRelease(Timed):
         sizes(),
         ["ordered", "ordered_hierarchical", "h_theta", "vertex", "edge", "tree"],
     ]
-    param_names: ClassVar[list[str]] = ["cells", "strategy"]
 
     def prepare(self, cells: int, strategy: Any) -> Call:
         domain, data = line(cells)
@@ -148,7 +153,6 @@ class PartitionRelease(Timed):
         "noisy_sort": NoisySort(),
     }
     params: ClassVar[list[Any]] = [sizes(), list(PARTITIONS)]
-    param_names: ClassVar[list[str]] = ["cells", "partition"]
 
     def prepare(self, cells: int, partition: str) -> Call:
         domain, data = line(cells)
@@ -169,7 +173,6 @@ class GridRelease(Timed):
         ["cells", "rectangles"],
         ["best", "dyadic_tree"],
     ]
-    param_names: ClassVar[list[str]] = ["cells", "asked", "partition"]
 
     def prepare(self, cells: int, asked: str, partition: str) -> Call:
         domain, data = grid(cells)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import Domain, workloads
+from blowfish_fast import Domain, kernels, workloads
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.kernels.space.hilbert import hilbert_order
 
-from .common import Timed, counts, grid, ranges, rectangles, sizes
-
-Call = Callable[[], object]
+from .common import Call, Timed, counts, grid, ranges, rectangles, sizes
 
 
 def _on_a_line(kind: str, domain: Domain) -> workloads.Workload:
@@ -28,7 +24,6 @@ def _on_a_line(kind: str, domain: Domain) -> workloads.Workload:
 
 class LineAnswers(Timed):
     params: ClassVar[list[Any]] = [sizes(), ["ranges", "prefixes", "identity"]]
-    param_names: ClassVar[list[str]] = ["cells", "workload"]
 
     def prepare(self, cells: int, workload: str) -> Call:
         asked = _on_a_line(workload, Domain(cells))
@@ -38,7 +33,6 @@ class LineAnswers(Timed):
 
 class RectangleAnswers(Timed):
     params: ClassVar[list[Any]] = [sizes(), [False, True]]
-    param_names: ClassVar[list[str]] = ["cells", "cut"]
 
     def prepare(self, cells: int, cut: bool) -> Call:
         domain, data = grid(cells)
@@ -75,6 +69,6 @@ class RectanglesOverBuckets(Timed):
     def prepare(self, cells: int) -> Call:
         domain, _ = grid(cells)
         asked = rectangles(domain)
-        order = hilbert_order(domain.shape)
+        order = kernels.hilbert_order(domain.shape)
         buckets = Buckets(np.arange(0, cells + 1, 16), order, curve=True)
         return lambda: asked.form(buckets)

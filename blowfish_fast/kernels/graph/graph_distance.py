@@ -19,14 +19,20 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
+NO_PARENT = -1
+
 
 @kernel
-def _label(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
+def breadth_first(
+    pointers: IntArray, neighbours: IntArray, starts: IntArray
+) -> tuple[IntArray, IntArray, int]:
+    """Return parents and parts of all nodes, searched from `starts`, and how many."""
     nodes = pointers.size - 1
+    parents = np.full(nodes, NO_PARENT, dtype=np.int64)
     labels = np.full(nodes, -1, dtype=np.int64)
     queue = np.empty(nodes, dtype=np.int64)
     count = 0
-    for start in range(nodes):
+    for start in starts:
         if labels[start] >= 0:
             continue
         labels[start] = count
@@ -39,10 +45,11 @@ def _label(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
                 other = neighbours[entry]
                 if labels[other] < 0:
                     labels[other] = count
+                    parents[other] = node
                     queue[tail] = other
                     tail += 1
         count += 1
-    return labels, count
+    return parents, labels, count
 
 
 def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray, int]:
@@ -51,7 +58,8 @@ def component_labels(pointers: IntArray, neighbours: IntArray) -> tuple[IntArray
     A symmetric graph in compressed rows, as from ``quotient_graph.adjacency``.
     """
     check_graph(pointers, neighbours)
-    labels, count = _label(pointers, neighbours)
+    starts = np.arange(pointers.size - 1)
+    _, labels, count = breadth_first(pointers, neighbours, starts)
     return labels, int(count)
 
 
@@ -122,28 +130,32 @@ def pair_distances(
 
 
 @kernel
-def _jumps(far: IntArray) -> tuple[IntArray, IntArray]:
-    """Return hops to the end of the part, and a jump pointer, for every node."""
-    nodes = far.size
-    hops = np.zeros(nodes, dtype=np.int64)
-    jump = np.arange(nodes)
-    for node in range(nodes - 1, -1, -1):
-        parent = far[node]
-        if parent == node:
-            continue
-        hops[node] = hops[parent] + 1
-        # Skew-binary jumps: two of equal length are joined into one.
+def jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
+    """Return depth and jump of each node of a tree, whose parents come first in order.
+
+    One more node lies above all roots. Jumps are skew-binary: two of equal length are
+    joined into one.
+    """
+    nodes = parents.size
+    depth = np.zeros(nodes + 1, dtype=np.int64)
+    jump = np.full(nodes + 1, nodes, dtype=np.int64)
+    for place in range(nodes):
+        node = order[place]
+        parent = parents[node] if parents[node] >= 0 else nodes
+        depth[node] = depth[parent] + 1
         middle = jump[parent]
-        if hops[parent] - hops[middle] == hops[middle] - hops[jump[middle]]:
+        if depth[parent] - depth[middle] == depth[middle] - depth[jump[middle]]:
             jump[node] = jump[middle]
         else:
             jump[node] = parent
-    return hops, jump
+    return depth, jump
 
 
 @kernel
 def _hop(far: IntArray, lower: IntArray, upper: IntArray, answers: FloatArray) -> None:
-    hops, jump = _jumps(far)
+    nodes = np.arange(far.size)
+    parents = np.where(far == nodes, NO_PARENT, far)
+    hops, jump = jump_pointers(parents, nodes[::-1].copy())
     for pair in range(lower.size):
         node, goal = lower[pair], upper[pair]
         steps = 0

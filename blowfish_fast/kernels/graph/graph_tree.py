@@ -25,36 +25,15 @@ from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .graph_distance import check_graph, check_nodes
+from .graph_distance import (
+    NO_PARENT,
+    breadth_first,
+    check_graph,
+    check_nodes,
+    jump_pointers,
+)
 
 Values = TypeVar("Values", IntArray, FloatArray)
-
-NO_PARENT = -1
-
-
-@kernel
-def _breadth_first(
-    pointers: IntArray, neighbours: IntArray, starts: IntArray
-) -> IntArray:
-    nodes = pointers.size - 1
-    parents = np.full(nodes, -2, dtype=np.int64)
-    queue = np.empty(nodes, dtype=np.int64)
-    for start in starts:
-        if parents[start] != -2:
-            continue
-        parents[start] = NO_PARENT
-        queue[0] = start
-        head, tail = 0, 1
-        while head < tail:
-            node = queue[head]
-            head += 1
-            for entry in range(pointers[node], pointers[node + 1]):
-                other = neighbours[entry]
-                if parents[other] == -2:
-                    parents[other] = node
-                    queue[tail] = other
-                    tail += 1
-    return parents
 
 
 def breadth_first_tree(
@@ -91,7 +70,7 @@ def breadth_first_tree(
         raise InputError(
             f"starts must name each of the {nodes} nodes once; received {starts.size}"
         )
-    return _breadth_first(pointers, neighbours, starts)
+    return breadth_first(pointers, neighbours, starts)[0]
 
 
 @kernel
@@ -204,32 +183,11 @@ def sums_to_root(values: Values, parents: IntArray, order: IntArray) -> Values:
 
 
 @kernel
-def _jump_pointers(parents: IntArray, order: IntArray) -> tuple[IntArray, IntArray]:
-    """Return depth and jump of each node; one more node lies above all roots."""
-    nodes = parents.size
-    depth = np.zeros(nodes + 1, dtype=np.int64)
-    jump = np.full(nodes + 1, nodes, dtype=np.int64)
-    for place in range(nodes):
-        node = order[place]
-        parent = parents[node]
-        if parent < 0:
-            parent = nodes
-        depth[node] = depth[parent] + 1
-        # Skew-binary jumps: two of equal length are joined into one.
-        middle = jump[parent]
-        if depth[parent] - depth[middle] == depth[middle] - depth[jump[middle]]:
-            jump[node] = jump[middle]
-        else:
-            jump[node] = parent
-    return depth, jump
-
-
-@kernel
 def _meet(
     parents: IntArray, order: IntArray, first: IntArray, second: IntArray
 ) -> IntArray:
     nodes = parents.size
-    depth, jump = _jump_pointers(parents, order)
+    depth, jump = jump_pointers(parents, order)
     up = np.empty(nodes + 1, dtype=np.int64)
     for node in range(nodes):
         up[node] = parents[node] if parents[node] >= 0 else nodes

@@ -212,14 +212,9 @@ def dyadic_rectangle_costs(
     """
     if counts.ndim != 2 or counts.size == 0:
         raise InputError(f"a grid has rows and columns, but counts are {counts.shape}")
-    if not 0 < numerator < denominator:
-        raise InputError(
-            f"a quantile lies strictly between 0 and 1, not {numerator}/{denominator}"
-        )
     shape = (int(counts.shape[0]), int(counts.shape[1]))
     quantile = (int(numerator), int(denominator))
-    cut = np.clip(counts.reshape(-1), 0, count_cap(counts.size, denominator))
-    tall = np.ascontiguousarray(cut, dtype=np.int64)
+    tall = _cut_counts(counts, *quantile)
     firsts = [np.zeros(shape, dtype=np.int64)]
     tasks: list[Future[list[IntArray]]] = []
     with ThreadPoolExecutor(max(1, threads)) as pool:
@@ -252,5 +247,17 @@ def dyadic_quantile_costs(
     """
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"counts come in one row of cells, but have shape {x.shape}")
-    (by_width,) = dyadic_rectangle_costs(x[np.newaxis], numerator, denominator)
-    return [costs[0] for costs in by_width]
+    quantile = (int(numerator), int(denominator))
+    cells = _cut_counts(x, *quantile)
+    wider = _all_widths(cells, (1, cells.size), 1, quantile)
+    return [np.zeros_like(cells), *(costs[0] for costs in wider)]
+
+
+def _cut_counts(counts: IntArray, numerator: int, denominator: int) -> IntArray:
+    """Return the counts in one row, cut where a cost could overflow."""
+    if not 0 < numerator < denominator:
+        raise InputError(
+            f"a quantile lies strictly between 0 and 1, not {numerator}/{denominator}"
+        )
+    cut = np.clip(counts.reshape(-1), 0, count_cap(counts.size, denominator))
+    return np.ascontiguousarray(cut, dtype=np.int64)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from blowfish_fast.policies import AddRemove, Full, Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 from .tree import TreeStrategy
+
+if TYPE_CHECKING:
+    from blowfish_fast.kernels.tree.shape import Tree
 
 # The paper's binary tree with its decay towards the root, and wider trees without:
 # the exact error of each is predicted and the best is kept. Small problems, where a
@@ -58,6 +61,8 @@ EVERY_RANGE = 2**15
 DESIGN_SWEEPS = 200
 FEW_SWEEPS = 6
 FEW_PIECES = 2**12
+ROUNDING = 1e-6
+"""Far above what rounding changes in an error, far below what matters."""
 FLOOR = 0.05
 """Default weight that every leaf of a tuned tree has at least."""
 
@@ -121,7 +126,8 @@ def tuned_tree(
     def error(strategy: TreeStrategy) -> float:
         return strategy.total_variance(form, strategy.scales(policy, budget))
 
-    return min(_candidates(form, policy, choices, sweeps, floor, tuned), key=error)
+    found = [*_candidates(form, policy, choices, sweeps, floor, tuned)]
+    return min(found, key=error) if len(found) > 1 else found[0]
 
 
 def _offered(leaves: int, listed: int, power: int) -> list[tuple[int, bool]]:
@@ -162,7 +168,7 @@ def _candidates(
         tree = kernels.regular_tree(leaves, choice[0])
         exact = kernels.uncrossed_nodes(tree, *parts)
         # Weight on leaves alone is the same under every fan-out, but for exact nodes.
-        first = number == 0 and not (leaves > LARGE and isinstance(form, Implicit))
+        first = number == 0 and leaves <= LARGE
         if first or exact[leaves:-1].any():
             weights = np.zeros(tree.nodes)
             weights[:leaves] = 1.0
@@ -285,7 +291,8 @@ def _best_design(
             )
         error = found.objective
         if asked is not form:
-            error = _error(form, found.weights, leaves, fan_out, root_exact, 2)
+            tree = kernels.regular_tree(leaves, fan_out)
+            error = _error(form, found.weights, tree, root_exact, 2)
         start = TunedWeights(fan_out, found.weights, error)
         swept = found.gap < 1.0 and asked is form
         return start if swept else _or_equal_levels(form, leaves, start, root_exact, 2)
@@ -331,10 +338,18 @@ def _or_equal_levels(
 ) -> TunedWeights:
     """Return the weights given, or equal levels with or without the root, if better."""
     fan_out = best.fan_out
+    tree = kernels.regular_tree(leaves, fan_out)
     for without_root in (True,) if root_exact else (True, False):
-        tree = level_tree(leaves, fan_out, root_exact=without_root, geometric=False)
-        weights = tree.node_weights
-        error = _error(form, weights, leaves, fan_out, root_exact, power)
+        by_level = level_weights(tree.offsets.size - 1, root_exact=without_root)
+        weights = np.repeat(by_level, np.diff(tree.offsets))
+        if power == 1 and isinstance(form, Fractions):
+            # Mostly far from better, which a faster sum is enough to see.
+            nearly = kernels.range_error(
+                *form, weights, fan_out, leaves=leaves, root_exact=root_exact
+            )
+            if nearly > (1.0 + ROUNDING) * best.objective:
+                continue
+        error = _error(form, weights, tree, root_exact, power)
         if error < best.objective:
             best = TunedWeights(fan_out, weights, error)
     return best
@@ -343,8 +358,7 @@ def _or_equal_levels(
 def _error(
     form: Form,
     weights: FloatArray,
-    leaves: int,
-    fan_out: int,
+    tree: Tree,
     root_exact: bool,
     power: int = 1,
 ) -> float:
@@ -353,7 +367,6 @@ def _error(
         variances = weights**-2.0 if power == 1 else 1.0 / weights
     if root_exact:
         variances[-1] = 0.0
-    tree = kernels.regular_tree(leaves, fan_out)
     if isinstance(form, Implicit):
         return kernels.tree_total_variance(variances, tree, form.kind, form.edges)
     noise = kernels.tree_noise(variances, np.sqrt(variances), tree)
@@ -435,7 +448,8 @@ def _swept(
     )
     if listed is form:
         return TunedWeights(start.fan_out, swept.weights, swept.objective)
-    error = _error(form, swept.weights, leaves, start.fan_out, root_exact)
+    tree = kernels.regular_tree(leaves, start.fan_out)
+    error = _error(form, swept.weights, tree, root_exact)
     after = TunedWeights(start.fan_out, swept.weights, error)
     return after if error < start.objective else start
 
@@ -466,10 +480,16 @@ def level_tree(
     Uniform weights, or geometric ones that grow by the cube root of two from each
     level to the one below it, by the square root if paid in rho (`power` 2).
     """
-    sizes, _ = kernels.tree_levels(leaves, fan_out)
+    tree = kernels.regular_tree(leaves, fan_out)
     ratio = 2.0 ** (-1.0 / (4 - power)) if geometric else 1.0
-    by_level = ratio ** np.arange(sizes.size)
-    if root_exact and sizes.size > 1:
+    by_level = level_weights(tree.offsets.size - 1, ratio, root_exact=root_exact)
+    return TreeStrategy(tree, np.repeat(by_level, np.diff(tree.offsets)))
+
+
+def level_weights(levels: int, ratio: float = 1.0, *, root_exact: bool) -> FloatArray:
+    """Return the weight of each level, the leaves' first: ratios that add up to 1."""
+    by_level = ratio ** np.arange(levels)
+    if root_exact and levels > 1:
         by_level[-1] = 0.0
-    by_level /= by_level.sum()
-    return _strategy(leaves, fan_out, np.repeat(by_level, sizes))
+    weights: FloatArray = by_level / by_level.sum()
+    return weights
