@@ -1,11 +1,11 @@
 """What C sees of the core of DAWA: four functions, their types and their header.
 
-Serves `c_entries`, where people meet it, and `c_library`. Each function takes pointers
+Serves `c_entries`, where people meet it. Each function takes pointers
 and sizes, checks the sizes before anything is read, and hands arrays over the caller's
 memory to a kernel of `into_buffers`.
 
     Prototype   function     compiled with the types of `KINDS`
-                arguments    ("ints", "counts"), ("number", "cells"), ...
+                kinds        "ints", "number", ... of its arguments
                 remark       what the header says above the declaration
 
 One table, `ENTRIES`, is the source of the machine code, of the ctypes prototypes and of
@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from inspect import signature
 from typing import Any, NamedTuple
 
 from numba import carray
@@ -123,9 +124,19 @@ class Prototype(NamedTuple):
     """An entry as C sees it; every number is an int64_t."""
 
     function: Callable[..., Any]
-    arguments: tuple[tuple[str, str], ...]
-    """Kind and name; kinds are those of `KINDS`."""
+    listed: str
+    """Kinds of its arguments, with commas between; see `KINDS`."""
     remark: str
+
+    @property
+    def kinds(self) -> list[str]:
+        """Kind of each argument."""
+        return self.listed.split(", ")
+
+    @property
+    def arguments(self) -> list[tuple[str, str]]:
+        """Kind and name of each."""
+        return list(zip(self.kinds, signature(self.function).parameters, strict=True))
 
 
 KINDS: dict[str, tuple[str, Any]] = {
@@ -140,22 +151,12 @@ KINDS: dict[str, tuple[str, Any]] = {
 ENTRIES = {
     "blowfish_tree_nodes": Prototype(
         _nodes,
-        (("number", "leaves"), ("number", "fan_out")),
+        "number, number",
         "Return how many nodes a tree has: leaves first, level by level, root last.",
     ),
     "blowfish_least_cost_partition": Prototype(
         _partition,
-        (
-            ("ints", "counts"),
-            ("number", "cells"),
-            ("ints", "prices"),
-            ("number", "levels"),
-            ("ints", "noise"),
-            ("number", "noises"),
-            ("number", "grid"),
-            ("ints out", "boundaries"),
-            ("number", "room"),
-        ),
+        "ints, number, ints, number, ints, number, number, ints out, number",
         """Cut cells into the cheapest buckets of 1, 2, 4, ... cells, at any offset.
 
    A bucket of 2^k cells costs, in steps of 2^grid counts, the distances of its
@@ -168,18 +169,8 @@ ENTRIES = {
     ),
     "blowfish_greedy_weights": Prototype(
         _weights,
-        (
-            ("ints", "starts"),
-            ("ints", "ends"),
-            ("number", "queries"),
-            ("doubles", "weights"),
-            ("number", "weighted"),
-            ("number", "leaves"),
-            ("number", "fan_out"),
-            ("number", "flags"),
-            ("doubles out", "scaling"),
-            ("number", "room"),
-        ),
+        "ints, ints, number, doubles, number, number, number, number, "
+        "doubles out, number",
         """Tune the weights of a tree's nodes to the ranges [start, end) of leaves.
 
    weighted is queries, or 0 if all queries matter alike. flags is a sum of
@@ -190,14 +181,7 @@ ENTRIES = {
     ),
     "blowfish_tree_least_squares": Prototype(
         _least_squares,
-        (
-            ("doubles", "noisy"),
-            ("doubles", "variances"),
-            ("number", "nodes"),
-            ("number", "leaves"),
-            ("number", "fan_out"),
-            ("doubles out", "estimate"),
-        ),
+        "doubles, doubles, number, number, number, doubles out",
         """Estimate the leaves of a tree whose nodes were measured with noise.
 
    A variance of infinity means not measured, 0 means known exactly. estimate
@@ -234,18 +218,18 @@ def compile_entry(name: str, *, keep: bool = True) -> Any:
         "ints out": types.CPointer(types.int64),
         "doubles out": types.CPointer(types.float64),
     }
-    signature = types.int64(*(numba_types[kind] for kind, _ in prototype.arguments))
+    typed = types.int64(*(numba_types[kind] for kind in prototype.kinds))
     try:
-        return cfunc(signature, cache=keep)(prototype.function)
+        return cfunc(typed, cache=keep)(prototype.function)
     except RuntimeError:
         # No folder to cache in; see `_jit`.
-        return cfunc(signature)(prototype.function)
+        return cfunc(typed)(prototype.function)
 
 
 def c_type(name: str) -> Any:
     """Return the ctypes prototype of an entry."""
-    arguments = (KINDS[kind][1] for kind, _ in _prototype(name).arguments)
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *arguments)
+    kinds = _prototype(name).kinds
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *(KINDS[kind][1] for kind in kinds))
 
 
 def declaration(name: str, pointer: str = "") -> str:
