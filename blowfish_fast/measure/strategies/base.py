@@ -61,6 +61,15 @@ def one_draw(scales: Scales) -> tuple[float, float]:
     return float(one.widths[0]), float(one.variances[0])
 
 
+def least_scale(scales: Scales) -> float:
+    """Return the smallest scale of a row with noise."""
+    return scales.least
+
+
+def _drawn_rows(scales: Scales) -> int:
+    return int(np.count_nonzero(scales.measured))
+
+
 class LinearStrategy(ABC):
     """Integer rows of the counts, measured with noise in proportion to weights.
 
@@ -179,19 +188,25 @@ class LinearStrategy(ABC):
 
         A proved bound from the spread; strategies that know the law do better.
         """
-        return noise_half_widths(self.spread(form, scales).under(scales), miss)
+        spread = self.spread(form, scales)
+        if scales.power == 2:
+            spread = spread._replace(gaussian_rows=self._kept(scales, _drawn_rows))
+        return noise_half_widths(spread, miss)
 
-    def _kept(self, scales: Scales, make: Callable[[], Kept]) -> Kept:
+    def _kept(self, scales: Scales, make: Callable[[Scales], Kept]) -> Kept:
         """Return what `make` returned when these scales were last asked about.
 
         Answers to single queries then need no work over all rows. Scales are compared
         by identity: a release keeps its own.
         """
-        last: tuple[Scales, Kept] | None = self.__dict__.get("_last_noise")
+        last: tuple[Scales, dict[str, Any]] | None = self.__dict__.get("_last_noise")
         if last is None or last[0] is not scales:
-            last = (scales, make())
-            self.__dict__["_last_noise"] = last
-        return last[1]
+            last = self.__dict__["_last_noise"] = (scales, {})
+        kept, name = last[1], make.__name__
+        if name not in kept:
+            kept[name] = make(scales)
+        found: Kept = kept[name]
+        return found
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return scales whose worst policy edge costs at most `budget`: Lemma LA5.
@@ -199,10 +214,17 @@ class LinearStrategy(ABC):
         A plain number is an epsilon.
         """
         power = Budget.of(budget).power
-        exact = self.exact_rows(policy)
         weights = self.weights() if power == 1 else self.squared_weights()
+        # One policy is often priced at several budgets: its edges are searched once.
+        priced: tuple[Policy, int, BoolArray, int] | None
+        priced = self.__dict__.get("_last_price")
+        if priced is None or priced[0] is not policy or priced[1] != power:
+            exact = self.exact_rows(policy)
+            weights[exact] = 0
+            worst = self._worst_edge(weights, policy, power)
+            priced = self.__dict__["_last_price"] = (policy, power, exact, worst)
+        _, _, exact, worst = priced
         weights[exact] = 0
-        worst = self._worst_edge(weights, policy, power)
         return scales_within(weights, worst, budget, exact)
 
     def _worst_edge(self, weights: IntArray, policy: Policy, power: int) -> int:

@@ -157,7 +157,7 @@ class Cells(LinearStrategy):
         `largest` is a bound above where there are several parts.
         """
         moments = row_moments(form, self.cells)
-        width, variance, _ = self._kept(scales, lambda: self._noise(scales))
+        width, variance, _ = self._kept(scales, self._noise)
         if width == 0.0:
             none = np.zeros(moments.total.size)
             return Spread.of_one_scale(none, none, 0.0, 0.0)
@@ -188,7 +188,7 @@ class Cells(LinearStrategy):
         Queries with other coefficients have the bound of their spread.
         """
         bound = super().half_widths(form, scales, miss)
-        width, _, alone = self._kept(scales, lambda: self._noise(scales))
+        width, _, alone = self._kept(scales, self._noise)
         if isinstance(form, Implicit) or not alone:
             return bound
         moments = row_moments(form, self.cells)

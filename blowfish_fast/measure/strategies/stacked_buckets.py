@@ -200,7 +200,7 @@ class StackedBuckets(LinearStrategy):
         """
         pieces = as_pieces(form)
         averaged = Pieces(*kernels.intervals_to_pieces(*pieces, self.edges))
-        noise, least = self._kept(scales, lambda: self._noise(scales))
+        noise, least = self._kept(scales, self._noise)
         even = Spread(*kernels.spread_pieces(noise, self.tree, *averaged), least)
         # A row of the tree is a sum of draws: which of them is largest is not followed.
         even = even._replace(width=np.full(even.width.size, np.nan))

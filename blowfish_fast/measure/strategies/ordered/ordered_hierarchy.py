@@ -35,6 +35,7 @@ from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import row_moments
 
 from .line_reach import LineReach
+from .prefix_sums import PrefixSums
 
 if TYPE_CHECKING:
     from blowfish_fast.kernels.tree.block_spread import NodeNoise
@@ -178,37 +179,46 @@ class OrderedHierarchy(LinearStrategy):
         variance = self._variance(_cuts(form), scales)
         moments = row_moments(form, self.cells)
         width = np.maximum(moments.largest, 0.0) - np.minimum(moments.least, 0.0)
-        borders = _loudest(scales, slice(self.blocks))
-        nodes = _loudest(scales, slice(self.blocks, None))
+        borders, nodes, largest_noise, rows, least = self._kept(scales, self._noise)
         square = nodes.excess * variance
         if borders.excess > nodes.excess:
             part = np.minimum(variance, width * _variation(form) * borders.variance)
             square += (borders.excess - nodes.excess) * part
         # No row enters louder than this; it decides where variances underflow.
-        loudest = width * self._largest_noise(scales)
-        rows = np.count_nonzero(~scales.exact)
+        loudest = width * largest_noise
         square = np.minimum(square, rows * loudest**2)
         largest = np.minimum(loudest, np.sqrt(square))
-        return Spread.bounded(variance, square, largest, scales.least)
+        return Spread.bounded(variance, square, largest, least)
+
+    def _noise(self, scales: Scales) -> tuple[Loudest, Loudest, float, int, float]:
+        """Return what every query needs of borders, nodes and all rows."""
+        return (
+            _loudest(scales, slice(self.blocks)),
+            _loudest(scales, slice(self.blocks, None)),
+            self._largest_noise(scales),
+            int(np.count_nonzero(~scales.exact)),
+            scales.least,
+        )
 
     def _largest_noise(self, scales: Scales) -> float:
         """Return the largest scale of a row's noise in any range."""
         _, widths = known_noise(scales)
-        node_noise = self._node_noise(scales)
+        node_noise = self._kept(scales, self._node_noise)
         leverage = kernels.hat_diagonal(scales.variances, node_noise, self.trees)
         # Leverages are found in floating point; rounding is far below this margin.
         return float((leverage * widths).max()) * (1.0 + 2.0**-30)
 
     def _node_noise(self, scales: Scales) -> NodeNoise:
-        return self._kept(
-            scales, lambda: kernels.block_noise(scales.variances, self.trees)
-        )
+        return kernels.block_noise(scales.variances, self.trees)
 
     def _variance(self, cuts: Cuts, scales: Scales) -> FloatArray:
-        return kernels.hierarchy_variances(self._node_noise(scales), self.trees, *cuts)
+        node_noise = self._kept(scales, self._node_noise)
+        return kernels.hierarchy_variances(node_noise, self.trees, *cuts)
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries, in closed form if implicit."""
+        if self.blocks == self.cells:
+            return PrefixSums(self.cells).total_variance(form, scales)
         if not isinstance(form, Implicit):
             return float(self._variance(_cuts(form), scales).sum())
         return kernels.tree_total_variance(

@@ -10,7 +10,7 @@ public, and the end of every stretch that no record can leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
 from .line_reach import LineReach
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 class PrefixSums(LinearStrategy):
@@ -92,15 +89,19 @@ class PrefixSums(LinearStrategy):
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law of each query's noise: a few rows per query."""
-        rows = _steps(form, self.cells)
-        noise = self._kept(scales, lambda: _noise_at(scales))
-        rows.data **= 2
-        variance, square = rows @ noise.variances, rows @ noise.squares
-        steps = rows @ noise.drawn
-        rows.data *= noise.squares[rows.indices]
-        largest = np.sqrt(rows.max(axis=1).toarray().reshape(-1))
-        width = np.full(largest.size, noise.width)
-        return Spread(variance, square, largest, steps, width, noise.least)
+        steps = _steps(form, self.cells)
+        noise = self._kept(scales, _noise_at)
+        squares, borders = steps.values**2, steps.borders
+        loudest = squares * noise.squares[borders]
+        largest = np.sqrt(steps.each(loudest, np.maximum))
+        return Spread(
+            steps.each(squares * noise.variances[borders]),
+            steps.each(loudest),
+            largest,
+            steps.each(squares * noise.drawn[borders]),
+            np.full(largest.size, noise.width),
+            noise.least,
+        )
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums and differences of running totals.
@@ -109,20 +110,17 @@ class PrefixSums(LinearStrategy):
         coefficients have the bound of their spread.
         """
         bound = super().half_widths(form, scales, miss)
-        noise = self._kept(scales, lambda: _noise_at(scales))
+        noise = self._kept(scales, _noise_at)
         if isinstance(form, Implicit) or not noise.least:
             return bound
-        rows = _steps(form, self.cells)
-        size = np.abs(rows.data)
-        drawn = (size > 0) & (noise.drawn[rows.indices] > 0)
-        rows.data = drawn.astype(np.float64)
-        terms = rows.sum(axis=1)
+        steps = _steps(form, self.cells)
+        size = np.abs(steps.values) * noise.drawn[steps.borders]
         # Other coefficients, or rows that were not measured, have another law.
-        other = (size != 1.0) | (noise.squares[rows.indices] > noise.least**2)
-        rows.data = (drawn & other).astype(np.float64)
-        plain = rows.sum(axis=1) == 0
-        drawn = np.where(plain, terms, 0.0).astype(np.int64)
-        exact = equal_sum_half_widths(noise.least, drawn, miss, scales.power)
+        other = (size > 0) & (size != 1.0)
+        other |= noise.squares[steps.borders] * size > noise.least**2
+        plain = steps.each(other * 1.0, np.maximum) == 0
+        terms = np.where(plain, steps.each(size), 0.0).astype(np.int64)
+        exact = equal_sum_half_widths(noise.least, terms, miss, scales.power)
         return np.where(plain, np.minimum(bound, exact), bound)
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
@@ -168,42 +166,48 @@ def _noise_at(scales: Scales) -> _BorderNoise:
     )
 
 
-def _steps(form: Fractions | Pieces, cells: int) -> csr_array:
-    """Return each query as a combination of running totals, one column per border.
+class _Steps(NamedTuple):
+    """Queries as combinations of running totals: borders, and how often each counts.
 
     A coefficient that steps from a to b at a border takes the total up to there a - b
-    times.
+    times. No border comes twice in a query.
     """
-    from scipy.sparse import coo_array
 
+    pointers: IntArray
+    borders: IntArray
+    values: FloatArray
+
+    def each(self, values: FloatArray, join: np.ufunc = np.add) -> FloatArray:
+        """Return the sum, or the largest, over the borders of each query; 0 of none."""
+        found = join.reduceat(np.append(values, 0.0), self.pointers[:-1])
+        found[self.pointers[:-1] == self.pointers[1:]] = 0.0
+        return np.asarray(found)
+
+
+def _steps(form: Fractions | Pieces, cells: int) -> _Steps:
     if isinstance(form, Fractions):
-        one = form.first == form.last
-        inside = form.last > form.first + 1
-        end = np.where(one, 0.0, form.last_fraction)
-        start = form.first_fraction
-        after = np.where(inside, 1.0, end)
-        before = np.where(inside, 1.0, start)
-        query = np.arange(form.first.size)
+        first, start, last, end = form
         # Where the ends are one cell or neighbours, the two inner borders are one.
-        apart = ~one
-        rows = np.concatenate([query, query, query[apart], query[apart]])
-        columns = np.concatenate(
-            [form.first, form.first + 1, form.last[apart], form.last[apart] + 1]
-        )
-        inner = np.where(one | inside, start - after, 0.0)
-        values = np.concatenate([-start, inner, (before - end)[apart], end[apart]])
-        queries = form.first.size
-    else:
-        query = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
-        rows = np.concatenate([query, query])
-        columns = np.concatenate([form.starts, form.ends])
-        values = np.concatenate([-form.values, form.values])
-        queries = form.pointers.size - 1
-    # Converting to rows adds up what falls on one border.
-    steps: csr_array = coo_array(
-        (values, (rows, columns)), shape=(queries, cells + 1)
-    ).tocsr()
-    return steps
+        after = np.where(last > first + 1, 1.0, np.where(first == last, 0.0, end))
+        values = np.empty((first.size, 4))
+        values[:, 0] = -start
+        values[:, 1] = start - after
+        values[:, 2] = np.where(last > first + 1, 1.0 - end, 0.0)
+        values[:, 3] = np.where(first == last, 0.0, end)
+        borders = np.stack([first, first + 1, last, last + 1], axis=1)
+        pointers = np.arange(0, 4 * first.size + 1, 4)
+        return _Steps(pointers, borders.reshape(-1), values.reshape(-1))
+    from scipy.sparse import csr_array
+
+    pair = np.stack([form.starts, form.ends], axis=1).reshape(-1)
+    signed = np.stack([-form.values, form.values], axis=1).reshape(-1)
+    shape = (form.pointers.size - 1, cells + 1)
+    rows = csr_array((signed, pair, 2 * form.pointers), shape=shape)
+    rows.sum_duplicates()
+    pointers, borders = (
+        one.astype(np.int64, copy=False) for one in (rows.indptr, rows.indices)
+    )
+    return _Steps(pointers, borders, rows.data)
 
 
 def _cut_weights(edges: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -27,7 +27,11 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import PrivacyError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.strategies.base import LinearStrategy, known_noise
+from blowfish_fast.measure.strategies.base import (
+    LinearStrategy,
+    known_noise,
+    least_scale,
+)
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import as_pieces, form_matrix
@@ -133,9 +137,8 @@ class Haar(LinearStrategy):
         Queries of so many pieces that a transform of all cells is cheaper are
         transformed.
         """
-        (variances, widths), least = self._kept(
-            scales, lambda: (known_noise(scales), scales.least)
-        )
+        variances, widths = self._kept(scales, known_noise)
+        least = self._kept(scales, least_scale)
         pieces = as_pieces(form)
         pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
         boxes = np.diff(pointers)

@@ -122,7 +122,7 @@ class TreeStrategy(LinearStrategy):
         return fit[: self.leaves].copy()
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
-        noise, least = self._kept(scales, lambda: self._noise(scales))
+        noise, least = self._kept(scales, self._noise)
         if isinstance(form, Fractions):
             return Spread(*kernels.spread_ranges(noise, self.tree, *form), least)
         return Spread(*kernels.spread_pieces(noise, self.tree, *form), least)
