@@ -79,20 +79,7 @@ class LedgerMachine(RuleBasedStateMachine):
     )
     def ask(self, name, epsilon, breaks):
         global failing
-        cost = EPSILON.charged(epsilon)
-        expected = None
-        fresh = name not in self.known
-        if fresh:
-            if self.spent + cost > self.total:
-                expected = BudgetError
-            else:
-                self.known[name] = [epsilon, None]
-                self.spent += cost
-        if expected is None and self.known[name][0] != epsilon:
-            expected = LedgerError
-        drawn = expected is None and self.known[name][1] is None
-        if drawn and breaks:
-            expected = Broken
+        expected, drawn = self.foresee(name, epsilon, EPSILON.charged(epsilon), breaks)
         failing = breaks
         try:
             if expected is not None:
@@ -109,6 +96,18 @@ class LedgerMachine(RuleBasedStateMachine):
         if drawn:
             self.known[name][1] = answer.estimate
         assert (answer.estimate == self.known[name][1]).all()
+
+    def foresee(self, name, asked, cost, breaks):
+        """Charge the model; return the error to expect, and whether noise is drawn."""
+        if name not in self.known:
+            if self.spent + cost > self.total:
+                return BudgetError, False
+            self.known[name] = [asked, None]
+            self.spent += cost
+        if self.known[name][0] != asked:
+            return LedgerError, False
+        drawn = self.known[name][1] is None
+        return (Broken if drawn and breaks else None), drawn
 
     @rule(name=st.sampled_from("fgh"), epsilon=st.sampled_from(EPSILONS))
     def ask_twice_at_once(self, name, epsilon):
@@ -145,18 +144,7 @@ class LedgerMachine(RuleBasedStateMachine):
         global failing
         cost = max(EPSILON.charged(one) for one in epsilons)
         parts = [(mechanism(one, self.policy), COUNTS) for one in epsilons]
-        expected = None
-        if name not in self.known:
-            if self.spent + cost > self.total:
-                expected = BudgetError
-            else:
-                self.known[name] = [epsilons, None]
-                self.spent += cost
-        if expected is None and self.known[name][0] != epsilons:
-            expected = LedgerError
-        drawn = expected is None and self.known[name][1] is None
-        if drawn and breaks:
-            expected = Broken
+        expected, drawn = self.foresee(name, epsilons, cost, breaks)
         failing = breaks
         try:
             if expected is not None:

@@ -8,7 +8,8 @@
     a and b, min, x + y, True    ->   a or b, max, x - y, False
 
 What only words a message is left alone: text, what stands in ``raise`` or in a
-representation, annotations. A mutant is known by its file, its rule, its line's text,
+representation, annotations; so is what states that something cannot happen, ``assert``
+and the ``strict`` of ``zip``. A mutant is known by its file, its rule, its line's text,
 the column in that text and what stands there then, so that a list of mutants survives
 lines that move.
 """
@@ -147,6 +148,8 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
             if isinstance(one, ast.FunctionDef) and one.name in WORDS_ONLY:
                 continue
             if isinstance(one, ast.Raise | ast.JoinedStr | ast.Assert):
+                continue
+            if isinstance(one, ast.keyword) and one.arg == "strict":
                 continue
             if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING":
                 continue

@@ -18,3 +18,10 @@ def empty_memory(tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> Path:
     # Sources that are edited while tests run do not matter to them.
     monkeypatch.setattr(f"{memory}._sources", lambda: (0, 0, 0))
     return path
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

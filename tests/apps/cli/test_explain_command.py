@@ -22,6 +22,8 @@ from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.registry import MECHANISMS
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 RUN = CliRunner()
 LINE = bf.Domain(16, names=["band"])
 
@@ -30,12 +32,6 @@ def explained(*words):
     done = RUN.invoke(application, ["explain", *words], env={"COLUMNS": "80"})
     assert done.exit_code == 0, (done.output, done.exception)
     return done.stdout
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

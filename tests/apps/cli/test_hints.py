@@ -12,18 +12,14 @@ from typer.testing import CliRunner
 from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
 from blowfish_fast.apps.cli.main import ORDER, application, load_command
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 RUN = CliRunner()
 COMMENTED = [
     line[2:].partition("  #")[0].strip()
     for line in EXAMPLE_JOB.splitlines()
     if re.match(r"# \w+ = ", line) and "(two columns)" not in line
 ]
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def typed(words):

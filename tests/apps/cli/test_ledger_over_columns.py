@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.main import application
-from blowfish_fast.errors import BlowfishError
+from tests.apps.cli.asking import refused, run, told
 
-RUN = CliRunner()
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 AGES = bf.Domain.from_edges(range(16, 92), name="age")
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words, code=0):
-    done = RUN.invoke(application, [*words], env={"COLUMNS": "100"})
-    assert done.exit_code == code, (done.output, done.exception)
-    return " ".join(done.stdout.split())
-
-
-def told(*words, code=0):
-    done = RUN.invoke(application, [*words, "--json"])
-    assert done.exit_code == code, (done.output, done.exception)
-    return json.loads(done.stdout)
-
-
-def refused(*words):
-    done = RUN.invoke(application, [*words])
-    assert isinstance(done.exception, BlowfishError), (done.output, done.exception)
-    return done.exception
 
 
 COLUMNS = [

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.main import application, run_command
+from blowfish_fast.apps.cli.main import run_command
+from tests.apps.cli.asking import told
 
-RUN = CliRunner()
 FACTS = [
     *("release", "--data", "visits.csv", "--domain", "age=0:100:10"),
     *("--policy", "add_remove", "--workload", "identity", "--epsilon", "50"),
@@ -28,12 +25,6 @@ def visits(tmp_path, monkeypatch):
     lines = ["patient,visit,age", *(",".join(map(str, one)) for one in rows)]
     (tmp_path / "visits.csv").write_text("\n".join(lines))
     return tmp_path
-
-
-def told(*words):
-    done = RUN.invoke(application, [*words, "--json"])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return json.loads(done.stdout)
 
 
 def refused(capsys, *words):

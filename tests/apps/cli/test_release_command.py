@@ -9,50 +9,26 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.files.demo_people import made_up_people
 from blowfish_fast.apps.cli.main import application, run_command
 from blowfish_fast.apps.cli.wording import reword
 from blowfish_fast.errors import (
-    BlowfishError,
     BudgetError,
     InputError,
     LedgerError,
     PolicyError,
 )
+from tests.apps.cli.asking import RUN, refused, run, told
 
-RUN = CliRunner()
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 AGES = bf.Domain.from_edges(range(16, 92), name="age")
 FACTS = [
     *("release", "--data", "demo", "--domain", "age=16:91:1", "--policy", "line"),
     *("--workload", "prefixes", "--epsilon", "0.5"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words, code=0):
-    done = RUN.invoke(application, [*words], env={"COLUMNS": "100"})
-    assert done.exit_code == code, (done.output, done.exception)
-    return " ".join(done.stdout.split())
-
-
-def told(*words, code=0):
-    done = RUN.invoke(application, [*words, "--json"])
-    assert done.exit_code == code, (done.output, done.exception)
-    return json.loads(done.stdout)
-
-
-def refused(*words):
-    done = RUN.invoke(application, [*words])
-    assert isinstance(done.exception, BlowfishError), (done.output, done.exception)
-    return done.exception
 
 
 def files(folder):

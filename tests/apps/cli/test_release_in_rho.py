@@ -7,11 +7,7 @@ import pytest
 import blowfish_fast as bf
 from tests.apps.cli.test_release_command import FACTS, refused, run, told
 
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("empty_folder")
 
 
 def test_the_same_job_runs_in_either_currency(empty_folder):

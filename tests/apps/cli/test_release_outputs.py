@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli.main import application
-from blowfish_fast.errors import BlowfishError
+from tests.apps.cli.asking import refused, told
 
-RUN = CliRunner()
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 AGES = bf.Domain.from_edges(range(16, 92), name="age")
 FACTS = [
     *("release", "--data", "demo", "--domain", "age=16:91:1", "--policy", "line"),
     *("--workload", "prefixes", "--epsilon", "0.5"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def told(*words):
-    done = RUN.invoke(application, [*words, "--json"])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return json.loads(done.stdout)
-
-
-def refused(*words):
-    done = RUN.invoke(application, [*words])
-    assert isinstance(done.exception, BlowfishError), (done.output, done.exception)
-    return done.exception
 
 
 def test_whole_counts_a_workbook_and_a_page_are_written(empty_folder):

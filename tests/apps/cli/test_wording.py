@@ -16,13 +16,10 @@ from blowfish_fast.apps.cli import wording
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.server import error_responses
 
+pytestmark = pytest.mark.usefixtures("empty_folder")
+
 PYTHON = re.compile(r"slice\(|Domain\.|Histogram\.|policies\.|numpy|\w+=\"|mapping")
 PEOPLE = ["release", "--data", "demo", "--workload", "identity", "--epsilon", "1"]
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(
