@@ -52,6 +52,13 @@ class NodeNoise(NamedTuple):
         Steps to the root.
     given_all : (nodes,) float64
         Variance of the node's total given all measurements.
+    smoothed : (blocks + 1,) float64
+        The same of the borders, the first before all cells.
+    logarithms, stops : (blocks + 1,) float64, int64
+        How far each border follows a change of the next one: logarithms of running
+        products, and how many of the factors were 0: nothing passes an exact border.
+    block_of : (cells + 1,) int64
+        The block of each cell; the end of the line lies in one of its own.
     """
 
     known: FloatArray
@@ -59,10 +66,16 @@ class NodeNoise(NamedTuple):
     after: FloatArray
     depth: IntArray
     given_all: FloatArray
+    smoothed: FloatArray
+    logarithms: FloatArray
+    stops: IntArray
+    block_of: IntArray
 
 
 @kernel
-def _node_noise(known: FloatArray, first_child: IntArray) -> NodeNoise:
+def _node_noise(
+    known: FloatArray, first_child: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, FloatArray]:
     nodes = known.size
     before = np.zeros(nodes)
     after = np.zeros(nodes)
@@ -90,7 +103,29 @@ def _node_noise(known: FloatArray, first_child: IntArray) -> NodeNoise:
                 share = known[child] / family
                 given_all[child] = known[child] * (others / family)
                 given_all[child] += share * share * given_all[node]
-    return NodeNoise(known, before, after, depth, given_all)
+    return known, before, after, depth, given_all
+
+
+@kernel
+def _border_chain(
+    known: FloatArray, after: FloatArray, given_all: FloatArray, borders: IntArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    blocks = borders.size
+    smoothed = np.zeros(blocks + 1)
+    logarithms = np.zeros(blocks + 1)
+    stops = np.zeros(blocks + 1, dtype=np.int64)
+    stops[1] = 1
+    for block in range(blocks):
+        border = borders[block]
+        smoothed[block + 1] = given_all[border]
+        if block + 1 < blocks:
+            family = known[border] + after[border]
+            factor = known[border] / family if family > 0.0 else 0.0
+            stops[block + 2] = stops[block + 1] + (1 if factor == 0.0 else 0)
+            logarithms[block + 2] = logarithms[block + 1]
+            if factor > 0.0:
+                logarithms[block + 2] += np.log(factor)
+    return smoothed, logarithms, stops
 
 
 def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
@@ -108,7 +143,12 @@ def block_noise(variances: FloatArray, trees: BlockTrees) -> NodeNoise:
     np.maximum(rows[trees.blocks :], EXACT, out=rows[trees.blocks :])
     nodes = trees.by_node(rows, np.inf)
     known = subtree_variances(nodes, trees.tree.first_child)
-    return _node_noise(known, trees.tree.first_child)
+    nodes_noise = _node_noise(known, trees.tree.first_child)
+    borders = np.ascontiguousarray(trees.nodes[: trees.blocks])
+    chain = _border_chain(known, nodes_noise[2], nodes_noise[4], borders)
+    sizes = np.append(np.diff(trees.edges), 1)
+    block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
+    return NodeNoise(*nodes_noise, *chain, block_of)
 
 
 def hat_diagonal(
@@ -213,31 +253,14 @@ def _variances(
     pointers: IntArray,
     cuts: BlockCuts,
     noise: NodeNoise,
-    borders: IntArray,
     tops: IntArray,
-    block_of: IntArray,
     leaf_nodes: IntArray,
     parents: IntArray,
 ) -> FloatArray:
     cells, fractions, amounts = cuts.cells, cuts.fractions, cuts.amounts
     blocks = tops.size
-    # Variance of each border given everything, the first before all cells; and how far
-    # it follows a change of the next one: logarithms of running products, and how many
-    # of the factors were 0, since nothing passes an exact border.
-    smoothed = np.zeros(blocks + 1)
-    logarithms = np.zeros(blocks + 1)
-    stops = np.zeros(blocks + 1, dtype=np.int64)
-    stops[1] = 1
-    for block in range(blocks):
-        border = borders[block]
-        smoothed[block + 1] = noise.given_all[border]
-        if block + 1 < blocks:
-            family = noise.known[border] + noise.after[border]
-            factor = noise.known[border] / family if family > 0.0 else 0.0
-            stops[block + 2] = stops[block + 1] + (1 if factor == 0.0 else 0)
-            logarithms[block + 2] = logarithms[block + 1]
-            if factor > 0.0:
-                logarithms[block + 2] += np.log(factor)
+    smoothed, logarithms, stops = noise.smoothed, noise.logarithms, noise.stops
+    block_of = noise.block_of
     most = 1
     for query in range(pointers.size - 1):
         most = max(most, pointers[query + 1] - pointers[query])
@@ -348,17 +371,12 @@ def hierarchy_variances(
         raise InputError(
             f"cuts lie within 0..{count}; got {cells.min()} to {cells.max()}"
         )
-    # The end of the line lies in a block of its own.
-    sizes = np.append(np.diff(trees.edges), 1)
-    block_of = np.repeat(np.arange(trees.blocks + 1), sizes)
     cuts = BlockCuts(cells, fractions, amounts)
     return _variances(
         pointers,
         cuts,
         noise,
-        trees.nodes[: trees.blocks],
         trees.tops,
-        block_of,
         trees.tree.leaf_nodes,
         trees.tree.parents,
     )
