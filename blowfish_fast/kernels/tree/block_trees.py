@@ -22,7 +22,7 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, IntArray
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels._jit import kernel
 
-from .paths import within_reach
+from .paths import reach_along
 from .shape import Tree, Values
 
 
@@ -236,20 +236,6 @@ def _ways_to_root(rates: IntArray, parents: IntArray) -> IntArray:
     return ways
 
 
-@kernel
-def _worst_inside(rates: IntArray, parents: IntArray, inner: BoolArray) -> int:
-    """Return the longest way through a node below the borders, leaf to leaf."""
-    deepest = np.zeros(rates.size, dtype=np.int64)
-    worst = 0
-    for node in range(rates.size - 1):
-        parent = parents[node]
-        if inner[parent]:
-            way = deepest[node] + rates[node]
-            worst = max(worst, deepest[parent] + way)
-            deepest[parent] = max(deepest[parent], way)
-    return worst
-
-
 def worst_block_move(
     weights: AnyArray, trees: BlockTrees, far: IntArray, bottom: BoolArray
 ) -> int:
@@ -268,8 +254,8 @@ def worst_block_move(
     Returns
     -------
     int
-        O(cells) for moves from block to block, to "absent" and inside blocks whose
-        cells are all joined; windows of the tree metric (`paths`) inside the others.
+        O(cells) for moves from block to block and to "absent", O(cells) per level of
+        the trees inside blocks.
 
     Examples
     --------
@@ -292,12 +278,6 @@ def worst_block_move(
     above = _ways_to_root(rates, tree.parents)[tree.leaf_nodes]
     worst = int(_worst_moves(rates, above, borders, edges, far))
     last = edges[1:] - 1
-    if (far[edges[:-1]] >= last).all():
-        inner = np.ones(tree.nodes, dtype=np.bool_)
-        inner[borders] = False
-        inside = _worst_inside(rates, tree.parents, inner)
-    else:
-        ends = np.minimum(far, np.repeat(last, np.diff(edges)))
-        inside = within_reach(tree.leaf_nodes, ends, rates, tree.parents)
+    inside = reach_along(np.minimum(far, np.repeat(last, np.diff(edges))), rates, tree)
     gone = above[bottom].max(initial=0)
-    return max(worst, int(inside), int(gone))
+    return max(worst, inside, int(gone))

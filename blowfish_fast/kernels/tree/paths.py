@@ -38,20 +38,22 @@ Diameter = tuple[int, int, int]
 
 
 @kernel
-def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[int, int]:
-    """Return the heaviest path and the heaviest pair of paths."""
+def _worst_ways(rates: IntArray, first_child: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the heaviest path down from each node, and pair of paths below it."""
     heaviest = rates.copy()
-    pair = 0
+    pairs = np.zeros_like(rates)
     for node in range(rates.size):
         begin, end = first_child[node], first_child[node + 1]
         if begin == end:
             continue
         best = heaviest[begin]
+        pair = pairs[begin]
         for child in range(begin + 1, end):
-            pair = max(pair, best + heaviest[child])
+            pair = max(pair, pairs[child], best + heaviest[child])
             best = max(best, heaviest[child])
+        pairs[node] = pair
         heaviest[node] += best
-    return heaviest[heaviest.size - 1], pair
+    return heaviest, pairs
 
 
 def heaviest_path(rates: IntArray, tree: Tree) -> int:
@@ -66,7 +68,7 @@ def heaviest_path(rates: IntArray, tree: Tree) -> int:
     >>> heaviest_path(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     11
     """
-    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[0])
+    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[0][-1])
 
 
 def heaviest_pair(rates: IntArray, tree: Tree) -> int:
@@ -81,7 +83,7 @@ def heaviest_pair(rates: IntArray, tree: Tree) -> int:
     >>> heaviest_pair(np.array([1, 4, 3, 2, 0, 5]), regular_tree(3, 2))
     9
     """
-    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[1])
+    return int(_worst_ways(tree.integers(rates, "rates"), tree.first_child)[1][-1])
 
 
 @kernel
@@ -213,6 +215,63 @@ def within_reach(
 
 
 @kernel
+def _reach_along(
+    far: IntArray,
+    rates: IntArray,
+    first_child: IntArray,
+    leaf_nodes: IntArray,
+    starts: IntArray,
+    ends: IntArray,
+) -> int:
+    """Return the largest distance of leaves i <= j <= far[i]; `far` never decreases.
+
+    Two leaves part at one node, in different children. From the root down: of the
+    leaves of a child that reach beyond it, the best partner lies in a window whose ends
+    only move forward. Nodes below which no pair at all is farther apart than one that
+    was found are left out. O(leaves) per level at most.
+    """
+    heaviest, pairs = _worst_ways(rates, first_child)
+    ways = heaviest
+    ways[-1] = rates[-1]
+    for node in range(rates.size - 1, -1, -1):
+        for child in range(first_child[node], first_child[node + 1]):
+            ways[child] = ways[node] + rates[child]
+    queue = np.empty(far.size, dtype=np.int64)
+    worst = 0
+    for node in range(rates.size - 1, -1, -1):
+        if pairs[node] <= worst:
+            continue
+        head = tail = pushed = 0
+        last = ends[node] - 1
+        for child in range(first_child[node], first_child[node + 1] - 1):
+            low, edge = starts[child], ends[child]
+            low += np.searchsorted(far[low:edge], edge)
+            pushed = max(pushed, edge)
+            for leaf in range(low, edge):
+                while head < tail and queue[head] < edge:
+                    head += 1
+                while pushed <= min(far[leaf], last):
+                    way = ways[leaf_nodes[pushed]]
+                    while tail > head and ways[leaf_nodes[queue[tail - 1]]] <= way:
+                        tail -= 1
+                    queue[tail] = pushed
+                    tail += 1
+                    pushed += 1
+                both = ways[leaf_nodes[leaf]] + ways[leaf_nodes[queue[head]]]
+                worst = max(worst, both - 2 * ways[node])
+    return worst
+
+
+def reach_along(far: IntArray, rates: IntArray, tree: Tree) -> int:
+    """Return the largest distance of leaves i <= j <= far[i], in their order.
+
+    `far` never decreases; `rates` are by node.
+    """
+    runs = (tree.leaf_nodes, tree.starts, tree.ends)
+    return int(_reach_along(far, rates, tree.first_child, *runs))
+
+
+@kernel
 def _in_groups(
     nodes: IntArray, groups: IntArray, count: int, rates: IntArray, parents: IntArray
 ) -> int:
@@ -313,9 +372,12 @@ class LeafDistances:
 
         `lines` holds the leaf of each cell of each line; `far` never decreases.
         """
-        far = np.ascontiguousarray(far, dtype=np.int64)
+        far, tree = np.ascontiguousarray(far, dtype=np.int64), self.tree
         worst = 0
         for line in lines:
+            if np.array_equal(line, np.arange(tree.leaves)):
+                worst = max(worst, reach_along(far, self.rates, tree))
+                continue
             nodes = self._nodes(line)
             worst = max(
                 worst, int(within_reach(nodes, far, self.rates, self.tree.parents))
