@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from benchmarks import common
 
 from blowfish_fast.kernels.partition.interval_partition import (
     least_cost_partition,
@@ -97,19 +98,11 @@ def _seconds(call: Call, repeats: int) -> float:
 
 
 def counts(kind: str, cells: int) -> np.ndarray:
-    """Return the data of one kind; fractions are floats that are no whole numbers."""
-    generator = np.random.default_rng(cells)
-    if kind == "sparse":
-        heavy = np.minimum(generator.zipf(1.5, size=cells), 10**7)
-        return np.where(generator.random(cells) < 0.05, heavy, 0)
-    if kind == "distinct":
-        _, cap = partition_grid(cells, PRICE)
-        return generator.integers(0, min(2**30, cap), size=cells)
-    if kind == "fractions":
-        return generator.random(cells)
-    wave = 1.2 + np.sin(np.arange(cells) * (40.0 / cells))
-    dense = generator.poisson(50 * wave)
-    return dense.astype(np.float64) if kind == "whole floats" else dense
+    """Return the data of one kind, cut where a partition cuts it."""
+    if kind == "whole floats":
+        return common.counts("dense", cells).astype(np.float64)
+    _, cap = partition_grid(cells, PRICE)
+    return np.minimum(common.counts(kind, cells), cap)
 
 
 def plain_partition(x: np.ndarray, threads: int = 1) -> np.ndarray:

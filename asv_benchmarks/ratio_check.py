@@ -32,6 +32,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -101,62 +102,30 @@ def all_tasks() -> list[Task]:
     A release of Dawa is left out: from run to run it takes 9.5 to 12.8 ms, more than
     the limit, while the kernels that it is made of are steady.
     """
-    return [
-        Task(name, cells, reference, lambda make=make, cells=cells: make(cells))
-        for name, cells, reference, make in (
-            ("window_deviations", SMALL, "sort", _window_deviations),
-            ("least_cost_partition", SMALL, "sort", _least_cost_partition),
-            ("noisy_least_cost_partition", SMALL, "sort", _noisy_partition),
-            ("sample_dyadic_partition", SMALL, "sort", _dyadic_partition),
-            ("discrete_laplace", MIDDLE, "log", _laplace),
-            ("discrete_laplace_own_scales", MIDDLE, "log", _laplace_own_scales),
-            ("greedy_scaling", SMALL, "sort", _greedy_scaling),
-            ("tree_fit", MIDDLE, "passes", _tree_fit),
-            ("tree_spread_ranges", SMALL, "sort", _tree_spread_ranges),
-            ("hilbert_order", MIDDLE, "passes", _hilbert_order),
-            ("ordered_hierarchical_release", SMALL, "sort", _ordered_release),
-        )
+    known = (
+        ("window_deviations", SMALL, "sort", kernels.WindowDeviations, "dense", 1024),
+        ("least_cost_partition", SMALL, "sort", kernels.LeastCostPartition, "dense"),
+        (
+            *("noisy_least_cost_partition", SMALL, "sort"),
+            *(kernels.NoisyLeastCostPartition, "dense", "deviation"),
+        ),
+        (
+            *("sample_dyadic_partition", SMALL, "sort"),
+            *(kernels.SampleDyadicPartition, "dense"),
+        ),
+        ("discrete_laplace", MIDDLE, "log", kernels.DiscreteLaplace, "shared"),
+        ("discrete_laplace_own_scales", MIDDLE, "log", kernels.DiscreteLaplace, "own"),
+        ("greedy_scaling", SMALL, "sort", kernels.GreedyScalingRanges, 16),
+        ("tree_fit", MIDDLE, "passes", kernels.TreeLeastSquares, 16),
+        ("tree_spread_ranges", SMALL, "sort", kernels.TreeSpreadRanges, 16),
+        ("hilbert_order", MIDDLE, "passes", kernels.HilbertOrder, "square"),
+    )
+    tasks = [
+        Task(name, cells, reference, partial(kind().prepare, cells, *parameters))
+        for name, cells, reference, kind, *parameters in known
     ]
-
-
-def _window_deviations(cells: int) -> Call:
-    return kernels.WindowDeviations().prepare(cells, "dense", 1024)
-
-
-def _least_cost_partition(cells: int) -> Call:
-    return kernels.LeastCostPartition().prepare(cells, "dense")
-
-
-def _noisy_partition(cells: int) -> Call:
-    return kernels.NoisyLeastCostPartition().prepare(cells, "dense", "deviation")
-
-
-def _dyadic_partition(cells: int) -> Call:
-    return kernels.SampleDyadicPartition().prepare(cells, "dense")
-
-
-def _laplace(cells: int) -> Call:
-    return kernels.DiscreteLaplace().prepare(cells, "shared")
-
-
-def _laplace_own_scales(cells: int) -> Call:
-    return kernels.DiscreteLaplace().prepare(cells, "own")
-
-
-def _greedy_scaling(cells: int) -> Call:
-    return kernels.GreedyScalingRanges().prepare(cells, 16)
-
-
-def _tree_fit(cells: int) -> Call:
-    return kernels.TreeLeastSquares().prepare(cells, 16)
-
-
-def _tree_spread_ranges(cells: int) -> Call:
-    return kernels.TreeSpreadRanges().prepare(cells, 16)
-
-
-def _hilbert_order(cells: int) -> Call:
-    return kernels.HilbertOrder().prepare(cells, "square")
+    release = partial(_ordered_release, SMALL)
+    return [*tasks, Task("ordered_hierarchical_release", SMALL, "sort", release)]
 
 
 def _ordered_release(cells: int) -> Call:

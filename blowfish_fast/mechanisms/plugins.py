@@ -87,23 +87,6 @@ def _imported(named: str) -> Any:
         raise InputError(f"the module {module} has no class {attribute!r}") from None
 
 
-def mechanism_path(named: MechanismName) -> str:
-    """Return a text by which any process finds a mechanism again.
-
-    Examples
-    --------
-    >>> from blowfish_fast import Dawa
-    >>> mechanism_path(Dawa)
-    'dawa'
-    """
-    kind = find_mechanism(named)
-    if isinstance(named, str):
-        return named
-    if MECHANISMS.get(kind.name) is kind:
-        return kind.name
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
 def outside_parts(mechanism: Mechanism) -> list[str]:
     """Return where parts of a mechanism come from that the package did not define.
 

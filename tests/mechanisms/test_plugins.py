@@ -56,8 +56,6 @@ def test_a_mechanism_is_found_by_every_kind_of_name(monkeypatch):
     for named in (EqualWidths, PATH, "equal_widths"):
         assert plugins.find_mechanism(named) is EqualWidths
     assert plugins.find_mechanism("dawa") is bf.Dawa
-    assert plugins.mechanism_path(EqualWidths) == PATH
-    assert plugins.mechanism_path(bf.Dawa) == "dawa"
 
 
 @pytest.mark.parametrize(

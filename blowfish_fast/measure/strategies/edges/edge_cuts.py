@@ -59,13 +59,6 @@ def cut_spread(
         Of each draw.
     """
     pieces = as_runs(form)
-    covered = int((pieces.ends - pieces.starts).sum())
-    if covered > MOST_COVERED:
-        raise SizeError(
-            f"these queries cover {covered:,} cells in all; at most 2^30 = "
-            f"{MOST_COVERED:,} are followed along the edges of a policy. Ask fewer "
-            "queries at a time"
-        )
     least = float(widths.min(where=widths > 0, initial=np.inf))
     moments = kernels.cut_variances(*pieces, heads, tails, variances, widths, cells)
     return Spread(*moments)._replace(least=least if least < np.inf else 0.0)
@@ -133,6 +126,13 @@ def as_runs(form: Fractions | Pieces) -> Pieces:
         )[kept]
         rows = kept.sum(axis=1)
         pieces = Pieces(_pointers(rows), starts, ends, values)
+    covered = int((pieces.ends - pieces.starts).sum())
+    if covered > MOST_COVERED:
+        raise SizeError(
+            f"these queries cover {covered:,} cells in all; at most 2^30 = "
+            f"{MOST_COVERED:,} are followed along the edges of a policy. Ask fewer "
+            "queries at a time"
+        )
     if pieces.values.all():
         return pieces
     some = pieces.values != 0.0

@@ -41,7 +41,7 @@ from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import Policy, Threshold
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
-from .edge_cuts import MOST_COVERED, as_runs
+from .edge_cuts import as_runs
 
 LEAST_WEIGHT = 1.0 / 64.0
 """Weight of a level that the declared queries do not see, against the heaviest."""
@@ -304,14 +304,7 @@ def _synthesise(draws: IntArray, *, signed: bool) -> IntArray:
 
 def _energies(form: Form, shape: tuple[int, int], across: int) -> Any:
     if not isinstance(form, Implicit):
-        runs = as_runs(form)
-        covered = int((runs.ends - runs.starts).sum())
-        if covered > MOST_COVERED:
-            raise SizeError(
-                f"these queries cover {covered:,} cells in all; at most 2^30 are "
-                "followed along the lines of a grid. Ask fewer queries at a time"
-            )
-        return kernels.line_energies(*runs, shape, across)
+        return kernels.line_energies(*as_runs(form), shape, across)
     edges = max(shape[across] - 1, 0) * shape[1 - across]
     levels = np.arange(kernels.line_levels(shape[1 - across]), dtype=np.float64)
     if form.kind == "total":

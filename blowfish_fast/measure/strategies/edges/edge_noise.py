@@ -22,12 +22,10 @@ from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.policies import ABSENT, Graph, Policy
 from blowfish_fast.workloads import Fractions, Implicit, Pieces
-from blowfish_fast.workloads.base import form_matrix
 
-from .edge_cuts import ends_of_edges
+from .edge_cuts import cut_spread, cut_variance, ends_of_edges
 
 MOST_EDGES = 2**26
-MOST_COEFFICIENTS = 2**26
 
 
 def refuse_too_dense(policy: Policy) -> None:
@@ -140,64 +138,13 @@ class EdgeNoise(LinearStrategy):
         """Return the noisy cells."""
         return noisy.astype(np.float64)
 
-    def _differences(self, form: Fractions | Pieces) -> Any:
-        """Return the (queries, edges) sparse matrix of what each draw contributes."""
-        queries = form_matrix(form, self.cells, most=MOST_COEFFICIENTS)
-        if queries is None:
-            raise SizeError(
-                "these queries cover more than 2^26 cells in all, too many to follow "
-                "along the edges of this policy; ask fewer at a time"
-            )
-        columns = queries.tocsc()
-        differences = columns[:, self.heads]
-        inside = np.flatnonzero(self.tails != ABSENT)
-        if inside.size == self.tails.size:
-            return differences - columns[:, self.tails]
-        from scipy import sparse
-
-        lowered = sparse.lil_array(differences.shape)
-        lowered[:, inside] = columns[:, self.tails[inside]]
-        return differences - lowered.tocsc()
-
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the law of each query's noise: one coefficient per edge it cuts."""
-        coefficients = self._differences(form)
-        if not self.heads.size:
-            none = np.zeros(coefficients.shape[0])
-            return Spread.of_one_scale(none, none, 0.0, 0.0)
-        width, variance = float(scales.widths[0]), float(scales.variances[0])
-        squares = np.asarray(coefficients.multiply(coefficients).sum(axis=1))
-        largest = np.asarray(abs(coefficients).max(axis=1).todense())
-        squares, largest = squares.reshape(-1), largest.reshape(-1)
-        return Spread.of_one_scale(squares, largest, width, variance)
+        draws = scales.variances, scales.widths
+        return cut_spread(form, self.cells, self.heads, self.tails, *draws)
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
-        if not self.heads.size:
-            return 0.0
-        if int(form.edges[-1]) != self.cells:
-            raise SizeError(
-                f"the total over {form.kind} is known for single cells; list the "
-                "queries over these buckets instead"
-            )
-        variance = float(scales.variances[0])
-        if form.kind == "identity":
-            # Each draw reaches one cell, or two.
-            return variance * float((1 + (self.tails != ABSENT)).sum())
-        inside = self.tails != ABSENT
-        if form.kind == "total":
-            return variance * float((~inside).sum())
-        low = np.minimum(self.heads, self.tails)[inside].astype(np.float64)
-        high = np.maximum(self.heads, self.tails)[inside].astype(np.float64)
-        lone = self.heads[~inside].astype(np.float64)
-        cells = float(self.cells)
-        if form.kind == "prefixes":
-            cut, ends = (high - low).sum(), (cells - lone).sum()
-        else:
-            # Ranges that hold exactly one of two cells, and those that hold one cell.
-            gap = high - low
-            cut = (gap * (cells + 1 - gap)).sum()
-            ends = ((lone + 1) * (cells - lone)).sum()
-        return variance * float(cut + ends)
+        return cut_variance(form, self.cells, self.heads, self.tails, scales.variances)
 
     def pack(self) -> dict[str, Any]:
         """Return the edges."""

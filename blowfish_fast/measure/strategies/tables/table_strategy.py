@@ -24,7 +24,6 @@ from blowfish_fast.workloads import Form
 
 from .edge_prices import AxisSet, check_shape, edge_kinds, heaviest_edge, is_exact
 from .residuals import NoisyTables, ResidualFit, cell_count
-from .table_noise import TableNoise
 
 
 class TableStrategy(LinearStrategy):
@@ -121,16 +120,12 @@ class TableStrategy(LinearStrategy):
             ]
         )
 
-    def table_noise(self, table: AxisSet, scales: Scales) -> TableNoise:
-        """Return the law of the noise in the estimate of one table."""
-        return TableNoise.of(self.measured(scales), table)
-
     def spread(self, form: Form, scales: Scales) -> Spread:
-        """Refuse: queries are asked of one table (`table_noise`)."""
+        """Refuse: queries are asked of one table (`TableNoise`)."""
         self._refuse()
 
     def total_variance(self, form: Form, scales: Scales) -> float:
-        """Refuse: queries are asked of one table (`table_noise`)."""
+        """Refuse: queries are asked of one table (`TableNoise`)."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
