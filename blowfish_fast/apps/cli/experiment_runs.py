@@ -64,7 +64,10 @@ def run_experiments(
                     figure=with_figure,
                 )
         except KeyboardInterrupt:
-            _say_interrupted(one, out)
+            remark(
+                f"interrupted; finished tasks are kept in {out / one.name}.csv. Run "
+                "the same command to continue"
+            )
             sys.exit(INTERRUPTED)
         results.append(finished)
         if not as_json:
@@ -89,18 +92,22 @@ def _show_result(finished: Finished) -> None:
         console.print("  ".join(cells), highlight=False, soft_wrap=True, markup=False)
     verdict = verdict_line(summary, finished.settings)
     files = ", ".join(str(one) for one in finished.files)
-    for note in summary.notes:
-        console.print(note, highlight=False, markup=False)
+    told = list(summary.notes)
     if verdict:
-        claim = f"The paper: {finished.experiment.claim}"
-        console.print(claim, highlight=False, markup=False)
-        console.print(f"Here: {verdict}", style="bold", highlight=False, markup=False)
-    console.print(run_line(finished.settings), highlight=False)
-    console.print(f"written: {files}", highlight=False, markup=False)
+        told += [f"The paper: {finished.experiment.claim}", f"Here: {verdict}"]
+    for sentence in [*told, run_line(finished.settings), f"written: {files}"]:
+        console.print(sentence, highlight=False, markup=False)
 
 
 def _plain(finished: Finished) -> dict[str, Any]:
     summary = finished.summary
+    verdict: dict[str, Any] = {}
+    if summary.verdict is not None:
+        verdict = {
+            "claim": finished.experiment.claim,
+            "outcome": summary.verdict.outcome,
+            "verdict": verdict_line(summary, finished.settings),
+        }
     return {
         "experiment": finished.experiment.name,
         "title": finished.experiment.title,
@@ -114,20 +121,5 @@ def _plain(finished: Finished) -> dict[str, Any]:
         ],
         "notes": list(summary.notes),
         "files": [str(one) for one in finished.files],
-        **(
-            {}
-            if summary.verdict is None
-            else {
-                "claim": finished.experiment.claim,
-                "outcome": summary.verdict.outcome,
-                "verdict": verdict_line(summary, finished.settings),
-            }
-        ),
+        **verdict,
     }
-
-
-def _say_interrupted(one: Experiment, out: Path) -> None:
-    remark(
-        f"interrupted; finished tasks are kept in {out / one.name}.csv. Run the "
-        "same command to continue"
-    )

@@ -49,30 +49,18 @@ Step = Callable[[int, int, str], None]
 
 
 class MechanismChoice(NamedTuple):
-    """A mechanism, and why it is used.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        Ready to release.
-    name : str
-        What it goes by in tables.
-    because : tuple of str
-        Plain sentences.
-    error : float or None
-        Root mean square per query, in records, where it is known beforehand.
-    error_kind : {"predicted", "typical", "unknown"}
-        Exact for the noise whatever the data; measured on generated data; or neither.
-    plan : TableErrors or None
-        Where tables are released: which are measured, and the error of each.
-    """
+    """A mechanism, ready to release, and in plain sentences why it is used."""
 
     mechanism: Mechanism
     name: str
+    """What it goes by in tables."""
     because: tuple[str, ...]
     error: float | None
+    """Root mean square per query, in records, where it is known beforehand."""
     error_kind: str
+    """Predicted, whatever the data; typical of generated data; or unknown."""
     plan: TableErrors | None = None
+    """Where tables are released: which are measured, and the error of each."""
 
     @property
     def error_sentence(self) -> str:

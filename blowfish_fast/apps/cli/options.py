@@ -121,16 +121,9 @@ def option(
 ) -> Any:
     """Return a field of a dataclass that is an option of a command.
 
-    Parameters
-    ----------
-    metavar, help_text, *names, **more
-        As `typer.Option` takes them; without names the field's own.
-    default : object
-        Of the field; [] where it may be repeated.
-    typed : type, optional
-        What is typed, where the field may hold more than that.
-    table, called : str, optional
-        Where a job file states it: the table, and the name there if it is another.
+    `default` is [] where it may be repeated, `typed` what is typed where the field may
+    hold more; `table` and `called` say where a job file states it. The rest is as
+    `typer.Option` takes it.
     """
     typer_option = typer.Option(*names, metavar=metavar, help=help_text, **more)
     about = {"option": typer_option, "typed": typed, "metavar": metavar}

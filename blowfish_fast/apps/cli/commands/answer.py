@@ -55,7 +55,7 @@ def run_answer(
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.table_files import check_table, write_table
+    from blowfish_fast.apps.cli.files.written_files import check_table, write_table
     from blowfish_fast.apps.cli.release_questions import add_intervals, answer_question
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent

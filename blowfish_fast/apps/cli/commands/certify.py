@@ -67,8 +67,7 @@ def run_certify(
     from blowfish_fast.apps.cli import release_job
     from blowfish_fast.mechanisms.certifier import Certifier
 
-    stated = Job() if job_file is None else Job.from_file(job_file)
-    job = stated.overridden(typed)
+    job = Job.stated(job_file, typed)
     if job.budget is None:
         raise InputError("state what the certificate may cost: --epsilon or --rho")
     if job.data is None and not dry_run:

@@ -75,7 +75,7 @@ def run_compare(
 
     Example: blowfish compare --cells 99 --policy line --workload ranges --epsilon 1
     """
-    from blowfish_fast.apps.cli.files.picture_files import check_picture, write_picture
+    from blowfish_fast.apps.cli.files.written_files import check_picture, write_picture
     from blowfish_fast.apps.cli.parsing.domain import parse_domain
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload

@@ -35,8 +35,8 @@ def run_draw(
     Example: blowfish draw ages.blowfish --out ages.svg
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.picture_files import check_picture, draw_release
     from blowfish_fast.apps.cli.files.release_outputs import read_release
+    from blowfish_fast.apps.cli.files.written_files import check_picture, draw_release
     from blowfish_fast.release.tables.tables_release import TablesRelease
 
     checked = as_confidence(confidence)

@@ -87,8 +87,7 @@ def run_release(
     elif demo_data:
         _write_demo_data(overwrite=overwrite, as_json=as_json)
     else:
-        stated = Job() if job_file is None else Job.from_file(job_file)
-        job = stated.overridden(typed)
+        job = Job.stated(job_file, typed)
         if tables is not None:
             job = replace(job, workload=f"tables:{tables}")
         _release(job, seed, overwrite=overwrite, dry_run=dry_run, as_json=as_json)

@@ -165,23 +165,8 @@ def open_workspace(
 ) -> tuple[Any, dict[str, str]]:
     """Return a workspace and the secrets that were made just now.
 
-    Everything is checked first: addresses, descriptions, columns. A secret is made,
-    and shown once, when nothing can go wrong any more.
-
-    Parameters
-    ----------
-    folder : path or None
-        Where the server keeps its state; a demo makes a temporary one.
-    demo : bool
-        Make up data, a table and an analyst.
-    database : address, or mapping from name to address; optional
-        See ``blowfish_fast.apps.explorer.sources``.
-    tables : path, optional
-        JSON: a list of table descriptions to add.
-    epsilon : float
-        Budget of every table that is added.
-    new_secret : bool
-        Make a new secret for the curator; the old one ends.
+    Everything is checked first: addresses (one, or several by name), descriptions,
+    columns. A secret is made, and shown once, when nothing can go wrong any more.
     """
     import tempfile
 

@@ -56,19 +56,8 @@ def open_source(
 ) -> DataSource:
     """Return the source that words stand for; nothing is counted yet.
 
-    Parameters
-    ----------
-    words : str
-        A path, an address, or "demo".
-    table : str, optional
-        Table of a database.
-    count_column : str, optional
-        Column that says how many records a line stands for.
-    named : bool
-        Whether the domain names columns; a CSV file then holds records, and counts
-        otherwise.
-    form : TextForm, optional
-        How the texts of a CSV file are written.
+    A CSV file holds records where the domain is `named`, by columns, and counts
+    otherwise; `count_column` says how many records a line stands for.
     """
     path = Path(words)
     suffix = path.suffix.lower()

@@ -48,14 +48,8 @@ OWN = ("duckdb", "postgres", "postgresql")
 class DatabaseTable(DataSource):
     """A table of a database, by an address that ibis understands.
 
-    Parameters
-    ----------
-    address : str
-        A file or an address; its password is never printed.
-    table : str, optional
-        The table; may be left out where there is only one.
-    count_column : str, optional
-        A column that says how many records a row stands for.
+    The password of an address is never printed; the only table of a database need not
+    be named.
     """
 
     def __init__(

@@ -135,14 +135,7 @@ class RecordSource(DataSource):
 class RecordsFile(RecordSource):
     """A CSV or Parquet file with a line, or row, for each record.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    count_column : str, optional
-        A column that says how many records a line stands for; without, each is one.
-    form : TextForm, optional
-        How the texts of a CSV file are written.
+    With `count_column` a line stands for several; `form` says how texts are written.
     """
 
     def __init__(
@@ -271,13 +264,7 @@ class _ParquetTable:
             ) from None
 
     def check(self, needed: list[Needed], domain: Domain) -> Domain:
-        """Refuse columns that are not there, or not of the kind that is stated.
-
-        Returns
-        -------
-        Domain
-            With categories as the columns spell them.
-        """
+        """Return the domain as the columns spell it; refuse those of another kind."""
         if self.rows == 0:
             raise InputError(
                 f"{self.path} names its columns and holds no record; is it the right "
@@ -388,14 +375,9 @@ def _count_chunks(
 def domain_as_stored(
     domain: Domain, *, texts: Sequence[str], truths: Sequence[str]
 ) -> Domain:
-    """Return the domain with categories as the columns spell them.
+    """Return the domain with categories as columns of texts or truths spell them.
 
-    Parameters
-    ----------
-    domain : Domain
-        As stated, where a category of digits is a number and "true" is a text.
-    texts, truths : sequence of str
-        Columns that hold texts, and truth values.
+    As stated, a category of digits is a number and "true" is a text.
     """
     attributes = []
     for one in domain.attributes:

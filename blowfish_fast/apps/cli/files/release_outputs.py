@@ -27,8 +27,13 @@ from blowfish_fast.release.file import write_bytes
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
-from .picture_files import check_picture, draw_release
-from .table_files import cell_table, check_table, write_table
+from .written_files import (
+    cell_table,
+    check_picture,
+    check_table,
+    draw_release,
+    write_table,
+)
 
 RELEASE = "release.blowfish"
 FOLDER = "tables"
@@ -50,15 +55,7 @@ class Written(NamedTuple):
 
 
 class Outputs:
-    """The files of one release.
-
-    Parameters
-    ----------
-    job : Job
-        Names of the files; the release has a default.
-    overwrite : bool
-        Whether files that are there may be replaced.
-    """
+    """The files of one release, as a job names them; the release has a default."""
 
     def __init__(self, job: Job, *, overwrite: bool) -> None:
         self.many = asks_tables(job.workload)

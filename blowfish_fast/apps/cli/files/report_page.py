@@ -25,7 +25,7 @@ from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
-from .picture_files import release_axes, write_picture
+from .written_files import release_axes, write_picture
 
 MOST_ROWS = 50
 """Lines of a table on the page."""
@@ -46,20 +46,10 @@ figure { margin: 1rem 0 } svg { max-width: 100%; max-height: 26rem }
 def write_report(
     release: Release, path: Path, confidence: float, *, name: str, table: Table | None
 ) -> None:
-    """Write the page of a release; `table` has a line per cell.
+    """Write the page of a release, which it calls by `name`.
 
-    Parameters
-    ----------
-    release : Release
-        Of cells, or of many tables.
-    path : path
-        The page.
-    confidence : float
-        Of the intervals in its picture.
-    name : str
-        What the page calls the release: its file.
-    table : Table or None
-        The cells; None where there are many tables.
+    `table` has a line per cell, and is None where there are many tables; `confidence`
+    is that of the intervals in the picture.
     """
     _, sections = explain_release(release, name)
     columns = [column_name(release.domain, at) for at in range(release.domain.ndim)]

@@ -46,12 +46,7 @@ FORMS = (
 
 
 def parse_domain(words: str | Sequence[str]) -> Domain:
-    """Return the domain of ``4096``, of ``64x64``, or of named columns.
-
-    Parameters
-    ----------
-    words : str or sequence of str
-        One text, or one per column; see the head of this module.
+    """Return the domain of ``4096``, of ``64x64``, or of columns, a text for each.
 
     Examples
     --------

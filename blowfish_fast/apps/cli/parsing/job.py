@@ -247,6 +247,11 @@ class Job:
     confidence: float | None = _in("output", "PART", "Of the intervals (0.95).")
 
     @classmethod
+    def stated(cls, path: Path | None, typed: Self) -> Self:
+        """Return what a file states, if there is one, and options override."""
+        return (cls() if path is None else cls.from_file(path)).overridden(typed)
+
+    @classmethod
     def from_file(cls, path: Path) -> Self:
         """Read a job file; names in it are looked for beside it."""
         import tomllib
