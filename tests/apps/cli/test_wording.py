@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import string
@@ -129,6 +130,7 @@ def test_a_mechanism_that_cannot_measure_the_queries_is_refused(capsys):
     assert not PYTHON.search(said)
 
 
+@functools.cache
 def codes_raised():
     """Return the codes in the package, each with the data of its errors."""
     found = {}
