@@ -93,6 +93,7 @@ __getattr__, __dir__, __all__ = attach(
         "space.table_counts": "count_tables",
         "space.rectangle_cover": "box_columns box_coverage largest_box_separation "
         "step_slices",
+        "transform.prefix_noise": "border_moments",
         "transform.fourier_rows": "STEP_BITS circle_sums heaviest_column largest_turn",
         "transform.haar_spread": "most_rows",
         "tree.block_trees": "trees_over_blocks worst_block_move",

@@ -116,6 +116,7 @@ from .transform.haar_transform import haar_coefficients as haar_coefficients
 from .transform.haar_transform import haar_path_sums as haar_path_sums
 from .transform.haar_transform import haar_rows as haar_rows
 from .transform.haar_transform import haar_worst_move as haar_worst_move
+from .transform.prefix_noise import border_moments as border_moments
 from .tree.block_spread import block_noise as block_noise
 from .tree.block_spread import hat_diagonal as hat_diagonal
 from .tree.block_spread import hierarchy_variances as hierarchy_variances

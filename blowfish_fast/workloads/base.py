@@ -365,6 +365,9 @@ def as_pieces(form: Fractions | Pieces) -> Pieces:
     """Write each range as one run, and its end buckets apart if covered in part."""
     if isinstance(form, Pieces):
         return form
+    if (form.first_fraction == 1.0).all() and (form.last_fraction == 1.0).all():
+        runs = np.arange(form.first.size + 1)
+        return Pieces(runs, form.first, form.last + 1, form.first_fraction)
     one = form.first == form.last
     last_fraction = np.where(one, form.first_fraction, form.last_fraction)
     cut = form.first_fraction != 1.0, last_fraction != 1.0

@@ -188,7 +188,9 @@ class LinearStrategy(ABC):
 
         A proved bound from the spread; strategies that know the law do better.
         """
-        spread = self.spread(form, scales)
+        return self._bound(self.spread(form, scales), scales, miss)
+
+    def _bound(self, spread: Spread, scales: Scales, miss: float) -> FloatArray:
         if scales.power == 2:
             spread = spread._replace(gaussian_rows=self._kept(scales, _drawn_rows))
         return noise_half_widths(spread, miss)

@@ -10,10 +10,12 @@ public, and the end of every stretch that no record can leave.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.measure.equal_sums import equal_sum_half_widths
 from blowfish_fast.measure.noise import (
@@ -89,19 +91,15 @@ class PrefixSums(LinearStrategy):
 
     def _spread(self, form: Fractions | Pieces, scales: Scales) -> Spread:
         """Return the exact law of each query's noise: a few rows per query."""
-        steps = _steps(form, self.cells)
+        return self._law(form, scales)[0]
+
+    def _law(self, form: Fractions | Pieces, scales: Scales) -> tuple[Spread, IntArray]:
+        """Return the spread, and how many equal draws each query adds up; else -1."""
         noise = self._kept(scales, _noise_at)
-        squares, borders = steps.values**2, steps.borders
-        loudest = squares * noise.squares[borders]
-        largest = np.sqrt(steps.each(loudest, np.maximum))
-        return Spread(
-            steps.each(squares * noise.variances[borders]),
-            steps.each(loudest),
-            largest,
-            steps.each(squares * noise.drawn[borders]),
-            np.full(largest.size, noise.width),
-            noise.least,
-        )
+        moments, terms = kernels.border_moments(*_steps(form, self.cells), *noise[:3])
+        variance, square, largest, steps = moments
+        width = np.full(terms.size, noise.width)
+        return Spread(variance, square, largest, steps, width, noise.least), terms
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Use the exact law of sums and differences of running totals.
@@ -109,19 +107,13 @@ class PrefixSums(LinearStrategy):
         Noise is symmetric, so a difference has the law of a sum. Queries with other
         coefficients have the bound of their spread.
         """
-        bound = super().half_widths(form, scales, miss)
-        noise = self._kept(scales, _noise_at)
-        if isinstance(form, Implicit) or not noise.least:
-            return bound
-        steps = _steps(form, self.cells)
-        size = np.abs(steps.values) * noise.drawn[steps.borders]
-        # Other coefficients, or rows that were not measured, have another law.
-        other = (size > 0) & (size != 1.0)
-        other |= noise.squares[steps.borders] * size > noise.least**2
-        plain = steps.each(other * 1.0, np.maximum) == 0
-        terms = np.where(plain, steps.each(size), 0.0).astype(np.int64)
-        exact = equal_sum_half_widths(noise.least, terms, miss, scales.power)
-        return np.where(plain, np.minimum(bound, exact), bound)
+        if isinstance(form, Implicit):
+            return super().half_widths(form, scales, miss)
+        spread, terms = self._law(form, scales)
+        bound = self._bound(spread, scales, miss)
+        plain = np.maximum(terms, 0)
+        exact = equal_sum_half_widths(spread.least, plain, miss, scales.power)
+        return np.where(terms >= 0, np.minimum(bound, exact), bound)
 
     def _implicit_variance(self, form: Implicit, scales: Scales) -> float:
         variances = _noise_at(scales).variances
@@ -141,50 +133,27 @@ class PrefixSums(LinearStrategy):
 class _BorderNoise(NamedTuple):
     """Noise at each border of the line, of which the first is exact.
 
-    `drawn` is 1 where there is noise, `least` the one scale of all measured rows, and
-    `width` that scale too, unless rows that were not measured are beyond all bounds.
+    `least` is the one scale of all measured rows, and `width` that scale too, unless
+    rows that were not measured are beyond all bounds.
     """
 
     variances: FloatArray
-    squares: FloatArray
-    drawn: FloatArray
+    widths: FloatArray
     least: float
     width: float
 
 
 def _noise_at(scales: Scales) -> _BorderNoise:
-    variances, rows = known_noise(scales)
-    widths = np.append(0.0, rows)
-    unknown = ~(scales.measured | scales.exact)
+    variances, widths = (np.append(0.0, one) for one in known_noise(scales))
+    known = bool((scales.measured | scales.exact).all())
     least = scales.least
-    return _BorderNoise(
-        np.append(0.0, variances),
-        widths**2,
-        np.sign(widths),
-        least,
-        float("nan") if unknown.any() else least,
-    )
+    return _BorderNoise(variances, widths, least, least if known else math.nan)
 
 
-class _Steps(NamedTuple):
-    """Queries as combinations of running totals: borders, and how often each counts.
-
-    A coefficient that steps from a to b at a border takes the total up to there a - b
-    times. No border comes twice in a query.
-    """
-
-    pointers: IntArray
-    borders: IntArray
-    values: FloatArray
-
-    def each(self, values: FloatArray, join: np.ufunc = np.add) -> FloatArray:
-        """Return the sum, or the largest, over the borders of each query; 0 of none."""
-        found = join.reduceat(np.append(values, 0.0), self.pointers[:-1])
-        found[self.pointers[:-1] == self.pointers[1:]] = 0.0
-        return np.asarray(found)
-
-
-def _steps(form: Fractions | Pieces, cells: int) -> _Steps:
+def _steps(
+    form: Fractions | Pieces, cells: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return each query as a combination of running totals, for `border_moments`."""
     if isinstance(form, Fractions):
         first, start, last, end = form
         # Where the ends are one cell or neighbours, the two inner borders are one.
@@ -196,7 +165,7 @@ def _steps(form: Fractions | Pieces, cells: int) -> _Steps:
         values[:, 3] = np.where(first == last, 0.0, end)
         borders = np.stack([first, first + 1, last, last + 1], axis=1)
         pointers = np.arange(0, 4 * first.size + 1, 4)
-        return _Steps(pointers, borders.reshape(-1), values.reshape(-1))
+        return pointers, borders.reshape(-1), values.reshape(-1)
     from scipy.sparse import csr_array
 
     pair = np.stack([form.starts, form.ends], axis=1).reshape(-1)
@@ -204,10 +173,7 @@ def _steps(form: Fractions | Pieces, cells: int) -> _Steps:
     shape = (form.pointers.size - 1, cells + 1)
     rows = csr_array((signed, pair, 2 * form.pointers), shape=shape)
     rows.sum_duplicates()
-    pointers, borders = (
-        one.astype(np.int64, copy=False) for one in (rows.indptr, rows.indices)
-    )
-    return _Steps(pointers, borders, rows.data)
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
 
 
 def _cut_weights(edges: IntArray) -> tuple[FloatArray, FloatArray]:

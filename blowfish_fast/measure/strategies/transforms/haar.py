@@ -140,23 +140,21 @@ class Haar(LinearStrategy):
         variances, widths = self._kept(scales, known_noise)
         least = self._kept(scales, least_scale)
         pieces = as_pieces(form)
-        pointers, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
-        boxes = np.diff(pointers)
+        if len(self.shape) == 1:
+            kept, starts, ends, values = pieces
+            lows, highs = starts[:, None], ends[:, None]
+        else:
+            kept, lows, highs, values = kernels.runs_to_boxes(*pieces, self.shape)
+        boxes = np.diff(kept)
         many = boxes * kernels.most_rows(self.shape) > 2 * self.cells * len(self.shape)
-        few = np.repeat(~many, boxes)
-        kept = np.append(0, np.cumsum(np.where(many, 0, boxes)))
-        spread = Spread(
-            *kernels.haar_spread_boxes(
-                variances,
-                widths,
-                self.shape,
-                kept,
-                lows[few],
-                highs[few],
-                values[few],
-            ),
-            least,
+        if many.any():
+            few = np.repeat(~many, boxes)
+            kept = np.append(0, np.cumsum(np.where(many, 0, boxes)))
+            lows, highs, values = lows[few], highs[few], values[few]
+        law = kernels.haar_spread_boxes(
+            variances, widths, self.shape, kept, lows, highs, values
         )
+        spread = Spread(*law, least)
         for query in np.flatnonzero(many):
             self._fill_from_transform(pieces, int(query), variances, widths, spread)
         return spread
