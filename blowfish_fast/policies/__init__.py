@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .add_remove import AddRemove
-from .attribute import Attribute
 from .base import POLICIES, Policy, from_dict
 from .blocks import Blocks
 from .constrained import Constrained, histogram_sensitivity
@@ -18,7 +17,7 @@ from .graph import Graph, join_extra_cells
 from .line import Line
 from .people.per_person import PerPerson, check_bound, refuse_units
 from .people.with_absent import WithAbsent
-from .product import Product
+from .product import Attribute, Product
 from .projection import Band, Projection
 from .protocol import ABSENT, Bandwidth, Change, Components, PersonRule
 from .table import TablePolicy

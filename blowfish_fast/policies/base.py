@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -28,7 +27,7 @@ from blowfish_fast.errors import DomainError, PolicyError, SizeError
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
 from .implication import implies
-from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph
+from .protocol import ABSENT, PolicyGraph
 
 POLICIES: dict[str, type[Policy]] = {}
 """Every kind of policy and its class; a class enters when it is defined."""
@@ -327,6 +326,11 @@ class Policy(PolicyGraph):
         )
 
 
+def _of_base(name: str) -> Any:
+    """Return an attribute or method that is the one of `base`."""
+    return property(lambda self: getattr(self.base, name))
+
+
 class SameGraph(Policy):
     """A policy whose graph is that of another; only its neighbours differ.
 
@@ -342,62 +346,20 @@ class SameGraph(Policy):
         """The policy of single records."""
         return self.base
 
-    @property
-    def has_bottom(self) -> bool:
-        """Whether some edge reaches "absent"."""
-        return self.base.has_bottom
-
-    @property
-    def has_moves(self) -> bool:
-        """Whether some edge joins two cells."""
-        return self.base.has_moves
-
-    def components(self) -> Components:
-        """Return the connected parts; totals that no edge changes stay public."""
-        return self.base.components()
-
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Yield the edges along which single records move."""
-        return self.base.edges(chunk)
-
-    @property
-    def edge_count(self) -> int:
-        """Number of edges."""
-        return self.base.edge_count
-
-    @property
-    def max_degree(self) -> int:
-        """Largest number of edges at one cell."""
-        return self.base.max_degree
-
-    def bottom_cells(self) -> BoolArray:
-        """Mark the cells that are joined to "absent"."""
-        return self.base.bottom_cells()
-
-    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
-        """Return how far along a line the neighbours of each cell go."""
-        return self.base.bandwidth(order)
-
-    def longest_edge(self) -> int:
-        """Return how many cells the longest edge spans along one attribute."""
-        return self.base.longest_edge()
-
-    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        return self.base._distance(first, second)
-
-    def _joined(self, first: IntArray, second: IntArray) -> BoolArray:
-        return self.base._joined(first, second)
-
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change along an edge of the base."""
-        return self.base.largest_change(lines)
-
-    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
-        """Return the moves of the base as steps on a grid, if all cells look alike."""
-        return self.base.grid_moves(shape, most)
-
-    def _bin_pairs(self, labels: IntArray, bins: int) -> Iterator[IntArray]:
-        return self.base._bin_pairs(labels, bins)
+    has_bottom = _of_base("has_bottom")
+    has_moves = _of_base("has_moves")
+    components = _of_base("components")
+    edges = _of_base("edges")
+    edge_count = _of_base("edge_count")
+    max_degree = _of_base("max_degree")
+    bottom_cells = _of_base("bottom_cells")
+    bandwidth = _of_base("bandwidth")
+    longest_edge = _of_base("longest_edge")
+    largest_change = _of_base("largest_change")
+    grid_moves = _of_base("grid_moves")
+    _distance = _of_base("_distance")
+    _joined = _of_base("_joined")
+    _bin_pairs = _of_base("_bin_pairs")
 
 
 @malformed_as(PolicyError, "a policy is read from what its to_dict returned")

@@ -19,7 +19,6 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .attribute import Attribute
 from .base import Policy, from_dict
 from .full import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
@@ -175,14 +174,14 @@ class Product(Policy):
         return np.concatenate(parts) if most >= 0 else None
 
     def _includes(self, other: PolicyGraph) -> bool | None:
+        if isinstance(other, Attribute):
+            return all(_at_least(one, Attribute(one.domain)) for one in self.factors)
         if isinstance(other, Product) and other._shape == self._shape:
             pairs = zip(self.factors, other.factors, strict=True)
             return all(
                 one.domain.shape == two.domain.shape and _at_least(one, two)
                 for one, two in pairs
             )
-        if isinstance(other, Attribute):
-            return all(_at_least(one, Attribute(one.domain)) for one in self.factors)
         if isinstance(other, Full) and max(self._shape) < self.domain.size:
             return False
         return None
@@ -246,6 +245,57 @@ class Product(Policy):
 
     def __repr__(self) -> str:
         return f"Product({', '.join(repr(one) for one in self.factors)})"
+
+
+class Attribute(Product):
+    """Cells that differ in exactly one coordinate are joined: a product of `Full`.
+
+    Records that differ in d attributes are d edges apart, so this is weaker than
+    `Full` on several attributes: a factor e^(eps * d) instead of e^eps.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes; with one, the edges are those of `Full`.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Attribute(Domain((3, 4))).edge_count, Full(Domain((3, 4))).edge_count
+    (30, 66)
+    """
+
+    kind = "attribute"
+    neighbours = "one record changes the value of one attribute"
+
+    def __init__(self, domain: Domain) -> None:
+        Policy.__init__(self, domain)
+        self.factors = tuple(Full(Domain._of([one])) for one in domain.attributes)
+
+    def _seen_through(
+        self, columns: list[AxisView], domain: Domain | WideDomain
+    ) -> Policy | None:
+        if not isinstance(domain, Domain):
+            return None
+        return Attribute(domain).derive_from(self)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        names = [name for name in self.domain.names if name is not None]
+        listed = f" ({', '.join(names)})" if names else ""
+        return (
+            f"two people who differ in a single attribute{listed} cannot be told apart "
+            "beyond e^eps, whatever its two values; in d attributes, e^(eps*d); the "
+            "number of people is public"
+        )
+
+    _parameters = Policy._parameters
+    _identity = Policy._identity
+    __repr__ = Policy.__repr__
+
+    @classmethod
+    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
+        return cls(domain)
 
 
 def seen_by_factors(

@@ -22,11 +22,11 @@ from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, IntArray
 from blowfish_fast.errors import PolicyError, SizeError
 
-from .attribute import Attribute
 from .base import Policy
 from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .full import Full
 from .line import Line
+from .product import Attribute
 from .projection import Band
 from .protocol import ABSENT
 from .threshold import Threshold

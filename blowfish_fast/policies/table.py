@@ -13,14 +13,12 @@ guarantee for whole records.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
@@ -29,7 +27,19 @@ from .base import Policy, from_dict
 from .full import Full
 from .people.with_absent import WithAbsent, as_length, presence_words
 from .product import Product, seen_by_factors
-from .protocol import Change, Components, PolicyGraph
+from .protocol import PolicyGraph
+
+
+def _unlisted(what: str) -> Any:
+    """Return an attribute or method that would list the cells of a whole table."""
+
+    def refuse(table: TablePolicy) -> NoReturn:
+        raise PolicyError(
+            f"{what} of a whole table would list its {table.domain.size:,} cells; ask "
+            "through(names) for the policy of the attributes that a question touches"
+        )
+
+    return property(refuse)
 
 
 class TablePolicy(Policy):
@@ -287,39 +297,13 @@ class TablePolicy(Policy):
         there = "" if self.presence is False else f", presence={self.presence}"
         return f"TablePolicy({self.domain!r}, {stated}{there})"
 
-    def _refuse_listing(self, what: str) -> NoReturn:
-        raise PolicyError(
-            f"{what} of a whole table would list its {self.domain.size:,} cells; ask "
-            "through(names) for the policy of the attributes that a question touches"
-        )
-
-    def components(self) -> Components:
-        """Refuse: see `through`."""
-        self._refuse_listing("the components")
-
-    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
-        """Refuse: see `through`."""
-        self._refuse_listing("the edges")
-
-    @property
-    def edge_count(self) -> int:
-        """Refuse: see `through`."""
-        self._refuse_listing("the number of edges")
-
-    @property
-    def max_degree(self) -> int:
-        """Refuse: see `through`."""
-        self._refuse_listing("the degree")
-
-    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
-        self._refuse_listing("distances")
-
-    def largest_change(self, lines: FloatArray) -> Change:
-        """Refuse: see `through`."""
-        self._refuse_listing("sensitivities")
-
-    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
-        self._refuse_listing("a quotient")
+    components = _unlisted("the components")
+    edges = _unlisted("the edges")
+    edge_count = _unlisted("the number of edges")
+    max_degree = _unlisted("the degree")
+    largest_change = _unlisted("sensitivities")
+    _distance = _unlisted("distances")
+    _quotient = _unlisted("a quotient")
 
 
 def _as_presence(presence: Any) -> Any:
