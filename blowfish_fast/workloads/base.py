@@ -323,7 +323,17 @@ def row_moments(form: Fractions | Pieces, buckets: int) -> RowMoments:
     return RowMoments(total, squares, largest, least)
 
 
+def covers_whole(form: Fractions) -> bool:
+    """Return whether no range covers a bucket in part."""
+    first, last = form.first_fraction, form.last_fraction
+    return bool((first == 1.0).all() and (last == 1.0).all())
+
+
 def _range_moments(form: Fractions, buckets: int) -> RowMoments:
+    if covers_whole(form):
+        lengths = (form.last - form.first + 1).astype(np.float64)
+        least = (lengths == buckets).astype(np.float64)
+        return RowMoments(lengths, lengths, form.first_fraction, least)
     one = form.first == form.last
     inside = np.where(one, 0, form.last - form.first - 1)
     end = np.where(one, 0.0, form.last_fraction)
@@ -365,7 +375,7 @@ def as_pieces(form: Fractions | Pieces) -> Pieces:
     """Write each range as one run, and its end buckets apart if covered in part."""
     if isinstance(form, Pieces):
         return form
-    if (form.first_fraction == 1.0).all() and (form.last_fraction == 1.0).all():
+    if covers_whole(form):
         runs = np.arange(form.first.size + 1)
         return Pieces(runs, form.first, form.last + 1, form.first_fraction)
     one = form.first == form.last

@@ -25,7 +25,7 @@ from blowfish_fast.measure.noise import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
-from blowfish_fast.workloads.base import form_matrix, row_moments
+from blowfish_fast.workloads.base import RowMoments, form_matrix, row_moments
 
 from .base import LinearStrategy, one_draw
 
@@ -156,7 +156,11 @@ class Cells(LinearStrategy):
 
         `largest` is a bound above where there are several parts.
         """
-        moments = row_moments(form, self.cells)
+        return self._law(form, scales, row_moments(form, self.cells))
+
+    def _law(
+        self, form: Fractions | Pieces, scales: Scales, moments: RowMoments
+    ) -> Spread:
         width, variance, _ = self._kept(scales, self._noise)
         if width == 0.0:
             none = np.zeros(moments.total.size)
@@ -187,11 +191,13 @@ class Cells(LinearStrategy):
 
         Queries with other coefficients have the bound of their spread.
         """
-        bound = super().half_widths(form, scales, miss)
-        width, _, alone = self._kept(scales, self._noise)
-        if isinstance(form, Implicit) or not alone:
-            return bound
+        if isinstance(form, Implicit):
+            return super().half_widths(form, scales, miss)
         moments = row_moments(form, self.cells)
+        bound = self._bound(self._law(form, scales, moments), scales, miss)
+        width, _, alone = self._kept(scales, self._noise)
+        if not alone:
+            return bound
         plain = (moments.squares == moments.total) & (moments.least >= 0)
         plain &= moments.largest <= 1
         terms = np.where(plain, moments.total, 0.0).astype(np.int64)

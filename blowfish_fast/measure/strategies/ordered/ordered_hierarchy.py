@@ -32,7 +32,7 @@ from blowfish_fast.measure.strategies.base import (
 )
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
-from blowfish_fast.workloads.base import row_moments
+from blowfish_fast.workloads.base import covers_whole, row_moments
 
 from .line_reach import LineReach
 from .prefix_sums import PrefixSums
@@ -264,6 +264,14 @@ def _cuts(form: Fractions | Pieces) -> Cuts:
             np.zeros(2 * form.starts.size),
             np.stack([-form.values, form.values], axis=1).reshape(-1),
         )
+    queries = form.first.size
+    owned = np.arange(0, 2 * queries + 1, 2)
+    amounts = np.ones(2 * queries)
+    amounts[::2] = -1.0
+    if covers_whole(form):
+        ends = np.empty(2 * queries, dtype=np.int64)
+        ends[::2], ends[1::2] = form.first, form.last + 1
+        return Cuts(owned, ends, np.zeros(2 * queries), amounts)
     one = form.first == form.last
     fractions = np.stack(
         [
@@ -274,13 +282,7 @@ def _cuts(form: Fractions | Pieces) -> Cuts:
     ).reshape(-1)
     at = np.stack([form.first, form.last], axis=1).reshape(-1)
     full = fractions >= 1.0
-    queries = form.first.size
-    return Cuts(
-        np.arange(0, 2 * queries + 1, 2),
-        at + full,
-        np.where(full, 0.0, fractions),
-        np.tile([-1.0, 1.0], queries),
-    )
+    return Cuts(owned, at + full, np.where(full, 0.0, fractions), amounts)
 
 
 def _variation(form: Fractions | Pieces) -> FloatArray:
