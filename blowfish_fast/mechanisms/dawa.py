@@ -42,7 +42,7 @@ from .base import Mechanism, Outcome
 from .example_data import Example, striped
 from .fits import asks_ranges, halved_non_negative, non_negative_cells
 from .maps.adaptive_grid import AdaptiveGrid
-from .maps.map_choice import asks_boxes, chosen_map
+from .maps.map_choice import MapChoice, asks_boxes, chosen_map
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["best", "non_negative", "shrink"]
@@ -193,7 +193,7 @@ class Dawa(Mechanism):
         assert self.share is not None
         chosen = chosen_map(private, self.partition, self.policy, self.share)
         if chosen.scattered:
-            name, outcome = AdaptiveGrid.name, self._refined(private, chosen.records)
+            name, outcome = AdaptiveGrid.name, self._refined(private, chosen)
         else:
             rectangles = self.at(private.remaining)
             name, outcome = self.partition.name, rectangles._divided(private)
@@ -204,11 +204,14 @@ class Dawa(Mechanism):
             outcome, measurements=measurements, details=details, stacked=kept
         )
 
-    def _refined(self, private: Handle, records: float) -> Outcome:
+    def _refined(self, private: Handle, chosen: MapChoice) -> Outcome:
         """Divide where records are dense, by an adaptive grid."""
-        left = private.remaining
         grid = AdaptiveGrid(
-            self.policy, self.workload, records=round(records), epsilon=left
+            self.policy,
+            self.workload,
+            records=round(chosen.records),
+            fewest_parts=chosen.fewest_parts,
+            epsilon=private.remaining,
         )
         return grid._run(private)
 

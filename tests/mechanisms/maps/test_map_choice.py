@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.mechanisms.maps import map_choice
 from blowfish_fast.mechanisms.maps.map_choice import _settings, asks_boxes
 
 
@@ -26,6 +27,31 @@ def test_a_map_pays_for_count_test_and_what_is_chosen(name):
         seen.add(release.details["chosen"])
         assert release.guarantee.epsilon == Fraction(1, 5)
     assert seen == {"adaptive_grid", "dyadic_rectangles"}
+
+
+def test_few_records_are_counted_again_and_divided_into_few_parts(monkeypatch):
+    shares = []
+    right = map_choice.rough_total
+
+    def counted(private, records, *, budget):
+        shares.append(budget.amount * 5)
+        return right(private, records, budget=budget)
+
+    monkeypatch.setattr(map_choice, "rough_total", counted)
+    grid = bf.Domain((32, 32))
+    asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
+    few = np.zeros((32, 32), dtype=int)
+    few[3, 4] = 30
+    release = bf.Dawa(bf.policies.AddRemove(grid), asked, epsilon=0.2).release(
+        few, rng=1
+    )
+    assert shares == [Fraction(1, 100), Fraction(5, 100)]
+    assert release.details["chosen"] == "adaptive_grid"
+    assert release.details["parts"].tolist() == [2, 2]
+    assert release.guarantee.epsilon == Fraction(1, 5)
+    # Where the number is public nothing is bought, and it may still be small.
+    full = bf.Dawa(bf.policies.Full(grid), asked, epsilon=0.2).release(few, rng=3)
+    assert full.details["parts"].tolist() == [1, 1]
 
 
 def test_rectangles_asked_by_name_are_not_tested():
