@@ -11,9 +11,10 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.accounting import regions
+from blowfish_fast.accounting.integer_questions import STEP_BITS, _step
 from blowfish_fast.accounting.journal import Journal
 from blowfish_fast.accounting.regions import presence_cost, protects_region
-from blowfish_fast.errors import InputError, LedgerError, SizeError
+from blowfish_fast.errors import InputError, LedgerError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from tests.accounting.test_journal_check import TERMS, refuse, tamper
 
@@ -83,3 +84,21 @@ def test_presence_has_no_price_where_distances_cannot_be_found(monkeypatch):
     assert presence_cost(ADD_REMOVE, budget) == Fraction(1, 2)
     monkeypatch.setattr(type(ADD_REMOVE), "distance", edgeless)
     assert presence_cost(ADD_REMOVE, budget) == math.inf
+
+
+def test_the_step_of_a_sum_follows_its_largest_value():
+    assert _step(np.array([1.0, -100.0, 0.0]), None) == 2.0 ** (7 - STEP_BITS)
+    assert _step(np.array([0.0, 0.0]), None) == 1.0
+    assert _step(np.array([1.0, -100.0]), "0.5") == 0.5
+
+
+@pytest.mark.parametrize("name", ["mine", "theirs"])
+def test_columns_without_names_are_not_said_to_be_strange(name):
+    named = bf.policies.Full(bf.Domain(4, names=["age"]))
+    bare = bf.policies.Full(bf.Domain(5))
+    agreed, asked = (named, bare) if name == "mine" else (bare, named)
+    ledger = bf.Ledger(None, epsilon=1, policy=agreed)
+    mechanism = bf.Laplace(asked, bf.workloads.Identity(asked.domain), epsilon=1)
+    with pytest.raises(PolicyError, match="neither the same, nor a projection"):
+        ledger.release(mechanism, np.ones(asked.domain.size, dtype=int))
+    assert ledger.spent == 0

@@ -263,7 +263,10 @@ def _functions(path: Path) -> dict[tuple[str, int], list[FunctionType]]:
 def _replacements(
     code: CodeType, functions: dict[tuple[str, int], list[FunctionType]], line: int
 ) -> list[tuple[FunctionType, CodeType]]:
-    """Return the functions that hold a line, with their changed code."""
+    """Return the functions that hold a line, with their changed code.
+
+    None where no function's code has changed: a default is worked out outside.
+    """
     found = []
     waiting = [code]
     while waiting:
@@ -272,7 +275,8 @@ def _replacements(
         key = (one.co_qualname, one.co_firstlineno)
         within = key[1] <= line <= max(at for _, _, at in one.co_lines() if at)
         for function in functions.get(key, []) if within else []:
-            if len(one.co_freevars) == len(function.__code__.co_freevars):
+            same = len(one.co_freevars) == len(function.__code__.co_freevars)
+            if same and one != function.__code__:
                 found.append((function, one))
     return found
 

@@ -66,3 +66,15 @@ def test_a_dropped_check_of_the_ledger_is_noticed() -> None:
     dropped = [one for one in mutants(ROOT / check) if one.rule == "dropped check"]
     outcome = try_mutants(dropped[:2], files_with_tests(ROOT / check))
     assert (outcome.tried, outcome.survivors, outcome.failed) == (2, [], [])
+
+
+def test_a_changed_default_is_tried_in_a_fresh_process() -> None:
+    # It is worked out where the function is made, not inside its code.
+    name = "blowfish_fast/accounting/composition.py"
+    (default,) = (
+        one
+        for one in mutants(ROOT / name)
+        if (one.rule, one.after) == ("truth", "True") and "scoped: bool" in one.before
+    )
+    outcome = try_mutants([default], ["tests/accounting/test_composition.py"])
+    assert (outcome.survivors, outcome.failed) == ([], [])

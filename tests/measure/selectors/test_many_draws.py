@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+import types
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +16,7 @@ import blowfish_fast as bf
 from blowfish_fast import kernels
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
+from blowfish_fast.kernels.sampling import exponential_choice
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors import many_draws
 from blowfish_fast.measure.selectors.many_draws import (
@@ -150,6 +154,69 @@ def test_noise_outside_the_choice_leaves_no_law():
     made = select_many(noisy, counts, draws=40, rng=Randomness(0), **CASE)
     assert sum(made.values()) == 40
     assert set(made) == {0, 1}
+
+
+def test_noise_after_a_decision_leaves_no_law():
+    class Late(Decisions):
+        def select(self, counts, *, rng, **case):
+            taken = super().select(counts, rng=rng, **case)
+            return taken, int(rng.laplace(3, 1, size=1)[0] > 0)
+
+    late = Late(lambda counts: [weights(0, 1)])
+    assert exact_law(late, np.zeros(3, dtype=int), **CASE) is None
+
+
+def test_weights_of_any_size_have_a_law():
+    # Exponentials of these overflow; only their differences matter.
+    for row in (weights(2000, 2001), weights(-2001, -2000), weights(0, 1)):
+        law = exact_law(Decisions(lambda _, row=row: [row]), np.zeros(3), **CASE)
+        assert law[(1,)] == pytest.approx(1 / (1 + math.exp(-1)))
+    law = exact_law(Decisions(lambda _: [weights(0, 1000)]), np.zeros(3), **CASE)
+    assert law == {(0,): 0.0, (1,): 1.0}
+
+
+def test_what_no_run_has_chosen_is_not_counted():
+    rare = Decisions(lambda counts: [weights(0, -60)])
+    counts = np.zeros(3, dtype=int)
+    made = sample_choices(rare, counts, samples=500, rng=Randomness(3), **CASE)
+    assert +made == {(0,): 500}
+
+
+def test_a_selector_makes_many_choices_by_its_own_way():
+    class Own(Decisions):
+        def select_many(self, counts, *, draws, **case):
+            return Counter({"mine": draws})
+
+    own = Own(lambda counts: [weights(0, 1)])
+    counts = np.zeros(3, dtype=int)
+    assert select_many(own, counts, draws=7, rng=Randomness(0), **CASE) == {"mine": 7}
+
+
+def holders():
+    """Return the modules that hold the sampler, genuine or not."""
+    return {
+        name: vars(module)["weigh_block"]
+        for name, module in sys.modules.items()
+        if "weigh_block" in vars(module)
+    }
+
+
+def test_a_module_first_needed_by_a_choice_gets_the_sampler_back(monkeypatch):
+    before = holders()
+    name = "blowfish_fast.first_needed"
+    late = types.ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, late)
+    del sys.modules[name]
+
+    class Importing(Decisions):
+        def select(self, counts, **case):
+            late.weigh_block = exponential_choice.weigh_block
+            sys.modules[name] = late
+            return super().select(counts, **case)
+
+    exact_law(Importing(lambda counts: [weights(0)]), np.zeros(3, dtype=int), **CASE)
+    assert late.weigh_block is exponential_choice.weigh_block
+    assert holders() == {**before, name: exponential_choice.weigh_block}
 
 
 def test_too_many_runs_are_refused(monkeypatch):
