@@ -12,7 +12,9 @@ A family states its graph (`protocol`) and how it looks on bins of cells
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -51,6 +53,8 @@ class Policy(PolicyGraph):
     parent: Policy | None
     takes_wide: ClassVar[bool] = False
     """Whether it can be stated over a `WideDomain`, for tables of some attributes."""
+    stated: ClassVar[tuple[str, ...]] = ()
+    """What is stated beside the domain: names of parameters, kept as attributes."""
 
     def __init__(self, domain: Domain) -> None:
         wide = self.takes_wide and is_wide(domain)
@@ -278,7 +282,7 @@ class Policy(PolicyGraph):
 
     def _parameters(self) -> dict[str, Any]:
         """Return what `to_dict` needs beyond the domain."""
-        return {}
+        return {name: plain_array(getattr(self, name)) for name in self.stated}
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
@@ -288,11 +292,21 @@ class Policy(PolicyGraph):
 
     @classmethod
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain)
+        return cls(domain, **{name: data[name] for name in cls.stated})
 
     def _identity(self) -> tuple[Any, ...]:
         """Return what makes two policies of one kind equal."""
-        return (self.domain,)
+        return (self.domain, *self._stated_values)
+
+    @cached_property
+    def _stated_values(self) -> tuple[Any, ...]:
+        values = (getattr(self, name) for name in self.stated)
+        return tuple(
+            hashlib.sha256(one.tobytes()).digest()
+            if isinstance(one, np.ndarray)
+            else one
+            for one in values
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
@@ -377,6 +391,11 @@ def from_dict(data: dict[str, Any]) -> Policy:
     if kind not in POLICIES:
         raise PolicyError("there is no such kind of policy", received=repr(kind))
     return POLICIES[kind]._from_dict(data)
+
+
+def plain_array(value: Any) -> Any:
+    """Return an array as a list, anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def on_one_axis(domain: Domain, name: str) -> None:

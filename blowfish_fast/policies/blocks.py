@@ -5,10 +5,9 @@ labels   0 0 1 1 1 0        cells 0, 1, 5 are joined to each other; so are 2, 3,
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +46,7 @@ class Blocks(Policy):
     """
 
     kind = "blocks"
+    stated = ("labels",)
     neighbours = "one record changes its value inside its block"
 
     def __init__(self, domain: Domain, labels: Any) -> None:
@@ -180,20 +180,6 @@ class Blocks(Policy):
             f"told apart beyond e^eps; which of the {self.sizes.size:,} blocks holds a "
             "person is not protected, and the number of people in each is public"
         )
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"labels": self.labels.tolist()}
-
-    @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain, data["labels"])
-
-    @cached_property
-    def _digest(self) -> bytes:
-        return hashlib.sha256(self.labels.tobytes()).digest()
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.domain, self._digest)
 
     def __repr__(self) -> str:
         return f"Blocks({self.domain!r}, {self.sizes.size:,} blocks)"

@@ -292,10 +292,7 @@ class Attribute(Product):
     _parameters = Policy._parameters
     _identity = Policy._identity
     __repr__ = Policy.__repr__
-
-    @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain)
+    _from_parameters = Policy.__dict__["_from_parameters"]
 
 
 def seen_by_factors(

@@ -62,6 +62,7 @@ class Band(Policy):
     """
 
     kind = "band"
+    stated = ("far",)
     neighbours = "one record moves to a cell within its reach"
 
     def __init__(self, domain: Domain, far: Any) -> None:
@@ -150,16 +151,6 @@ class Band(Policy):
             "d such steps apart, e^(eps*d); the number of people in each connected "
             "stretch is public"
         )
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"far": self.far.tolist()}
-
-    @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain, data["far"])
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.domain, hashlib.sha256(self.far.tobytes()).digest())
 
 
 class Projection(Graph):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -79,6 +79,7 @@ class Threshold(Policy):
     """
 
     kind = "threshold"
+    stated = ("theta", "unit", "metric")
 
     def __init__(
         self,
@@ -339,16 +340,6 @@ class Threshold(Policy):
             return "one record moves to an adjacent cell"
         how = "" if self._on_line else f" ({METRIC_WORDS[self.metric]})"
         return f"one record moves to a cell at most {_format(self.theta)} away{how}"
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"theta": self.theta, "unit": self.unit, "metric": self.metric}
-
-    @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain, data["theta"], unit=data["unit"], metric=data["metric"])
-
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.domain, self.theta, self.unit, self.metric)
 
     def __repr__(self) -> str:
         options = "" if self.unit == "cells" else ', unit="value"'
