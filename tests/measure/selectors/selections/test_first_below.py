@@ -9,27 +9,12 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.audit.witness import Draw, WatchedRandomness
-from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections.first_below import FirstBelow
+from tests.reference.handed import Handed
 
 LINE = bf.Domain(5)
 COUNTS = np.array([900, 49, 29, 9, 3])
 TAILS = [90, 41, 12, 3]
-
-
-class Handed(Randomness):
-    """Randomness whose draws are known."""
-
-    __slots__ = ("asked", "values")
-
-    def __init__(self, values):
-        super().__init__(0)
-        self.values = np.array(values)
-        self.asked = []
-
-    def laplace(self, numerators, denominators, size=None, threads=None):
-        self.asked.append((numerators, denominators, size))
-        return self.values
 
 
 def first(bar, noise, policy=None, epsilon=Fraction(1)):
