@@ -84,7 +84,10 @@ def _link(app: Any, doctree: Any, docname: str) -> None:
         text = literal.astext()
         # A word alone is a command, or an argument, as often as a function.
         is_word = text.isalpha() and text.islower()
-        if is_word or isinstance(literal.parent, nodes.reference | nodes.title):
+        above = literal.parent
+        while isinstance(above, nodes.inline):
+            above = above.parent
+        if is_word or isinstance(above, nodes.reference | nodes.title):
             continue
         page = PAGE.fullmatch(text)
         if page and page[1] in app.env.found_docs:

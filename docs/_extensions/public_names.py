@@ -185,7 +185,7 @@ def _table(what: str) -> str:
             f"| [`{mechanism.__name__}`](/mechanisms/{name}.md) | {says} "
             f"| [proof](/proofs/{name}.md) |"
         )
-    return "\n".join(["| mechanism | what it does | |", "|---|---|---|", *rows])
+    return "\n".join(["| mechanism | what it does | proof |", "|---|---|---|", *rows])
 
 
 def _entry(module: ModuleType, name: str) -> str:

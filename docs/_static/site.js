@@ -7,3 +7,23 @@ document.addEventListener("DOMContentLoaded", () => {
     if (below > list.clientHeight * 0.8) list.scrollTop = below - list.clientHeight / 2;
   }
 });
+
+// What the theme leaves unsaid to those who hear a page, or move by keyboard.
+window.addEventListener("load", () => {
+  const say = (where, name, value) =>
+    document.querySelectorAll(where).forEach((one) => one.setAttribute(name, value));
+  say(".caption[role=heading]", "aria-level", "2");
+  say(".sidebar-drawer", "aria-label", "All pages");
+  say(".toc-drawer", "aria-label", "On this page");
+  // Parameters of a long signature stand in a list without terms.
+  say("dt.sig > dl", "role", "list");
+  say("dt.sig > dl > dd", "role", "listitem");
+  for (const one of document.querySelectorAll("pre, .table-wrapper, .math")) {
+    if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+  }
+  if (!document.querySelector("h1")) {
+    const heading = document.createElement("h1");
+    heading.textContent = document.title.split(" - ")[0];
+    document.querySelector("article")?.prepend(heading);
+  }
+});
