@@ -41,19 +41,13 @@ from .statements import Preview
 Level = Literal["event", "person-epoch", "person"]
 
 FORMS = {
-    "day": r"(\d{4})-(\d{2})-(\d{2})",
-    "week": r"(\d{4})-W(\d{2})",
-    "month": r"(\d{4})-(\d{2})",
-    "quarter": r"(\d{4})-Q([1-4])",
-    "year": r"(\d{4})",
+    "day": (r"(\d{4})-(\d{2})-(\d{2})", "2026-11-15"),
+    "week": (r"(\d{4})-W(\d{2})", "2026-W46"),
+    "month": (r"(\d{4})-(\d{2})", "2026-11"),
+    "quarter": (r"(\d{4})-Q([1-4])", "2026-Q4"),
+    "year": (r"(\d{4})", "2026"),
 }
-EXAMPLES = {
-    "day": "2026-11-15",
-    "week": "2026-W46",
-    "month": "2026-11",
-    "quarter": "2026-Q4",
-    "year": "2026",
-}
+"""How epochs are named, and an example."""
 
 
 @dataclass(frozen=True)
@@ -367,22 +361,21 @@ class Series:
 
     def sentence(self) -> str:
         """Say who is protected at which price so far."""
-        count = len(self.epochs())
-        spent = max(self._spent().values(), default=0.0)
+        amount = self.ledger.currency.amount
+        spent = [float(amount(one)) for one in self._units().values()]
+        count, whole = len(self.epochs()), sum(spent)
         if self.level == "person":
-            whole = sum(self._spent().values())
             return (
                 f"a person with all her records in {count} epochs is protected at "
                 f"eps = {whole:g}, the sum over the epochs so far"
             )
-        who = "one record" if self.level == "event" else "a person in one epoch"
-        several = (
-            ""
-            if self.level == "event"
-            else f"; a person in all {count} of them at eps = "
-            f"{sum(self._spent().values()):g}"
+        at = f"is protected at eps = {max(spent, default=0.0):g}, the dearest epoch"
+        if self.level == "event":
+            return f"one record {at}"
+        return (
+            f"a person in one epoch {at}; a person in all {count} of them at eps = "
+            f"{whole:g}"
         )
-        return f"{who} is protected at eps = {spent:g}, the dearest epoch{several}"
 
     def _units(self) -> dict[str, int]:
         """Return the sum of what was drawn in each epoch, in the ledger's units."""
@@ -394,10 +387,6 @@ class Series:
                 price = charge.cost if series is None else series["price"]
                 spent[note["epoch"]] = spent.get(note["epoch"], 0) + price
         return spent
-
-    def _spent(self) -> dict[str, float]:
-        amount = self.ledger.currency.amount
-        return {name: float(amount(one)) for name, one in self._units().items()}
 
 
 def best_block(epochs: int) -> tuple[int, float]:
@@ -444,14 +433,15 @@ def read_epoch(every: str, name: str) -> Epoch:
     >>> read_epoch("quarter", "2026-Q4").stop.isoformat()
     '2027-01-01'
     """
-    match = re.fullmatch(FORMS[every], name) if isinstance(name, str) else None
+    form, example = FORMS[every]
+    match = re.fullmatch(form, name) if isinstance(name, str) else None
     try:
         if match is None:
             raise ValueError
         return Epoch(name, *_bounds(every, *map(int, match.groups())))
     except ValueError:
         raise InputError(
-            f"a {every} is named like {EXAMPLES[every]!r}", received=repr(name)
+            f"a {every} is named like {example!r}", received=repr(name)
         ) from None
 
 

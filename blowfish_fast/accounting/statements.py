@@ -19,16 +19,8 @@ from .journal import Charge, Standing, State
 class Preview:
     """What a release would cost; ``str()`` gives it as a sentence.
 
-    Attributes
-    ----------
-    cost : Fraction
-        What would be charged, in the ledger's currency.
-    before, after : Fraction
-        What remains now, and what would remain.
-    accepted : bool
-        Whether the ledger would release it.
-    reason : str
-        Why not; empty if accepted.
+    What would be charged, what remains `before` and `after`, in the ledger's currency;
+    the `reason` of a refusal, empty if it would be `accepted`.
 
     Examples
     --------
@@ -97,32 +89,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge, as `Ledger.history` lists it.
+    """One charge, as `Ledger.history` lists it: a `request`, and what it was about.
 
-    Attributes
-    ----------
-    number : int
-        Place in the log.
-    request : str
-        Id under which the answer is replayed.
-    time : datetime
-        When it was charged, by this machine's clock; nothing depends on it.
-    mechanism : str
-        Name, or names of parts that were charged together.
-    budget : Budget
-        Charged in all; `epsilon` is its amount where it is epsilon.
-    policy : str
-        What the mechanism keeps indistinguishable, in words.
-    state : {"reserved", "stored", "returned"}
-        Charged and not answered yet; answered and kept; answered and not kept.
-    together : {None, "ids", "regions"}
-        Why the parts cost no more than the largest, for `Ledger.release_disjoint`.
-    analyst : str or None
-        Whose allotment was charged.
-    note : dict or None
-        Public data that was kept with the charge.
-    snapshot : str
-        The version of the data that was to be read; "" in older ledgers.
+    `number` is its place in the log and `time` that of this machine's clock, on which
+    nothing depends; `mechanism` names the parts that were charged together, `together`
+    says why these cost no more than the largest ("ids", "regions"); `policy` is in
+    words. The `state` is "reserved" (not answered yet), "stored" (answered and kept) or
+    "returned". An `analyst` is one whose allotment was charged, `note` public data,
+    `snapshot` the version of the data that was to be read; "" in older ledgers.
 
     Examples
     --------

@@ -61,20 +61,19 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
     """Return the head of a file with the wanted columns; no record is read."""
     encoding = _encoding(path, form)
     delimiters: Sequence[str] = DELIMITERS
-    try:
-        with _open_bytes(path) as packed, _texts(path, packed, encoding) as file:
-            line, lines = file.readline(LONGEST_LINE), 1
-            if line.lower().startswith("sep=") and len(line.rstrip("\n")) == 5:
-                # Written by Excel, and for it, above the names.
-                delimiters, line, lines = [line[4]], file.readline(LONGEST_LINE), 2
-            while line.count('"') % 2 and lines < MOST_LINES:
-                # A name with a line break in it, as spreadsheets write them.
-                line, lines = line + file.readline(LONGEST_LINE), lines + 1
-            empty = file.read(1) == ""
-    except UnicodeError:
-        raise _encoding_error(path, encoding) from None
-    except TORN:
-        raise _gzip_error(path) from None
+    with (
+        _own_words(path, encoding),
+        path.open("rb") as packed,
+        _texts(path, packed, encoding) as file,
+    ):
+        line, lines = file.readline(LONGEST_LINE), 1
+        if line.lower().startswith("sep=") and len(line.rstrip("\n")) == 5:
+            # Written by Excel, and for it, above the names.
+            delimiters, line, lines = [line[4]], file.readline(LONGEST_LINE), 2
+        while line.count('"') % 2 and lines < MOST_LINES:
+            # A name with a line break in it, as spreadsheets write them.
+            line, lines = line + file.readline(LONGEST_LINE), lines + 1
+        empty = file.read(1) == ""
     heads = []
     for delimiter in delimiters:
         names = next(csv.reader([line], delimiter=delimiter), [])
@@ -161,7 +160,7 @@ class CsvTable:
         try:
             with (
                 os.fdopen(end, "wb", buffering=0) as pipe,
-                _open_bytes(self.path) as packed,
+                self.path.open("rb") as packed,
             ):
                 for block in self._blocks(packed):
                     rest = memoryview(block.encode("utf-8"))
@@ -190,15 +189,15 @@ class CsvTable:
             yield text
 
     def _raise_own(self) -> None:
-        if isinstance(self._problem, UnicodeError):
-            raise _encoding_error(self.path, self.head.encoding) from None
-        if isinstance(self._problem, TORN):
-            raise _gzip_error(self.path) from None
-        if self._problem is not None:
-            raise InputError(
-                f"{self.path} cannot be read ({type(self._problem).__name__}). Nothing "
-                "was charged"
-            ) from None
+        if self._problem is None:
+            return
+        with _own_words(self.path, self.head.encoding):
+            if isinstance(self._problem, (UnicodeError, *TORN)):
+                raise self._problem
+        raise InputError(
+            f"{self.path} cannot be read ({type(self._problem).__name__}). Nothing was "
+            "charged"
+        ) from None
 
     def _parse_error(self, words: str) -> InputError:
         """Say what is wrong without a word of what the file holds."""
@@ -258,11 +257,8 @@ def lacking_column(
 
 def _encoding(path: Path, form: TextForm) -> str:
     """Return the encoding that is stated or marked; refuse what is no text."""
-    with _open_bytes(path) as packed:
-        try:
-            head = _unpack(path, packed).read(4)
-        except TORN:
-            raise _gzip_error(path) from None
+    with _own_words(path, ""), path.open("rb") as packed:
+        head = _unpack(path, packed).read(4)
     if head == ZIP:
         raise InputError(
             f"{path} is a zipped file or an Excel workbook, whatever its name says; "
@@ -275,10 +271,6 @@ def _encoding(path: Path, form: TextForm) -> str:
     return "utf-16" if head[:2] in UTF_16 else "utf-8-sig"
 
 
-def _open_bytes(path: Path) -> io.BufferedReader:
-    return path.open("rb")
-
-
 def _unpack(path: Path, packed: io.BufferedReader) -> Any:
     return gzip.GzipFile(fileobj=packed) if path.suffix.lower() == ".gz" else packed
 
@@ -288,17 +280,20 @@ def _texts(path: Path, packed: io.BufferedReader, encoding: str) -> io.TextIOWra
     return io.TextIOWrapper(_unpack(path, packed), encoding=encoding, newline=None)
 
 
-def _encoding_error(path: Path, encoding: str) -> InputError:
-    return InputError(
-        f"{path} cannot be read as text in {encoding.removesuffix('-sig')}",
-        way_out="Save it as CSV (UTF-8), or state how it was saved, such as the "
-        "encoding cp1252 of older Windows programs. Nothing was charged",
-        code="csv_encoding",
-    )
-
-
-def _gzip_error(path: Path) -> InputError:
-    return InputError(
-        f"{path} cannot be unpacked: it is no whole gzip file; pack it again. Nothing "
-        "was charged"
-    )
+@contextmanager
+def _own_words(path: Path, encoding: str) -> Iterator[None]:
+    """Say that bytes are no text, or badly packed, without quoting them."""
+    try:
+        yield
+    except UnicodeError:
+        raise InputError(
+            f"{path} cannot be read as text in {encoding.removesuffix('-sig')}",
+            way_out="Save it as CSV (UTF-8), or state how it was saved, such as the "
+            "encoding cp1252 of older Windows programs. Nothing was charged",
+            code="csv_encoding",
+        ) from None
+    except TORN:
+        raise InputError(
+            f"{path} cannot be unpacked: it is no whole gzip file; pack it again. "
+            "Nothing was charged"
+        ) from None
