@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import blowfish_fast as bf
 from blowfish_fast.accounting.integer_questions import single_draw_half_width
+from blowfish_fast.accounting.interactive_session import _with_cells
 from blowfish_fast.audit import audit_measurements, policy_families
+from blowfish_fast.data.axes import OUTSIDE, Axis
 from blowfish_fast.errors import (
     BudgetError,
     DomainError,
@@ -241,3 +243,13 @@ def test_a_session_needs_a_ledger_and_fitting_data_and_prints_neither():
     assert "30" not in shown
     assert "counts hidden" in shown
     assert repr(session().partition("sex")) == "Parts(by sex: 2)"
+
+
+def test_some_cells_of_an_attribute_keep_their_edges_only_where_they_touch():
+    ages = Axis(5, "age", cuts=(0.0, 10.0, 20.0, 40.0, 90.0), extras=(OUTSIDE,))
+    bare = Axis(5, "age")
+    touching, apart, with_extra = np.array([1, 2]), np.array([0, 2]), np.array([3, 4])
+    assert _with_cells(ages, touching) == Axis(2, "age", cuts=(10.0, 20.0, 40.0))
+    assert _with_cells(ages, apart) == Axis(2, "age")
+    assert _with_cells(ages, with_extra) == Axis(2, "age")
+    assert _with_cells(bare, touching) == Axis(2, "age")

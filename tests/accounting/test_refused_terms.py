@@ -102,3 +102,23 @@ def test_columns_without_names_are_not_said_to_be_strange(name):
     with pytest.raises(PolicyError, match="neither the same, nor a projection"):
         ledger.release(mechanism, np.ones(asked.domain.size, dtype=int))
     assert ledger.spent == 0
+
+
+def test_epochs_over_other_domains_are_not_added_up():
+    table = bf.Domain((3, 2), names=["age", "sex"])
+    policy = bf.policies.AddRemove(table)
+    ledger = bf.Ledger(None, epsilon=1, policy=policy)
+    weeks = bf.Series(ledger, column="received", every="week")
+    data = {
+        "age": np.array([0, 1, 2]),
+        "sex": np.array([0, 1, 0]),
+        "received": np.array(["2026-11-02", "2026-11-09", "2026-11-16"], "M8[D]"),
+    }
+    ages = bf.policies.AddRemove(bf.Domain(3, names=["age"]))
+    asked = [policy, policy, ages]
+    for week, one in zip(("2026-W45", "2026-W46", "2026-W47"), asked, strict=True):
+        laplace = bf.Laplace(one, bf.workloads.Identity(one.domain), epsilon="0.3")
+        weeks.release(week, laplace, data, rng=1)
+    assert weeks.total(upto="2026-W46").epochs == ("2026-W45", "2026-W46")
+    with pytest.raises(InputError, match="over different domains"):
+        weeks.total(upto="2026-W47")
