@@ -97,10 +97,12 @@ def test_public_counts_are_compared_without_noise(counts, answer):
     assert rng.asked == []
 
 
-def test_nothing_above_nothing_is_no_scatter():
+def test_nothing_above_nothing_is_no_scatter(monkeypatch):
     alone = bf.policies.Blocks(bf.Domain((1, 1)), np.arange(1))
     free = ScatterTest([[1.0]], price=0.0, threshold=0.25)
     counts = np.array([0])
     assert free.statistic(counts, (1, 1)) == 0
     case = {"policy": alone, "epsilon": Fraction(1), "rng": Handed([])}
     assert free.select(counts, **case) is False
+    monkeypatch.setattr(ScatterTest, "statistic", lambda *_: 1)
+    assert free.select(counts, **case) is True
