@@ -7,9 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from blowfish_fast import Domain, kernels
 from blowfish_fast.errors import InputError, SizeError
-from blowfish_fast.measure.selectors.partitions import LeastCost
-from blowfish_fast.policies import AddRemove, Full
+from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.selectors.partitions import LeastCost, least_cost
+from blowfish_fast.measure.selectors.partitions.least_cost import QUANTILE, _float_above
+from blowfish_fast.policies import AddRemove, Blocks, Full
 
 from .choosing import chosen
 
@@ -83,3 +86,83 @@ def test_bad_settings_are_refused():
         LeastCost(offset=-1)
     with pytest.raises(SizeError, match="12,502,500 intervals"):
         chosen(LeastCost("all"), np.zeros(5000, dtype=np.int64))
+    with pytest.raises(InputError, match="offset must lie"):
+        LeastCost(offset=1024.5)
+    for offset in (0, 0.5, 1024):
+        assert LeastCost(offset=offset).offset == offset
+
+
+def test_all_lengths_are_offered_up_to_their_limit(monkeypatch):
+    monkeypatch.setattr(least_cost, "MOST_CELLS_ALL_LENGTHS", 6)
+    assert chosen(LeastCost("all"), np.zeros(6, dtype=np.int64)).cells == 6
+    with pytest.raises(SizeError, match="offered up to 6 cells"):
+        chosen(LeastCost("all"), np.zeros(7, dtype=np.int64))
+
+
+@pytest.mark.parametrize(("policy", "distance"), [(AddRemove, 1), (Full, 2)])
+@pytest.mark.parametrize(
+    ("cost", "quantile"), [("deviation", None), ("pinball", QUANTILE)]
+)
+def test_a_move_costs_a_removal_and_an_addition(policy, distance, cost, quantile):
+    partition = LeastCost(offset=3, cost=cost).priced(5.0)
+    counts = np.array([2**61, 3, 0, 1, 7, 2, 2, 9])
+    (clipped, prices, scales), rest = partition._candidates(
+        counts, policy(Domain(8)), Fraction(1, 3)
+    )
+    noise = partition.noise(8, Fraction(1, 3 * distance))
+    assert scales.tolist() == noise.scales.tolist()
+    assert prices.tolist() == (5.0 + 3.0 * noise.scales).tolist()
+    assert clipped.tolist() == [noise.cap, *counts[1:]]
+    assert rest == {"step": noise.step, "quantile": quantile}
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(50)])
+def test_pinball_scales_are_those_of_the_proof(epsilon):
+    share = Fraction(*QUANTILE)
+    other = max(share, 1 - share)
+    noise = LeastCost(cost="pinball").noise(64, epsilon)
+    # A single cell never changes its cost; longer ones by one in all.
+    for scale, moved in zip(noise.scales, [other] + [Fraction(1)] * 6, strict=True):
+        assert moved / epsilon <= Fraction(scale)
+        assert scale <= float(moved / epsilon) + 2 * noise.step / float(epsilon)
+    smallest = float(other) / float(epsilon)
+    assert (noise.step, noise.cap) == kernels.partition_grid(64, smallest)
+
+
+def test_the_grid_follows_the_smallest_noise():
+    noise = LeastCost().noise(64, Fraction(1, 100))
+    # Of a single cell: its competitor's 2 - 2/64.
+    smallest = float(2 - Fraction(2, 64)) / 0.01
+    assert (noise.step, noise.cap) == kernels.partition_grid(64, smallest)
+
+
+def test_scales_are_rounded_up():
+    assert _float_above(Fraction(1, 2)) == 0.5
+    for value in (Fraction(1, 3), Fraction(2, 3), Fraction(10**20 + 1)):
+        assert value < Fraction(_float_above(value)) <= value * (1 + Fraction(1, 2**52))
+
+
+def test_many_choices_are_prepared_for_powers_alone():
+    case = {
+        "policy": AddRemove(Domain(5)),
+        "epsilon": Fraction(1),
+        "draws": 60,
+        "rng": Randomness(1),
+    }
+    counts = np.array([0, 0, 8, 8, 8])
+    assert LeastCost("all").select_many(counts, **case) is None
+    made = LeastCost().priced(2.0).select_many(counts, **case)
+    assert sum(made.values()) == 60
+    for labels in made:
+        assert labels[0] == 0
+        assert set(np.diff(labels)) <= {0, 1}
+
+
+@pytest.mark.parametrize(
+    "counts", [[4], [2**61], [0, 0, 500, 500, 20, 20, 2**61, 2**61]]
+)
+def test_public_counts_are_divided_without_noise(counts):
+    cells = len(counts)
+    alone = Blocks(Domain(cells), np.arange(cells))
+    buckets = chosen(LeastCost().priced(3.0), counts, alone)
+    assert buckets.edges.tolist() == ([0, 1] if cells == 1 else [0, 2, 4, 6, 8])
