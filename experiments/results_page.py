@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from blowfish_fast.advice.experiments.experiment import Experiment, Settings, Summary
+from blowfish_fast.advice.experiments.resampling import with_errors
 from blowfish_fast.advice.experiments.result_files import (
     markdown_row,
     read_csv,
@@ -32,7 +33,8 @@ by `python -m experiments page` from the CSV files that `python -m experiments N
 writes; each section gives the paper's claim, what came out here, the protocol and the
 trials of the run. A verdict is "reproduced" where the claim held, "beaten" where this
 library does better than what the paper reports, and "not reproduced" otherwise, with
-the amount.
+the amount. Where there are three trials or more, numbers carry their standard error and
+a verdict says how often it stays the same when the trials are drawn again.
 
 ## How to read it beside the literature
 
@@ -129,7 +131,8 @@ def _section(experiment: Experiment, folder: Path) -> tuple[str, str]:
     done = max(journal.read_bytes().count(b"\n") - 1, 0)
     wanted = len(experiment.tasks(settings))
     part = f"{done} of {wanted} tasks" if done < wanted else ""
-    summary: Summary = experiment.summary(rows, settings)
+    plain: Summary = experiment.summary(rows, settings)
+    summary = with_errors(experiment, rows, settings, plain)
     paragraphs = [
         f'\n## <a id="{experiment.name}"></a>{experiment.title}',
         f"`python -m experiments {experiment.name}`",

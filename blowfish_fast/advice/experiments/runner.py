@@ -26,6 +26,7 @@ from blowfish_fast.mechanisms.base import _version
 
 from .datasets import check_data, fingerprint
 from .experiment import Experiment, Row, Settings, Summary, Task
+from .resampling import with_errors
 from .result_files import write_csv, write_figure, write_summary
 from .task_journal import TaskJournal, journal_header
 
@@ -147,7 +148,8 @@ def run_experiment(
         write_figure(picture, experiment, settings, rows, summary)
         files.append(picture)
     words = out / f"{experiment.name}.md"
-    write_summary(words, experiment, settings, summary, picture if figure else None)
+    sure = with_errors(experiment, rows, settings, summary)
+    write_summary(words, experiment, settings, sure, picture if figure else None)
     return Finished(experiment, settings, rows, summary, (*files, words))
 
 

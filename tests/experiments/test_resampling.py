@@ -1,0 +1,63 @@
+"""Standard errors of tables, and how sure a verdict is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from blowfish_fast.advice.experiments.experiment import (
+    Experiment,
+    PaperVerdict,
+    Settings,
+    Summary,
+)
+from blowfish_fast.advice.experiments.resampling import DRAWS, with_errors
+from blowfish_fast.advice.experiments.row_means import means
+
+SETTINGS = Settings(trials=40, seed=3)
+
+
+class Mean(Experiment):
+    """One mean, claimed to be above 10."""
+
+    name = title = protocol = "mean"
+
+    def tasks(self, settings):
+        return []
+
+    def run(self, task, settings):
+        return []
+
+    def summary(self, rows, settings):
+        found = means(rows, "method")[("one",)]
+        above = "reproduced" if found > 10 else "not reproduced"
+        return Summary(["method", "error"], [["one", found]], PaperVerdict(above, "x"))
+
+    def draw(self, rows, figure):
+        return None
+
+
+def judged(centre, trials=40):
+    noise = np.random.default_rng(1).normal(size=trials)
+    rows = [
+        {"method": "one", "trial": trial, "error": centre + float(off)}
+        for trial, off in enumerate(noise)
+    ]
+    return with_errors(Mean(), rows, SETTINGS, Mean().summary(rows, SETTINGS))
+
+
+def test_a_mean_has_the_error_of_the_mean():
+    number, error = str(judged(100.0).lines[0][1]).split(" ± ")
+    assert float(number) == pytest.approx(100.0, abs=1.0)
+    # The noise has a deviation of about 1: 1 / sqrt(40) = .16.
+    assert 0.08 < float(error) < 0.28
+
+
+def test_a_clear_verdict_holds_always_and_a_close_one_does_not():
+    clear, close = judged(100.0).verdict, judged(10.0).verdict
+    assert f"in {DRAWS} of {DRAWS} redrawings" in clear.by
+    assert f"in {DRAWS} of {DRAWS}" not in close.by
+
+
+def test_two_trials_tell_nothing():
+    assert isinstance(judged(100.0, trials=2).lines[0][1], float)
