@@ -13,8 +13,8 @@ neighbours; given what came out before, costs add up (Theorem B,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Unpack
@@ -112,9 +112,8 @@ class Population:
             about = {"population": name, "person": person, "tables": _plain(listed)}
         policy = None if listed is None else listed[0].policy
         where = as_place(path)
-        with nullcontext() if where is None else held_folder(where.parent):
-            if where is not None and listed is not None and not where.exists():
-                _refuse_paid_beside(where, listed)
+        new = listed if where is not None and not where.exists() else None
+        with _paid_once(where, new or ()):
             self.ledger = Ledger(where, policy=policy, about=about, **budget)
         kept = self.ledger.about
         if kept.get("population") != name or (about is not None and kept != about):
@@ -151,6 +150,16 @@ class Population:
         """What is left of the budget that all tables share."""
         return self.ledger.remaining
 
+    def add(self, table: PeopleTable) -> None:
+        """Describe one more table of these people; refused after the first charge."""
+        known = list(self.tables.values())
+        (*_, added) = _read_tables([*known, table], self.person)
+        about = {**self.ledger.about, "tables": _plain([*known, added])}
+        self._own(added.source)
+        with _paid_once(self.ledger.path, [added]):
+            self.ledger.amend(about=about)
+        self.tables[added.name] = added
+
     def policy(self, table: str, at_most: int | None = None) -> Policy:
         """Return what is secret in a table, with the number of records counted."""
         policy = self._table(table).policy
@@ -176,6 +185,8 @@ class Population:
         rng: RandomLike | None = None,
         snapshot: str | None = None,
         vouched: bool = False,
+        analyst: str | None = None,
+        note: Mapping[str, Any] | None = None,
     ) -> Release:
         """Release from one table, or from a join of several, and charge all people.
 
@@ -193,7 +204,7 @@ class Population:
         on : sequence of str
             For a join: the columns it was made on, the person's among them. Others are
             no attributes that may move.
-        request, rng, snapshot, vouched
+        request, rng, snapshot, vouched, analyst, note
             As for `Ledger.release`.
         """
         names = [table] if isinstance(table, str) else list(table)
@@ -222,7 +233,8 @@ class Population:
             request,
             rng,
             None,
-            note={"tables": names},
+            analyst=analyst,
+            note={**(note or {}), "tables": names},
             snapshot=snapshot,
         )
         return answer
@@ -345,10 +357,21 @@ def _refuse_second_budget(owner: str, source: str) -> NoReturn:
     )
 
 
+@contextmanager
+def _paid_once(path: Path | None, tables: Iterable[PeopleTable]) -> Iterator[None]:
+    """Hold the folder of a ledger while tables come to it that nobody else pays for."""
+    if path is None:
+        yield
+        return
+    with held_folder(path.parent):
+        _refuse_paid_beside(path, tables)
+        yield
+
+
 def _refuse_paid_beside(path: Path, tables: Iterable[PeopleTable]) -> None:
-    """Refuse a new ledger if one in its folder pays for one of its sources."""
+    """Refuse tables if another ledger in the folder pays for one of their sources."""
     sources = {one.source for one in tables} - {None}
-    for about in terms_beside(path):
+    for about in terms_beside(path) if sources else ():
         known = about["tables"].values() if "population" in about else ()
         for source in sources & {one["source"] for one in known}:
             _refuse_second_budget(about["population"], str(source))

@@ -51,6 +51,14 @@ class TableSpec(Model):
         they are drawn anew for each question.
     at_most : int, optional
         Stated with `person`.
+    population : str, optional
+        What the people are called, where several tables hold them: all tables of one
+        population share one budget, and a person loses the sum over them. With
+        `person`.
+    snapshot : str, optional
+        A label of the records as they are, which stay so: the snapshot is frozen.
+        Without one they may change, every answer is about the records of its time, and
+        costs add up over all versions.
 
     Examples
     --------
@@ -71,6 +79,8 @@ class TableSpec(Model):
     person: Name | None = None
     record: Name | None = None
     at_most: int | None = Field(default=None, ge=1)
+    population: Name | None = None
+    snapshot: Name | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -96,6 +106,8 @@ class TableSpec(Model):
             )
         if self.record is not None and self.person is None:
             raise ValueError("record says which of a person's records it is: person")
+        if self.population is not None and self.person is None:
+            raise ValueError("a population shares one budget by its person: person")
         for word, column in (("person", self.person), ("record", self.record)):
             if column is not None and column in columns:
                 raise ValueError(
@@ -126,6 +138,18 @@ class TableSpec(Model):
         if self.person is None:
             return table
         return PerPerson(table, self.at_most, person=self.person)
+
+    def versions(self) -> str:
+        """Say whether the records may change, and what that costs."""
+        if self.snapshot is not None:
+            return (
+                f"The snapshot {self.snapshot!r} is frozen: all answers are about the "
+                "same records."
+            )
+        return (
+            "The records may change: every answer is about those of its time, and "
+            "costs add up over all versions."
+        )
 
     def bounded(self, counts: Any, domain: Domain) -> Any:
         """Return counts with what is known of their persons."""

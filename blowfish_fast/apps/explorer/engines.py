@@ -218,6 +218,10 @@ class Database:
             if self._source is not None:
                 self._idle.clear()
 
+    def version(self) -> str | None:
+        """Return the state of the files that hold the records; None for a database."""
+        return None if self._source is None else self._source.version()
+
     @staticmethod
     def _disconnect(*backends: Any) -> None:
         for one in backends:

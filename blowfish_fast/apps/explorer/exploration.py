@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.ledger import Ledger
+from blowfish_fast.accounting.population import Population
 from blowfish_fast.accounting.prices import price_in
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import (
@@ -36,6 +37,7 @@ from blowfish_fast.errors import (
     QuestionError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
 from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
 from blowfish_fast.release.certificates import Certificate
@@ -46,7 +48,7 @@ from .attributes import PolicySpec
 from .catalog import TableSpec
 from .engines import Database
 from .layout import Layout
-from .planning import SAMPLES, Plan, Planner, gain_words
+from .planning import SAMPLES, Plan, Planner, Shape, gain_words
 from .prices import check_affordable, remaining_for
 from .questions import (
     Accuracy,
@@ -68,8 +70,8 @@ class Explorer:
     epsilon, rho, delta : number, optional
         The whole budget, in epsilon or in rho (see `Ledger`); left out when an existing
         ledger is opened.
-    ledger : path or None
-        Where the budget is kept; None for experiments in memory.
+    ledger : path, Population or None
+        Where the budget is kept, or whose it is; None for experiments in memory.
     samples : int
         Draws that sharpen the translation of an accuracy; 0 for bounds alone.
     vouched : sequence of str or class
@@ -101,7 +103,7 @@ class Explorer:
         table: TableSpec | Mapping[str, Any] | None,
         engine: Any,
         *,
-        ledger: str | Path | None = None,
+        ledger: str | Path | Population | None = None,
         samples: int = SAMPLES,
         vouched: Sequence[MechanismName] = (),
         note: Mapping[str, Any] | None = None,
@@ -110,15 +112,20 @@ class Explorer:
         self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
         spec = None if table is None else as_table(table)
         self.engine = Database.connect(engine)
-        if spec is not None:
+        self.people = ledger if isinstance(ledger, Population) else None
+        """Whose budget it is, where several tables share one."""
+        self.seen: str | None = None
+        """The state of the files of a frozen snapshot; None where nobody knows it."""
+        if spec is not None and self.people is None:
             self.engine.check(spec)
-        self.ledger = Ledger(
-            ledger,
-            **budget,
-            policy=None if spec is None else spec.policy(),
-            about=None if spec is None else {**(note or {}), "table": spec.to_dict()},
-        )
         self._read: tuple[Any, TableSpec] | None = None
+        if isinstance(ledger, Population):
+            assert spec is not None, "a table of a population is described"
+            self.ledger, self._read = ledger.ledger, (None, spec)
+        else:
+            plain = None if spec is None else {**(note or {}), "table": spec.to_dict()}
+            policy = None if spec is None else spec.policy()
+            self.ledger = Ledger(ledger, **budget, policy=policy, about=plain)
         kept = self.table
         if spec is not None and kept != spec:
             raise CatalogError(
@@ -127,7 +134,7 @@ class Explorer:
             )
         self.closed = False
         """Whether only stored answers are given any more."""
-        self._checked = spec is not None
+        self._checked = spec is not None and self.people is None
         with suppress(EngineError):
             # While the database is away, stored answers are given all the same.
             self._check_columns()
@@ -142,8 +149,10 @@ class Explorer:
     @property
     def table(self) -> TableSpec:
         """The table as the ledger keeps it."""
-        plain = self.ledger.about.get("table")
         read = self._read
+        if self.people is not None and read is not None:
+            return read[1]
+        plain = self.ledger.about.get("table")
         if read is None or read[0] is not plain:
             read = self._read = plain, as_table(plain)
         return read[1]
@@ -215,7 +224,7 @@ class Explorer:
         plan = self.plan(question)
         layout = plan.layout
         name = request_of(layout) if request is None else f"r-{request}"
-        note = {"question": layout.plain}
+        note = self._note({"question": layout.plain})
         entry = self.ledger.entry(name)
         if entry is not None and entry.note != note:
             raise LedgerError(
@@ -229,16 +238,34 @@ class Explorer:
                 self._check_affordable(name, plan.cost, analyst)
             counts = self._counts(layout)
             domain = plan.policy.domain
-            release = self.ledger.release(
-                plan.mechanism,
-                layout.table.bounded(counts.reshape(domain.shape), domain),
-                request=name,
-                analyst=analyst,
-                note=note,
-                vouched=plan.mechanism.name in self.vouched,
-            )
+            data = layout.table.bounded(counts.reshape(domain.shape), domain)
+            release = self._release(plan.mechanism, data, name, analyst, note)
         charged = self.ledger.entry(name) if entry is None else entry
         return self._answer(plan, release, name, charged, replayed=replayed)
+
+    def _note(self, about: dict[str, Any]) -> dict[str, Any]:
+        """Return what the log keeps with a charge; which table, where several share."""
+        return about if self.people is None else {**about, "tables": [self.table.name]}
+
+    def _release(
+        self,
+        mechanism: Mechanism,
+        data: Any,
+        request: str,
+        analyst: str | None,
+        note: dict[str, Any],
+    ) -> Release:
+        """Charge the table's own ledger, or that of its people."""
+        of: dict[str, Any] = {
+            "request": request,
+            "analyst": analyst,
+            "note": note,
+            "snapshot": self.table.snapshot,
+            "vouched": mechanism.name in self.vouched,
+        }
+        if self.people is not None:
+            return self.people.release(self.table.name, mechanism, data, **of)
+        return self.ledger.release(mechanism, data, **of)
 
     def _answer(
         self,
@@ -271,13 +298,19 @@ class Explorer:
 
     def answered(self, request: str) -> Answer | None:
         """Return an answer that was given before; None if there is none. Free."""
-        entry = self.ledger.entry(request)
-        release = self.ledger.replay(request)
-        if release is None or entry is None or "question" not in (entry.note or {}):
+        found = self._stored(request)
+        if found is None:
             return None
-        assert entry.note is not None
-        plan = self.plan(entry.note["question"])
+        plan, release, entry = found
         return self._answer(plan, release, request, entry, replayed=True)
+
+    def _stored(self, request: str) -> tuple[Plan, Release, Entry] | None:
+        """Return the plan, the release and the charge of an answer of this table."""
+        entry, release = self.ledger.entry(request), self.ledger.replay(request)
+        question = {} if entry is None else (entry.note or {}).get("question", {})
+        if entry is None or release is None or question.get("table") != self.table.name:
+            return None
+        return self.plan(question), release, entry
 
     def certify(
         self,
@@ -293,11 +326,10 @@ class Explorer:
         For answers whose intervals hold the noise alone. It is about the records as
         they are now, and is charged once for the same terms.
         """
-        entry, release = self.ledger.entry(request), self.ledger.replay(request)
-        if release is None or entry is None or "question" not in (entry.note or {}):
+        stored = self._stored(request)
+        if stored is None:
             raise CatalogError("there is no answer under this name to certify")
-        assert entry.note is not None
-        plan = self.plan(entry.note["question"])
+        plan, release, _ = stored
         certifier = Certifier(
             release,
             plan.workload,
@@ -313,14 +345,9 @@ class Explorer:
             cost = price_in(certifier, self.ledger.currency)
             self._check_affordable(name, cost, analyst)
             counts = self._counts(plan.layout)
-            note = {"certifies": request}
-            found = self.ledger.release(
-                certifier,
-                counts.reshape(plan.policy.domain.shape),
-                request=name,
-                analyst=analyst,
-                note=note,
-            )
+            data = counts.reshape(plan.policy.domain.shape)
+            note = self._note({"certifies": request})
+            found = self._release(certifier, data, name, analyst, note)
         return cast(Certificate, found)
 
     def _counts(self, layout: Layout) -> IntArray:
@@ -330,13 +357,24 @@ class Explorer:
                 f"{layout.table.name!r} was closed: answers that were given before "
                 "stay, and new ones are not given; nothing was charged"
             )
+        if self.seen is not None and self.engine.version() != self.seen:
+            raise LedgerError(
+                f"the records of {layout.table.name!r} are no longer those of the "
+                f"frozen snapshot {layout.table.snapshot!r}; nothing was charged. Put "
+                "them back, or clone the table without a snapshot"
+            )
         self._check_columns()
         return self.engine.counts(layout)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
         """Return all charges, or those of one analyst, oldest first."""
-        entries = self.ledger.history()
-        return [one for one in entries if analyst is None or one.analyst == analyst]
+        own = [self.table.name]
+        return [
+            one
+            for one in self.ledger.history()
+            if analyst in (None, one.analyst)
+            and (self.people is None or (one.note or {}).get("tables") == own)
+        ]
 
     def remaining(self, analyst: str | None = None) -> Fraction:
         """Return what may still be spent, by an analyst or in all."""
@@ -344,6 +382,11 @@ class Explorer:
 
     def set_policies(self, policies: Mapping[str, Any]) -> None:
         """State other policies; refused after the first charge. Empty: the default."""
+        if self.people is not None:
+            raise LedgerError(
+                f"{self.table.name!r} shares its budget with other tables of "
+                f"{self.people.name!r}; its policies are stated with its description"
+            )
         table = self._under(policies)
         about = {**self.ledger.about, "table": table.to_dict()}
         self.ledger.amend(policy=table.policy(), about=about)
@@ -390,6 +433,10 @@ class Explorer:
         if truth.size == int(np.prod(plan.layout.asked_shape)):
             truth = truth.reshape(plan.layout.asked_shape)
         return {"truth": truth.tolist(), "private": noisy.to_dict()}
+
+    def shape(self, question: Any, policies: Mapping[str, Any] | None = None) -> Shape:
+        """Return the bins of a question and the policy over them. Free; no data."""
+        return self.planner.shape(self._under(policies), read_question(question))
 
     def trade_off(
         self, question: Any, thetas: Sequence[int] | None = None

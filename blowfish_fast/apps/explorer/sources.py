@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from glob import glob
+from glob import escape, glob
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlparse
@@ -36,12 +36,19 @@ class Source(NamedTuple):
     `side_by_side` is how many connections are of use: one where the backend lends
     cursors of its own, or takes one question at a time. `unchanging` are records that
     nobody can change while they are open: read into memory, or locked by DuckDB.
+    `files` is the pattern of what holds them.
     """
 
     name: str
     open: Callable[[], Any]
     side_by_side: int = 1
     unchanging: bool = False
+    files: str = ""
+
+    def version(self) -> str | None:
+        """Return sizes and times of the files (a pattern), where records are in any."""
+        found = [Path(one).stat() for one in sorted(glob(self.files))]
+        return "".join(f"{one.st_size}.{one.st_mtime_ns};" for one in found) or None
 
 
 def read_address(address: str | Path) -> Source:
@@ -75,7 +82,7 @@ def read_address(address: str | Path) -> Source:
         is_sqlite = file.read(16) == SQLITE_HEAD
     if is_sqlite:
         return Source("SQLite", lambda: _sqlite(path))
-    return Source("DuckDB", lambda: _duckdb(path), unchanging=True)
+    return Source("DuckDB", lambda: _duckdb(path), 1, True, escape(str(path)))
 
 
 def files(paths: list[Path]) -> Source:
@@ -88,7 +95,8 @@ def files(paths: list[Path]) -> Source:
             )
     read_once = all(one.suffix in CSV for one in paths)
     named = {one.stem: one for one in paths}
-    return Source("DuckDB", lambda: _files(named), unchanging=read_once)
+    alone = escape(str(paths[0])) if len(paths) == 1 else ""
+    return Source("DuckDB", lambda: _files(named), 1, read_once, alone)
 
 
 def _parquet_parts(path: Path) -> Source:
@@ -102,7 +110,7 @@ def _parquet_parts(path: Path) -> Source:
             way_out="Name a folder with .parquet files, or one file",
         )
     name = path.name if path.is_dir() else path.parent.name or "records"
-    return Source("DuckDB", lambda: _files({name: pattern}))
+    return Source("DuckDB", lambda: _files({name: pattern}), files=str(pattern))
 
 
 def _duckdb(path: Path) -> Any:

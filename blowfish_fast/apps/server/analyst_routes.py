@@ -37,6 +37,10 @@ def payer(who: Caller) -> str | None:
     return who.name if who.role == "analyst" else None
 
 
+CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
+"""What a ledger says of the table that its own was cloned from."""
+
+
 def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
     table = explorer.table
@@ -65,8 +69,12 @@ def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
         "presence": table.presence,
         "person": table.person,
         "at_most": table.at_most,
+        "population": table.population,
+        "snapshot": table.snapshot,
+        "versions": table.versions(),
         "raises": [{**one, "amount": float(one["amount"])} for one in ledger.raises()],
-        **{name: one for name, one in about.items() if name != "table"},
+        "shares_with": sorted({*about.get("tables", {})} - {table.name}),
+        **{name: about[name] for name in CLONE_NOTES if name in about},
     }
 
 

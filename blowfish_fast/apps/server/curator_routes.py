@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from fractions import Fraction
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, UploadFile
 from fastapi.responses import StreamingResponse
@@ -22,12 +22,19 @@ from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from .access import Curator, TheGate, Work, curator
 from .analyst_routes import describe_table
 from .keys import ROLES, Role
+from .policy_pictures import question_picture
 from .workspace import MOST_UPLOADED
 
 router = APIRouter(
     prefix="/api/curator", tags=["curator"], dependencies=[Depends(curator)]
 )
 
+People = Literal["analysts", "curators", "monitors"]
+PEOPLE: dict[People, Role] = {
+    "analysts": "analyst",
+    "curators": "curator",
+    "monitors": "monitor",
+}
 Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 
 
@@ -55,12 +62,17 @@ class StatedBudget(Model):
         return budget.amount
 
 
-class Previewing(Model):
-    """A question to be previewed under some policies; nothing is charged or kept."""
+class Drawing(Model):
+    """A question under some policies, or under those in force."""
 
     question: Question
-    epsilon: Amount
     policies: dict[str, PolicySpec] | None = None
+
+
+class Previewing(Drawing):
+    """A question to be previewed; nothing is charged or kept."""
+
+    epsilon: Amount
 
 
 class TradingOff(Model):
@@ -114,6 +126,14 @@ def trade_off(asked: TradingOff, work: Work) -> StreamingResponse:
     return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
+@router.post("/projected-graph")
+def projected_graph(asked: Drawing, work: Work) -> dict[str, Any]:
+    """Return the policy as the bins of a question see it, to be drawn."""
+    explorer = work.explorer(asked.question.table)
+    shape = explorer.shape(asked.question, asked.policies)
+    return question_picture(shape.layout, shape.policy)
+
+
 @router.put("/tables/{table}/policies")
 def set_policies(
     table: str, policies: dict[str, PolicySpec], who: Curator, work: Work
@@ -145,20 +165,6 @@ def raise_budget(
     amount = budget.amount_in(explorer.ledger)
     explorer.ledger.raise_budget(amount, why=budget.why, by=who.name)
     return describe_table(explorer, who)
-
-
-@router.post("/tables/{table}/close")
-def close_table(table: str, who: Curator, work: Work) -> dict[str, Any]:
-    """Give stored answers only, from now on."""
-    work.close_table(table)
-    return describe_table(work.explorer(table), who)
-
-
-@router.post("/tables/{table}/open")
-def open_table(table: str, who: Curator, work: Work) -> dict[str, Any]:
-    """Answer new questions again."""
-    work.close_table(table, closed=False)
-    return describe_table(work.explorer(table), who)
 
 
 @router.post("/tables/{table}/clone", status_code=201)
@@ -198,51 +204,22 @@ def people(work: Work) -> dict[str, list[str]]:
     return {role: work.keys.names(role) for role in ROLES}
 
 
-def _add(role: Role, name: str, work: Work, gate: TheGate) -> dict[str, str]:
-    secret = work.keys.make(role, name)
+@router.post("/{people}/{name}", status_code=201)
+def add_person(people: People, name: str, work: Work, gate: TheGate) -> dict[str, str]:
+    """Make a secret for somebody; it is shown this once, and an older one ends.
+
+    Monitors read /metrics and nothing else.
+    """
+    secret = work.keys.make(PEOPLE[people], name)
     gate.sessions.close_all_of(name)
     return {"name": name, "secret": secret}
 
 
-def _revoke(role: Role, name: str, work: Work, gate: TheGate) -> None:
-    work.keys.revoke(role, name)
+@router.delete("/{people}/{name}", status_code=204)
+def revoke_person(people: People, name: str, work: Work, gate: TheGate) -> None:
+    """Revoke somebody's secret and end the sessions; the last curator stays."""
+    work.keys.revoke(PEOPLE[people], name)
     gate.sessions.close_all_of(name)
-
-
-@router.post("/analysts/{name}", status_code=201)
-def add_analyst(name: str, work: Work, gate: TheGate) -> dict[str, str]:
-    """Make a secret for an analyst; it is shown this once, and an older one ends."""
-    return _add("analyst", name, work, gate)
-
-
-@router.delete("/analysts/{name}", status_code=204)
-def revoke_analyst(name: str, work: Work, gate: TheGate) -> None:
-    """Revoke an analyst's secret and end the sessions."""
-    _revoke("analyst", name, work, gate)
-
-
-@router.post("/curators/{name}", status_code=201)
-def add_curator(name: str, work: Work, gate: TheGate) -> dict[str, str]:
-    """Make a secret for another curator; it is shown this once."""
-    return _add("curator", name, work, gate)
-
-
-@router.delete("/curators/{name}", status_code=204)
-def revoke_curator(name: str, work: Work, gate: TheGate) -> None:
-    """Revoke a curator's secret; the last one stays."""
-    _revoke("curator", name, work, gate)
-
-
-@router.post("/monitors/{name}", status_code=201)
-def add_monitor(name: str, work: Work, gate: TheGate) -> dict[str, str]:
-    """Make a secret that reads /metrics and nothing else."""
-    return _add("monitor", name, work, gate)
-
-
-@router.delete("/monitors/{name}", status_code=204)
-def revoke_monitor(name: str, work: Work, gate: TheGate) -> None:
-    """Revoke a monitor's secret."""
-    _revoke("monitor", name, work, gate)
 
 
 @router.put("/tables/{table}/allotments/{name}")
@@ -292,3 +269,13 @@ def add_table(new: NewTable, who: Curator, work: Work) -> dict[str, Any]:
 def verify(table: str, work: Work) -> dict[str, str]:
     """Check the chain of the table's ledger; return its head."""
     return {"head": work.explorer(table).ledger.verify()}
+
+
+# Last, because the words of other routes would be read as a state.
+@router.post("/tables/{table}/{state}")
+def close_or_open(
+    table: str, state: Literal["close", "open"], who: Curator, work: Work
+) -> dict[str, Any]:
+    """Give stored answers only, from now on; or answer new questions again."""
+    work.close_table(table, closed=state == "close")
+    return describe_table(work.explorer(table), who)

@@ -37,7 +37,9 @@ MOST_BYTES = 2**23
 
 UPLOADS = "/api/curator/data-sets"
 CURATORS = "/api/curator/"
-ASKED_OFTEN = (f"{CURATORS}preview", f"{CURATORS}trade-off")
+ASKED_OFTEN = tuple(
+    f"{CURATORS}{one}" for one in ("preview", "trade-off", "projected-graph")
+)
 """What changes nothing, although it is posted."""
 FORM_BYTES = 2**16
 """What a form adds to the bytes of a file."""

@@ -1,21 +1,34 @@
-"""A policy graph to be drawn: whole if it is small, a stretch of it otherwise.
+"""Policy graphs to be drawn: whole if they are small, a part of them otherwise.
 
-nodes 0 .. 23, edges (i, j)       what the page draws on a circle or a line
+    an attribute    its cells on a circle            the policy as it is stated
+    a question      its bins, or a grid of those     the projected graph G*: two bins
+                    of two attributes; what is       are joined if a value of one and
+                    filtered out or missing apart    a value of the other are
+
+The graph of several attributes is the composed one: one of them moves at a time.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from blowfish_fast._support.typing import IntArray
 from blowfish_fast.apps.explorer.attributes import PolicySpec
 from blowfish_fast.apps.explorer.catalog import TableSpec
+from blowfish_fast.apps.explorer.layout import Layout
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.policies import Full, Policy
 
 MOST_DRAWN = 24
 """Cells of a drawing; larger attributes show their first cells."""
+SIDE = 5
+"""The same for each of the first two attributes of a question."""
+MOST_APART = 4
+"""Bins for what is missing, outside or filtered out that are drawn."""
 
 
 def policy_picture(
@@ -25,20 +38,57 @@ def policy_picture(
     spec = table.attribute(attribute)
     chosen = stated if stated is not None else table.policies.get(attribute)
     policy: Policy = Full(spec.domain()) if chosen is None else chosen.over(spec)
-    cells = policy.domain.size
-    shown = min(cells, MOST_DRAWN)
-    first, second = np.triu_indices(shown, k=1)
-    joined = policy.joins(first, second)
+    cells = np.arange(min(policy.domain.size, MOST_DRAWN))
+    found = _picture(policy, cells, _labels(spec.domain())[: cells.size], 0)
+    return {"attribute": attribute, "ordered": spec.kind != "category", **found}
+
+
+def question_picture(layout: Layout, policy: Policy) -> dict[str, Any]:
+    """Return nodes, edges and words of the policy as a question's bins see it."""
+    shape = layout.asked_shape
+    sides = [MOST_DRAWN - MOST_APART] if len(shape) == 1 else [SIDE] * 2
+    drawn = [min(one, most) for one, most in zip(shape, sides, strict=False)]
+    corner = np.indices(drawn).reshape(len(drawn), -1)
+    # Of a third attribute, and further ones, the first bin.
+    rest = np.zeros((len(shape) - len(drawn), corner.shape[1]), dtype=np.int64)
+    cells = np.ravel_multi_index(tuple(np.concatenate([corner, rest])), shape)
+    names = [_bin_names(one) for one in layout.described]
+    labels = [
+        ", ".join(name[place] for name, place in zip(names, places, strict=False))
+        for places in corner.T
+    ]
+    regular = math.prod(shape)
+    apart = np.arange(regular, min(policy.domain.size, regular + MOST_APART))
+    labels += [
+        "filtered out"
+        if layout.question.filters and one == policy.domain.size - 1
+        else "missing, outside"
+        for one in apart
+    ]
+    columns = drawn[1] if len(drawn) > 1 else 0
+    return _picture(policy, np.concatenate([cells, apart]), labels, columns)
+
+
+def _picture(
+    policy: Policy, cells: IntArray, labels: Sequence[str], columns: int
+) -> dict[str, Any]:
+    """Return the part of a graph among some cells, and what is true of all of it."""
+    first, second = np.triu_indices(cells.size, k=1)
+    joined = policy.joins(cells[first], cells[second])
     return {
-        "attribute": attribute,
-        "cells": cells,
-        "shown": shown,
-        "labels": _labels(spec.domain())[:shown],
+        "cells": policy.domain.size,
+        "shown": cells.size,
+        "labels": list(labels),
         "edges": np.column_stack([first, second])[joined].tolist(),
-        "ordered": spec.kind != "category",
+        "columns": columns,
+        "absent": bool(policy.has_bottom),
         "words": policy.describe(),
         "edge_count": policy.edge_count,
     }
+
+
+def _bin_names(axis: dict[str, Any]) -> list[str]:
+    return [f"{one:g}" if isinstance(one, float) else str(one) for one in axis["edges"]]
 
 
 def _labels(domain: Domain) -> list[str]:

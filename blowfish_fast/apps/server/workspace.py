@@ -25,6 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
 
+from blowfish_fast.accounting.population import PeopleTable, Population
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.apps.explorer.exploration import Explorer, as_table
@@ -76,6 +77,7 @@ class Workspace:
         self.keys = Keys(self.folder / "keys.json")
         self.samples = samples
         self._explorers: dict[str, Explorer] = {}
+        self._populations: dict[str, Population] = {}
         self._lock = threading.RLock()
         try:
             for name in self._kept()["tables"]:
@@ -157,6 +159,35 @@ class Workspace:
             self._refuse_second_description(spec, source)
             return self._add(spec, source, None, budget)
 
+    def _people(
+        self, spec: TableSpec, source: str, budget: BudgetTerms
+    ) -> Population | None:
+        """Return the people of a new table, who are new themselves or have a budget."""
+        name = spec.population
+        if name is None:
+            return None
+        one = PeopleTable(
+            spec.name, spec.policy(), f"{source}/{spec.source or spec.name}"
+        )
+        if name in self._populations:
+            if budget:
+                raise InputError(
+                    f"the population {name!r} has a budget, which all its tables share",
+                    way_out="Leave the budget out, or raise that of another table",
+                )
+            self._populations[name].add(one)
+        else:
+            if not PLAIN_NAME.fullmatch(name) or self._ledger(name).exists():
+                raise InputError(
+                    "a population is named as a table is, and unlike any table",
+                    received=repr(name),
+                )
+            path = self._ledger(name)
+            self._populations[name] = Population(
+                name, person=spec.person, tables=[one], path=path, **budget
+            )
+        return self._populations[name]
+
     def _add(
         self,
         spec: TableSpec,
@@ -164,17 +195,17 @@ class Workspace:
         note: dict[str, Any] | None,
         budget: BudgetTerms,
     ) -> Explorer:
-        explorer = Explorer(
-            spec,
-            self._engine(source),
-            ledger=self._ledger(spec.name),
-            samples=self.samples,
-            note=note,
-            **budget,
-        )
+        engine, people = self._engine(source), self._people(spec, source, budget)
+        terms: dict[str, Any] = {} if people else {"note": note, **budget}
+        ledger = people or self._ledger(spec.name)
+        explorer = Explorer(spec, engine, ledger=ledger, samples=self.samples, **terms)
+        explorer.seen = engine.version() if spec.snapshot else None
         self._explorers[spec.name] = explorer
+        entry = {"source": source, "closed": False, "seen": explorer.seen}
+        if people is not None:
+            entry |= {"population": people.name, "table": spec.to_dict()}
         with self._changed() as kept:
-            kept["tables"][spec.name] = {"source": source, "closed": False}
+            kept["tables"][spec.name] = entry
         return explorer
 
     def _refuse_second_description(self, spec: TableSpec, source: str) -> None:
@@ -183,7 +214,9 @@ class Workspace:
         kept = self._kept()
         for name, one in kept["tables"].items():
             table = self._explorers[name].table
-            if one["source"] == source and (table.source or table.name) == read:
+            shared = spec.population is not None and spec.population == table.population
+            same = one["source"] == source and (table.source or table.name) == read
+            if same and not shared:
                 raise InputError(
                     f"the table {read!r} is described as {name!r} already, with a "
                     "budget of its own; two budgets for the same people would add up",
@@ -238,6 +271,11 @@ class Workspace:
         with self._lock, self._changed() as kept:
             explorer = self.explorer(name)
             table, ledger = explorer.table, explorer.ledger
+            if table.population is not None:
+                raise LedgerError(
+                    f"{name!r} shares its ledger with other tables of "
+                    f"{table.population!r}, and is not deleted; close it"
+                )
             spent, currency = float(ledger.spent), ledger.currency.name
             ledger.close()
             aside = f"{name}-{len(kept['deleted']) + 1}.ledger"
@@ -283,13 +321,23 @@ class Workspace:
 
     def _open(self, name: str) -> None:
         entry = self._kept()["tables"][name]
-        path = self._ledger(name)
+        population = entry.get("population")
+        path = self._ledger(population or name)
         if not path.exists():
             raise LedgerError(f"the ledger of {name!r} is gone; restore it")
-        self._explorers[name] = Explorer(
-            None, self._engine(entry["source"]), ledger=path, samples=self.samples
+        spec = None if population is None else as_table(entry["table"])
+        ledger: Path | Population = path
+        if spec is not None:
+            if population not in self._populations:
+                self._populations[population] = Population(population, path=path)
+            ledger = self._populations[population]
+            if ledger.policy(name, spec.at_most) != spec.policy():
+                raise LedgerError(f"{name!r} is not described as its ledger has it")
+        explorer = Explorer(
+            spec, self._engine(entry["source"]), ledger=ledger, samples=self.samples
         )
-        self._explorers[name].closed = bool(entry["closed"])
+        explorer.closed, explorer.seen = bool(entry["closed"]), entry.get("seen")
+        self._explorers[name] = explorer
 
     def _ledger(self, name: str) -> Path:
         return self.folder / "ledgers" / f"{name}.ledger"

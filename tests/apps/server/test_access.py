@@ -20,6 +20,7 @@ from .serving import AGES, serving
 CURATORS_ROUTES = [
     ("POST", "/api/curator/preview", {"question": AGES, "epsilon": 1}),
     ("POST", "/api/curator/trade-off", {"question": AGES}),
+    ("POST", "/api/curator/projected-graph", {"question": AGES}),
     ("PUT", "/api/curator/tables/people/policies", {}),
     ("PUT", "/api/curator/tables/people/budget", {"epsilon": 100}),
     ("GET", "/api/curator/analysts", None),
@@ -67,7 +68,8 @@ def test_every_route_is_guarded(served):
         schema = nobody.get("/api/openapi.json").json()
         listed = {(method, path) for method, path, _ in CURATORS_ROUTES}
         for method, path in paths_of(schema, "/api"):
-            plain = path.format(table="people", name="ann")
+            named = {"people": "monitors", "state": "close"}
+            plain = path.format(table="people", name="ann", **named)
             if (method, path) != ("POST", "/api/session"):
                 assert nobody.request(method, plain).status_code in (401, 422)
             if path.startswith("/api/curator"):

@@ -213,3 +213,40 @@ def test_policies_are_drawn_with_their_edges(served, shared):
 def test_the_ledger_can_be_verified(served, shared):
     found = shared.post("/api/curator/tables/people/verify").json()
     assert found["head"] == served.workspace.explorer("people").ledger.verify()
+
+
+def test_the_projected_graph_joins_bins_with_joined_values(shared):
+    question = {**AGES, "filters": [{"attribute": "sex", "values": ["f"]}]}
+    theta = {"age": {"kind": "threshold", "theta": 5}}
+    body = {"question": question, "policies": theta}
+    picture = shared.post("/api/curator/projected-graph", json=body).json()
+    edges = {tuple(one) for one in picture["edges"]}
+    # Bins of 4 years, and a threshold of 5: values of bins up to 2 apart are joined.
+    near = {(one, two) for one in range(16) for two in range(one + 1, 16)}
+    assert {one for one in edges if 16 not in one} == {
+        one for one in near if 4 * (one[1] - one[0]) - 3 <= 5
+    }
+    # Any sex may become another: every bin is joined to what is filtered out.
+    assert {(one, 16) for one in range(16)} <= edges
+    assert picture["labels"][:2] + picture["labels"][-1:] == ["0", "4", "filtered out"]
+    assert (picture["cells"], picture["shown"]) == (17, 17)
+    assert picture["edge_count"] == len(edges)
+
+
+def test_the_composed_graph_moves_one_attribute_at_a_time(shared):
+    cost = {"alpha": 40, "beta": 0.05}
+    question = {"kind": "histogram2d", "table": "people", "attributes": ["age", "sex"]}
+    body = {
+        "question": {**question, "cost": cost},
+        "policies": {"age": {"kind": "line"}},
+    }
+    picture = shared.post("/api/curator/projected-graph", json=body).json()
+    assert picture["labels"][:3] == ["0, f", "0, m", "1, f"]
+    assert picture["columns"] == 2
+    edges = picture["edges"]
+    assert [0, 1] in edges
+    assert [0, 2] in edges
+    assert [0, 3] not in edges
+    assert [0, 4] not in edges
+    assert picture["shown"] < picture["cells"]
+    assert picture["edge_count"] > len(edges)

@@ -1,5 +1,5 @@
 import { afterPause, byId, confirmed, element, following, get, markFields, notice, number, post, sentence, trying } from "./api.js";
-import { QuestionForm, inWords } from "./form.js";
+import { QuestionForm, inWords, shared } from "./form.js";
 import { csvOf, fillNumbers, pythonOf, save } from "./numbers.js";
 import { draw, drawCompared } from "./plots.js";
 
@@ -86,7 +86,7 @@ function values(one) {
 function budget() {
   const table = form.table;
   for (const one of document.querySelectorAll(".currency")) one.textContent = table.currency;
-  byId("promise").textContent = `What is protected: ${sentence(table.promise)}`;
+  byId("promise").textContent = `What is protected: ${sentence(table.promise)}${shared(table)}`;
   byId("description").textContent = table.description || "No description was given.";
   byId("attributes").tBodies[0].replaceChildren(...table.attributes.map((one) => element("tr", {},
     element("td", {}, one.name), element("td", { class: "words" }, values(one)), element("td", {}, String(one.regular)),

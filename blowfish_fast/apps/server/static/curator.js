@@ -1,6 +1,6 @@
 import { afterPause, byId, call, confirmed, element, following, get, notice, number, options, post, put, sentence, stream, trying } from "./api.js";
 import { dataSets, done, listenForData } from "./describe.js";
-import { QuestionForm, inWords } from "./form.js";
+import { QuestionForm, inWords, shared } from "./form.js";
 import { drawGraph } from "./graph.js";
 import { draw, drawBudget, drawTradeOff, scaleOf } from "./plots.js";
 
@@ -96,10 +96,14 @@ async function graph() {
   const where = `table=${encodeURIComponent(form.table.name)}&attribute=${encodeURIComponent(form.attribute.name)}`;
   const picture = await post(`/api/policy-graph?${where}`, stated());
   drawGraph(byId("graph"), picture);
-  byId("graph-words").textContent =
-    (picture.shown < picture.cells ? `The first ${picture.shown} of ${picture.cells} cells. ` : "") + sentence(picture.words);
+  byId("graph-words").textContent = `${part(picture, "cells")}${number(picture.edge_count)} edges in all. ${sentence(picture.words)}`;
+  // A question that is not written yet, or does not fit, has no bins to be drawn.
+  const seen = await post("/api/curator/projected-graph", { question: asked(), policies: stating(stated()) }).catch(() => null);
+  if (seen) drawGraph(byId("projected"), seen); else byId("projected").replaceChildren();
+  byId("projected-words").textContent = !seen ? "" : `${part(seen, "bins")}${number(seen.edge_count)} edges in all${seen.absent ? ", and whether somebody is there" : ""}. ${sentence(seen.words)}`;
   if (curve) drawTradeOff(byId("trade-off"), curve, theta(), pick, money());
 }
+const part = (picture, what) => picture.shown < picture.cells ? `${picture.shown} of ${picture.cells} ${what}. ` : "";
 const redraw = following(graph);
 
 function pick(value) {
@@ -113,14 +117,14 @@ function state() {
   for (const one of document.querySelectorAll(".currency")) one.textContent = table.currency;
   byId("policy-state").textContent = (table.frozen ? "Frozen, because something was charged. " : "")
     + `In force: ${sentence(table.promise)}`;
-  byId("set-policy").disabled = byId("reset-policy").disabled = table.frozen;
+  byId("set-policy").disabled = byId("reset-policy").disabled = table.frozen || table.population !== null;
   byId("total").value = table.budget;
   byId("total").disabled = byId("set-budget").disabled = table.frozen;
   byId("raise-form").hidden = !table.frozen;
   const raised = (table.raises ?? []).map((one) => ` Raised to ${number(one.amount)} by ${one.by} on ${new Date(one.time).toLocaleDateString()}: ${one.why}.`);
   byId("budget").textContent = `${number(table.spent)} of ${table.currency} ${number(table.budget)} is spent.${raised.join("")}`
     + (table.clone_of ? ` A clone of ${table.clone_of}, where ${table.currency_before} ${number(table.spent_before)} was spent on the same people: the two add up.` : "")
-    + (table.closed ? " Closed: stored answers only." : "");
+    + shared(table) + (table.closed ? " Closed: stored answers only." : "");
   byId("close-table").textContent = table.closed ? "Open the table again" : "Close the table";
   done("describe", true);
   done("policy", table.frozen || Object.keys(table.policies).length > 0);
@@ -283,7 +287,7 @@ trying(async () => {
     return;
   }
   form = new QuestionForm(tables, (id) => {
-    if (id !== "table" && id !== "attribute" && id !== "kind") return;
+    if (id !== "table" && id !== "attribute" && id !== "kind") { redraw(); return; }
     offer();
     redraw();
     if (id === "table") trying(refresh);

@@ -54,8 +54,11 @@ function describe() {
       const attributes = rows.filter((one) => one.used() && one.name !== person).map((one) => one.attribute());
       const table = { name: byId("table-name").value, source: name, attributes, description: byId("table-description").value,
         ...(person ? { person, at_most: Number(byId("at-most").value) } : {}),
+        ...(byId("population").value ? { population: byId("population").value } : {}),
+        ...(byId("snapshot").value ? { snapshot: byId("snapshot").value } : {}),
         ...(presence ? { presence: presence === "true" ? true : Number(presence) } : {}) };
-      await post("/api/curator/tables", { table, [byId("description-currency").value]: Number(byId("description-epsilon").value) });
+      const budget = byId("description-epsilon").value;
+      await post("/api/curator/tables", { table, ...(budget ? { [byId("description-currency").value]: Number(budget) } : {}) });
       location.reload();
     });
   };

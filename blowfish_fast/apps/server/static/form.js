@@ -14,6 +14,11 @@ function refill(select, list, keep) {
   if ([...select.options].some((one) => one.value === before)) select.value = before;
 }
 
+// Which tables share the budget, and whether records may change.
+export const shared = (table) => (table.population
+  ? ` Its budget is that of the population ${table.population}${table.shares_with.length ? `, shared with ${table.shares_with.join(", ")}` : ""}: a person loses the sum over all tables.` : "")
+  + ` ${table.versions}`;
+
 // One filter: an attribute, and some of its levels or a stretch of its values.
 class FilterRow {
   constructor(form, number, changed) {
