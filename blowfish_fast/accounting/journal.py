@@ -177,9 +177,8 @@ class Journal:
                 "ON CONFLICT (analyst) DO UPDATE SET total = excluded.total",
                 (analyst, total),
             )
-            append_entry(
-                connection, "allot", None, 0, {"analyst": analyst, "total": total}
-            )
+            granted = {"analyst": analyst, "total": total}
+            append_entry(connection, "allot", None, 0, granted)
 
     def reserve(
         self,
@@ -194,8 +193,7 @@ class Journal:
         Returns the charge that stands: the new one, or the one that was made for this
         request before. `terms` is the entry that the caller judged the request by. An
         analyst's charge counts against the budget and against the allotment. People
-        other than those of the first charge that names any are refused here, within
-        the transaction: what was charged before them can always be finished.
+        other than those of the first charge that names any are refused, uncharged.
         """
 
         def charge(connection: sqlite3.Connection) -> Charge:
@@ -273,9 +271,8 @@ class Journal:
                     f"{self.name} has been charged, so its policy and budget are "
                     "frozen: charges under different policies do not add up"
                 )
-            number = append_entry(
-                connection, "amend", None, 0, {"total": total, "terms": terms}
-            )
+            agreed = {"total": total, "terms": terms}
+            number = append_entry(connection, "amend", None, 0, agreed)
             connection.execute(
                 "UPDATE budget SET total = ?, terms = ?", (total, number)
             )

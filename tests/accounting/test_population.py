@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.accounting import population
 from blowfish_fast.errors import BudgetError, InputError, LedgerError, PolicyError
 
 AGES, VALUES = bf.Domain(6, names=["age"]), bf.Domain(4, names=["value"])
@@ -215,3 +216,22 @@ def test_charges_say_which_version_they_read(tmp_path):
     assert plain.details["as_of"] == ledger.history()[1].snapshot
     with pytest.raises(InputError, match="a snapshot is labelled"):
         ledger.release(_laplace(VISITS), [1] * 6, snapshot="a\nb")
+
+
+def test_a_table_that_is_added_is_paid_by_one_ledger_of_a_folder(tmp_path):
+    def made(name, source):
+        table = bf.PeopleTable("visits", VISITS, source)
+        path = tmp_path / f"{name}.ledger"
+        return bf.Population(name, person="id", tables=[table], path=path, epsilon=1)
+
+    made("guests", "clinic/guests").close()
+    people = made("patients", "clinic/visits")
+    population._OWNERS.clear()
+    with pytest.raises(LedgerError, match="'guests' pays for releases"):
+        people.add(bf.PeopleTable("labs", LABS, "clinic/guests"))
+    people.add(bf.PeopleTable("labs", LABS, "clinic/labs"))
+    people.close()
+    assert sorted(bf.Population("patients", path=people.ledger.path).tables) == [
+        "labs",
+        "visits",
+    ]
