@@ -25,8 +25,9 @@ domain do not exist: a node with an empty right half has nothing to choose.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
 from typing import NamedTuple, TypeAlias
 
@@ -178,8 +179,20 @@ def sampling_slack(
     return 8 * levels * total_error(levels + 2, bits)
 
 
+class _Level(NamedTuple):
+    """The nodes of one height: what their children say, and room for themselves."""
+
+    first_node: int
+    base: IntArray
+    child_totals: IntArray
+    child_sums: IntArray
+    totals: IntArray
+    sums: IntArray
+    """Column k - 1: the windows of 2**k cells inside the node, added up."""
+
+
 def choose_blocks(
-    costs: list[IntArray], weights: TreeWeights, words: Words
+    costs: list[IntArray], weights: TreeWeights, words: Words, threads: int = 1
 ) -> Iterator[tuple[int, IntArray, IntArray]]:
     """Decide for every node of the tree, from the bottom, a block at a time.
 
@@ -190,38 +203,50 @@ def choose_blocks(
     levels = len(costs) - 1
     child_totals = costs[0]  # a single cell has log-weight 0
     child_sums = np.empty((cells, 0), dtype=np.int64)
-    for height in range(1, levels + 1):
-        base = weights.bases[height]
-        nodes = costs[height].size
-        totals = np.empty(nodes, dtype=np.int64)
-        # Column k - 1: the windows of 2**k cells inside the node, added up.
-        sums = np.empty((nodes, height), dtype=np.int64)
-        sums[:, -1] = _bucket_weights(costs[height], cells, height, weights)
-        pairs = child_totals.size // 2
-        for first in range(0, pairs, _ROWS):
-            last = min(first + _ROWS, pairs)
-            left, right = (
-                slice(2 * first, 2 * last, 2),
-                slice(2 * first + 1, 2 * last, 2),
+    with ThreadPoolExecutor(threads) as pool:
+        for height in range(1, levels + 1):
+            nodes = costs[height].size
+            totals = np.empty(nodes, dtype=np.int64)
+            sums = np.empty((nodes, height), dtype=np.int64)
+            sums[:, -1] = _bucket_weights(costs[height], cells, height, weights)
+            level = _Level(
+                1 << (levels - height),
+                weights.bases[height],
+                child_totals,
+                child_sums,
+                totals,
+                sums,
             )
-            inner = sums[first:last, :-1]
-            np.maximum(child_sums[left] + child_sums[right], weights.floor, out=inner)
-            table = np.empty((last - first, base.size), dtype=np.int64)
-            table[:, _BUCKET] = sums[first:last, -1]
-            table[:, _SPLIT] = child_totals[left] + child_totals[right]
-            if height > 1:
-                table[:, _CUT] = 0
-                table[:, _CUT + 1 :] = inner
-            table += base
-            position = (1 << (levels - height)) + first
-            choices, totals[first:last] = weigh_block(
-                words, position, table, weights.fraction_bits
-            )
-            yield position, table, choices
-        if nodes > pairs:  # an empty right half: the left child in its parent's place
-            totals[-1] = child_totals[-1]
-            sums[-1, :-1] = child_sums[-1]
-        child_totals, child_sums = totals, sums
+            pairs = child_totals.size // 2
+            work = partial(_choose_block, level, weights, words)
+            each = pool.map if threads > 1 and pairs > _ROWS else map
+            yield from each(work, range(0, pairs, _ROWS))
+            if nodes > pairs:  # an empty right half: the left child stands for both
+                totals[-1] = child_totals[-1]
+                sums[-1, :-1] = child_sums[-1]
+            child_totals, child_sums = totals, sums
+
+
+def _choose_block(
+    level: _Level, weights: TreeWeights, words: Words, first: int
+) -> tuple[int, IntArray, IntArray]:
+    """Decide for the nodes from the `first` on, and write down their totals."""
+    last = min(first + _ROWS, level.child_totals.size // 2)
+    left, right = slice(2 * first, 2 * last, 2), slice(2 * first + 1, 2 * last, 2)
+    below = level.child_sums
+    inner = level.sums[first:last, :-1]
+    np.maximum(below[left] + below[right], weights.floor, out=inner)
+    table = np.empty((last - first, level.base.size), dtype=np.int64)
+    table[:, _BUCKET] = level.sums[first:last, -1]
+    table[:, _SPLIT] = level.child_totals[left] + level.child_totals[right]
+    if inner.shape[1]:
+        table[:, _CUT] = 0
+        table[:, _CUT + 1 :] = inner
+    table += level.base
+    position = level.first_node + first
+    found = weigh_block(words, position, table, weights.fraction_bits)
+    choices, level.totals[first:last] = found
+    return position, table, choices
 
 
 def _bucket_weights(
@@ -283,6 +308,7 @@ def sample_dyadic_partition(
     quantile: tuple[int, int] = (3, 4),
     base: Base = BASE,
     length_weights: Sequence[Number] | None = None,
+    threads: int = 1,
 ) -> IntArray:
     """Draw a partition of the cells into aligned dyadic buckets.
 
@@ -306,6 +332,8 @@ def sample_dyadic_partition(
     length_weights : sequence, optional
         Public factor on the cost of buckets of 1, 2, 4 ... cells; at most 1, which
         keeps the range.
+    threads : int
+        Threads that may ask for words; the result does not depend on them.
 
     Returns
     -------
@@ -327,7 +355,7 @@ def sample_dyadic_partition(
     array([0, 4, 5, 6, 7])
     """
     x = np.asarray(x)
-    costs = dyadic_quantile_costs(x, *quantile)
+    costs = dyadic_quantile_costs(x, *quantile, threads=threads)
     weights = tree_weights(
         x.size,
         rate=rate,
@@ -337,6 +365,6 @@ def sample_dyadic_partition(
         length_weights=length_weights,
     )
     decisions = np.zeros(1 << (len(costs) - 1), dtype=np.int8)
-    for first, _, choices in choose_blocks(costs, weights, words):
+    for first, _, choices in choose_blocks(costs, weights, words, threads):
         decisions[first : first + choices.size] = choices
     return _boundaries(decisions, x.size)

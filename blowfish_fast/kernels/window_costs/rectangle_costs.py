@@ -169,8 +169,8 @@ def _double_widths(
 
 def _all_widths(
     tall: IntArray, shape: tuple[int, int], height: int, quantile: tuple[int, int]
-) -> list[IntArray]:
-    """Return the costs of rectangles of `height` rows and 2, 4 .. columns."""
+) -> tuple[list[IntArray], IntArray]:
+    """Return the costs for `height` rows and 2, 4 .. columns, and the sorted cells."""
     found = []
     source = tall
     target, spare = np.empty_like(tall), np.empty_like(tall)
@@ -179,7 +179,7 @@ def _all_widths(
             _double_widths(source, target, shape, height, 1 << power, quantile)
         )
         source, target, spare = target, spare, target
-    return found
+    return found, source
 
 
 def dyadic_rectangle_costs(
@@ -216,7 +216,7 @@ def dyadic_rectangle_costs(
     quantile = (int(numerator), int(denominator))
     tall = _cut_counts(counts, *quantile)
     firsts = [np.zeros(shape, dtype=np.int64)]
-    tasks: list[Future[list[IntArray]]] = []
+    tasks: list[Future[tuple[list[IntArray], IntArray]]] = []
     with ThreadPoolExecutor(max(1, threads)) as pool:
         for level in range((shape[0] - 1).bit_length() + 1):
             if level:
@@ -228,11 +228,12 @@ def dyadic_rectangle_costs(
                 # No more sorted copies at a time than there are threads, and one.
                 tasks[level - threads].result()
             tasks.append(pool.submit(_all_widths, tall, shape, 1 << level, quantile))
-    return [[first, *task.result()] for first, task in zip(firsts, tasks, strict=True)]
+    costs = [task.result()[0] for task in tasks]
+    return [[first, *wider] for first, wider in zip(firsts, costs, strict=True)]
 
 
 def dyadic_quantile_costs(
-    x: IntArray, numerator: int, denominator: int
+    x: IntArray, numerator: int, denominator: int, *, threads: int = 1
 ) -> list[IntArray]:
     """Return the integer pinball cost of every aligned dyadic window of a line.
 
@@ -249,8 +250,25 @@ def dyadic_quantile_costs(
         raise InputError(f"counts come in one row of cells, but have shape {x.shape}")
     quantile = (int(numerator), int(denominator))
     cells = _cut_counts(x, *quantile)
-    wider = _all_widths(cells, (1, cells.size), 1, quantile)
-    return [np.zeros_like(cells), *(costs[0] for costs in wider)]
+    middle = 1 << max((cells.size - 1).bit_length() - 1, 0)
+    if threads < 2 or cells.size == 1:
+        wider, _ = _all_widths(cells, (1, cells.size), 1, quantile)
+        return [np.zeros_like(cells), *(costs[0] for costs in wider)]
+    # The last merge, of two halves, comes after both.
+    halves = [cells[:middle], cells[middle:]]
+    shapes = [(1, half.size) for half in halves]
+    with ThreadPoolExecutor(threads) as pool:
+        both = list(pool.map(_all_widths, halves, shapes, (1, 1), (quantile,) * 2))
+    (left, left_sorted), (right, right_sorted) = both
+    # Beyond its own size the right half is one window, of one cost.
+    whole = right[-1] if right else np.zeros((1, 1), dtype=np.int64)
+    right += [whole] * (len(left) - len(right))
+    merged = np.concatenate([left_sorted, right_sorted])
+    shape = (1, cells.size)
+    last = _double_widths(merged, np.empty_like(merged), shape, 1, middle, quantile)
+    pairs = zip(left, right, strict=True)
+    wider = [np.concatenate([one[0], other[0]]) for one, other in pairs]
+    return [np.zeros_like(cells), *wider, last[0]]
 
 
 def _cut_counts(counts: IntArray, numerator: int, denominator: int) -> IntArray:

@@ -14,6 +14,7 @@ from numba import config
 from scipy import stats
 
 from blowfish_fast.errors import InputError
+from blowfish_fast.kernels.partition import dyadic_partition
 from blowfish_fast.kernels.partition.dyadic_partition import (
     choose_blocks,
     sample_dyadic_partition,
@@ -390,3 +391,12 @@ def test_base_weights_count_in_proportion():
 def test_refuses_parameters_that_break_the_proof(arguments, message):
     with pytest.raises(InputError, match=message):
         sample_dyadic_partition(np.array([1, 2, 3]), silent, **arguments)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 50, 129])
+def test_threads_draw_the_same_partition(cells, monkeypatch):
+    monkeypatch.setattr(dyadic_partition, "_ROWS", 4)
+    x = np.random.default_rng(cells).poisson(9, cells)
+    alone = sample_dyadic_partition(x, drawn_words(1), rate=1, penalty=1)
+    together = sample_dyadic_partition(x, drawn_words(1), rate=1, penalty=1, threads=3)
+    assert alone.tolist() == together.tolist()

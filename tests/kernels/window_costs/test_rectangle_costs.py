@@ -10,6 +10,7 @@ from numba import config
 from blowfish_fast.errors import InputError
 from blowfish_fast.kernels.window_costs.rectangle_costs import (
     count_cap,
+    dyadic_quantile_costs,
     dyadic_rectangle_costs,
 )
 from tests.reference import rectangle_costs as reference
@@ -50,6 +51,17 @@ def test_one_record_moves_every_cost_by_less_than_the_quantile_allows(
             assert numerator - denominator <= change[place] <= numerator
             change[place] = 0
             assert not change.any()
+
+
+@pytest.mark.parametrize("cells", [*range(1, 10), 64, 65, 100])
+def test_two_halves_of_a_line_in_threads_cost_the_same(cells):
+    x = np.random.default_rng(cells).poisson(9, cells)
+    alone = dyadic_quantile_costs(x, 3, 4)
+    (whole,) = dyadic_rectangle_costs(x[np.newaxis], 3, 4)
+    together = dyadic_quantile_costs(x, 3, 4, threads=2)
+    expected = [one[0].tolist() for one in whole]
+    assert [one.tolist() for one in alone] == expected
+    assert [one.tolist() for one in together] == expected
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (4, 4)])

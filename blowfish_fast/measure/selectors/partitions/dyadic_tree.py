@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from blowfish_fast import kernels
+from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, InputError
@@ -101,6 +102,7 @@ class DyadicTree(Partition):
             penalty=self.price * self.bucket_cost,
             quantile=QUANTILE,
             length_weights=self.length_weights(counts.size),
+            threads=threads_for(counts.size),
         )
         return Buckets(edges)
 
