@@ -20,6 +20,7 @@ from blowfish_fast.audit.neighbours.pairs import all_edges
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Measurement
 from blowfish_fast.measure.randomness import Randomness
+from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import ABSENT, Policy
 
@@ -130,7 +131,10 @@ class RowPrices:
     def rows(self, cell: int) -> IntArray:
         """Return the rows of a single record in `cell`; none for "absent"."""
         if cell not in self._rows:
-            record = np.zeros(self.measurement.buckets.cells, dtype=np.int64)
+            strategy, cells = self.measurement.strategy, self.measurement.buckets.cells
+            if isinstance(strategy, TableStrategy):
+                cells = math.prod(strategy.sizes)
+            record = np.zeros(cells, dtype=np.int64)
             if cell != ABSENT:
                 record[cell] = 1
             self._rows[cell] = self.rows_of(record)
@@ -138,7 +142,10 @@ class RowPrices:
 
     def rows_of(self, counts: IntArray) -> IntArray:
         """Return the rows of counts of all cells, before anything is added."""
-        return self.measurement.strategy.rows(self.measurement.buckets.sum(counts))
+        strategy, buckets = self.measurement.strategy, self.measurement.buckets
+        if isinstance(strategy, TableStrategy):
+            return strategy.tables_of(counts)
+        return strategy.rows(buckets.sum(counts))
 
     def draws_to_rows(self, most: int | None = None) -> IntArray:
         """Return the (draws, rows) matrix of what each draw adds to published rows.

@@ -14,7 +14,7 @@ from blowfish_fast.audit.choices.listed import selector_names
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.mechanisms.plugins import find_mechanism
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.registry import MECHANISMS, TABLE_MECHANISMS
 from blowfish_fast.policies import Policy
 
 Shape = int | tuple[int, ...]
@@ -118,7 +118,8 @@ class AuditTask(NamedTuple):
 
 def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[AuditTask]:
     """List every stop; `mechanisms` names those to visit, None for everything."""
-    chosen = sorted(MECHANISMS) if mechanisms is None else list(mechanisms)
+    every = sorted({**MECHANISMS, **TABLE_MECHANISMS})
+    chosen = every if mechanisms is None else list(mechanisms)
     for name in chosen:
         find_mechanism(name)
     listed: list[AuditTask] = []

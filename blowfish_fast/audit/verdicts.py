@@ -45,7 +45,7 @@ from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.base import Mechanism, made_up
 from blowfish_fast.mechanisms.plugins import find_mechanism
 from blowfish_fast.policies import ABSENT, Policy
-from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.tables_release import TablesRelease
 
 from .charge_order import audit_charges
 from .invariants import (
@@ -387,7 +387,9 @@ def _release_finding(
     )
     watched = [cell for cell in edge if cell != ABSENT]
 
-    def event(release: Release) -> Hashable:
+    def event(release: Any) -> Hashable:
+        if isinstance(release, TablesRelease):
+            release = release.table(*release.asked[-1])
         shown = getattr(release, "centers", None)
         values = (
             release.estimate.reshape(-1)[watched] - background[watched]

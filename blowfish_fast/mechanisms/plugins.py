@@ -24,7 +24,7 @@ from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.measure.strategies.base import LinearStrategy
 
 from .base import Mechanism
-from .registry import MECHANISMS
+from .registry import MECHANISMS, TABLE_MECHANISMS
 
 GROUP = "blowfish_fast.mechanisms"
 """Entry points under which installed packages offer mechanisms."""
@@ -52,7 +52,7 @@ def find_mechanism(named: Any) -> type[Mechanism]:
     """
     found = named
     if isinstance(named, str):
-        found = MECHANISMS.get(named) or _imported(named)
+        found = {**MECHANISMS, **TABLE_MECHANISMS}.get(named) or _imported(named)
     if not isinstance(found, type) or not issubclass(found, Mechanism):
         raise InputError(
             f"a mechanism is a subclass of Mechanism; received {quoted(named)}"

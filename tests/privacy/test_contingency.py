@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.audit.measurements import edge_cost
 from blowfish_fast.measure.strategies.tables import table_strategy
 from blowfish_fast.measure.strategies.tables.edge_prices import (
     edge_kinds,
@@ -150,3 +151,15 @@ def test_presence_at_a_distance_may_cost_as_many_edges(length, generator):
         found = heaviest_edge(weights.tolist(), TABLES, edge_kinds(policy))
         assert found == np.ceil(max(away, along))
     assert not is_exact((), edge_kinds(policy))
+
+
+def test_the_audit_prices_all_tables_that_an_edge_moves():
+    mechanism, data = bf.Contingency.example(SMALL, P.Full(SMALL), Fraction(1))
+    (kept,) = mechanism.release(data, rng=1).measurements
+    moved = edge_cost(kept, 0, SMALL.size - 1)
+    assert Fraction(999, 1000) < moved <= 1
+    # One attribute alone may leave tables as they are.
+    assert 0 < edge_cost(kept, 0, 1) <= moved
+    # Planted bug: half the noise.
+    louder = kept._replace(scales=kept.scales._replace(rates=2 * kept.scales.rates))
+    assert edge_cost(louder, 0, SMALL.size - 1) > 1

@@ -22,7 +22,7 @@ from blowfish_fast.audit.sampling.power import EXCESS, detection_power
 from blowfish_fast.audit.verdicts import PROMISED_POWER
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.audit.witness import watch
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.registry import MECHANISMS, TABLE_MECHANISMS
 
 from . import mutants
 
@@ -114,8 +114,9 @@ def test_prices_are_tight_where_mechanisms_are(report):
 
 def test_the_long_form_visits_everything_and_keeps_its_confidence():
     listed = tasks(LONG)
-    assert {one.name for one in listed if one.kind == "mechanism"} == set(MECHANISMS)
-    assert {one.name for one in listed if one.kind == "power"} == set(MECHANISMS)
+    every = {*MECHANISMS, *TABLE_MECHANISMS}
+    assert {one.name for one in listed if one.kind == "mechanism"} == every
+    assert {one.name for one in listed if one.kind == "power"} == every
     assert listed[0].kind == "selector"
     assert listed[-1].kind == "timing"
     assert LONG.batch >= 10**7

@@ -58,6 +58,7 @@ def test_a_policy_becomes_the_words_of_a_flag(text, words):
         ('kind = "rectangles"\nnumber = 30', "rectangles:30"),
         ('kind = "marginals"\ncolumns = ["age", "sex"]', "marginals:age,sex"),
         ('kind = "ranges"\nfile = "asked.csv"', "ranges:asked.csv"),
+        ('kind = ["total", "ranges:asked.csv"]', "total | ranges:asked.csv"),
     ],
 )
 def test_a_workload_becomes_the_words_of_a_flag(text, words):
@@ -149,6 +150,8 @@ def test_stray_values_may_be_treated_by_column():
         ("[policy]\nkind = 3", "is a text; received 3"),
         ("[policy]\nkind = 'threshold'\ntheta = true", "is a number"),
         ("[workload]\nkind = 'ranges'\nnumber = 2.5", "is a whole number"),
+        ("[workload]\nkind = []", "a text, or a list of texts"),
+        ("[workload]\nkind = ['total']\nnumber = 2", "a list of whole texts"),
         ("[budget]\nepsilonn = 1", "did you mean 'epsilon'"),
         ("[budget]\nseed = 1", "it takes epsilon, rho"),
         ("[data]\nmissing = 3", "a text, or a table"),

@@ -47,13 +47,14 @@ ON_QUERIES = "queries"
 PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
 
-TEXT, NUMBER, WHOLE, TEXTS, RULES, TRUTH = (
+TEXT, NUMBER, WHOLE, TEXTS, RULES, TRUTH, SEVERAL = (
     "a text",
     "a number",
     "a whole number",
     "a list of texts",
     "a text, or a table from columns to texts",
     "true or false",
+    "a text, or a list of texts",
 )
 BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
 BY_TYPE |= {bool: TRUTH}
@@ -382,7 +383,7 @@ KNOWN: dict[str, dict[str, str]] = {
         "factors": TEXTS,
         "known": TEXTS,
     },
-    "workload": {"kind": TEXT, "number": WHOLE, "file": TEXT, "columns": TEXTS},
+    "workload": {"kind": SEVERAL, "number": WHOLE, "file": TEXT, "columns": TEXTS},
     "mechanism": {},
     "budget": {},
     "output": {},
@@ -422,6 +423,7 @@ def _check_value(table: str, name: str, value: Any) -> None:
         WHOLE: number and isinstance(value, int),
         TRUTH: isinstance(value, bool),
         TEXTS: are_texts(value),
+        SEVERAL: isinstance(value, str) or (are_texts(value) and len(value) > 0),
         RULES: isinstance(value, str)
         or (isinstance(value, Mapping) and are_texts(list(value.values()))),
     }[known[name]]

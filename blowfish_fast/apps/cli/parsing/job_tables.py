@@ -76,9 +76,23 @@ def policy_words(stated: Mapping[str, Any], folder: Path) -> str | None:
 
 
 def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
-    """Return a workload as --workload takes it; None where none is stated."""
+    """Return a workload as --workload takes it; None where none is stated.
+
+    A list of kinds is asked together.
+    """
     if not stated:
         return None
+    if isinstance(stated.get("kind"), list):
+        if len(stated) > 1:
+            raise InputError(
+                "several workloads are a list of whole texts, such as "
+                '["total", "ranges:50"]; received it beside '
+                f"{', '.join(name for name in stated if name != 'kind')}"
+            )
+        parts = (
+            _words({"kind": one}, "workload", folder, []) for one in stated["kind"]
+        )
+        return " | ".join(parts)
     return _words(
         stated,
         "workload",

@@ -15,6 +15,8 @@ Every refusal gives the rule, the words received and the forms there are.
 from __future__ import annotations
 
 import re
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +64,10 @@ def parse_workload(words: str, domain: Domain) -> Workload:
     >>> parse_workload("ranges:50", Domain(9)).queries
     50
     """
-    if "|" in words:
-        return Union(*(parse_workload(one, domain) for one in words.split("|")))
     if asks_tables(words):
         return parse_tables(words, domain)
+    if "|" in words:
+        return Union(*(parse_workload(one, domain) for one in words.split("|")))
     name, _, setting = words.strip().partition(":")
     if name in ("ranges", "rectangles") and re.fullmatch("[0-9]*", setting):
         kind = Ranges if name == "ranges" else Rectangles
@@ -100,11 +102,11 @@ def asks_tables(words: str | None) -> bool:
 
     Examples
     --------
-    >>> asks_tables("tables:2"), asks_tables("identity"), asks_tables(None)
-    (True, False, False)
+    >>> asks_tables("tables:1 | tables:a+b"), asks_tables("tables:2 | total")
+    (True, False)
     """
-    kind = (words or "").strip().partition(":")[0]
-    return kind == "tables" and "|" not in (words or "")
+    parts = (words or "").split("|")
+    return all(one.strip().partition(":")[0] == "tables" for one in parts)
 
 
 def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
@@ -116,6 +118,9 @@ def parse_tables(words: str, domain: Domain | WideDomain) -> Tables:
     >>> parse_tables("tables:age,age+sex", survey).tables
     ((0,), (0, 1))
     """
+    first, *others = words.split("|")
+    if others:
+        return reduce(or_, (parse_tables(one, domain) for one in (first, *others)))
     setting = words.strip().partition(":")[2].strip() or "2"
     if re.fullmatch("[0-9]{1,3}", setting):
         return Tables(domain, ways=int(setting))

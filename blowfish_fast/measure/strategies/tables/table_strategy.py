@@ -68,6 +68,15 @@ class TableStrategy(LinearStrategy):
         """Entries of `counts`: the cells of all tables."""
         return int(self.starts[-1])
 
+    def tables_of(self, counts: IntArray) -> IntArray:
+        """Return what `rows` takes, from counts of all cells of a small domain."""
+        grid, every = counts.reshape(self.sizes), range(len(self.sizes))
+        parts = [
+            grid.sum(axis=tuple(axis for axis in every if axis not in one))
+            for one in self.tables
+        ]
+        return np.concatenate([np.asarray(one).reshape(-1) for one in parts])
+
     def rows(self, counts: IntArray) -> IntArray:
         """Return the cells themselves."""
         return counts.copy()
