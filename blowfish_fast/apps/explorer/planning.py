@@ -50,9 +50,6 @@ MOST_SIMULATED_QUERIES = 2**13
 SAMPLES = 1000
 """Draws with which a translation is sharpened."""
 
-CURVE_SAMPLES = 300
-"""The same for each point of a curve, which promises nothing."""
-
 CURVE_POINTS = 9
 """Thresholds of a curve, unless they are stated."""
 
@@ -221,11 +218,11 @@ class Planner:
         if not table.policies or not isinstance(cost, Accuracy):
             return None
         shape = self.shape(table.with_policies({}), asked)
-        return Fraction(0) if shape.free else self._about(shape, cost, self.samples)
+        return Fraction(0) if shape.free else self._about(shape, cost)
 
-    def _about(self, shape: Shape, cost: Accuracy, samples: int) -> Fraction:
+    def _about(self, shape: Shape, cost: Accuracy) -> Fraction:
         """Return a price for a comparison: near the least, and no promise."""
-        priced = shape.least(cost, samples, checked=False)
+        priced = shape.least(cost, self.samples, checked=False)
         return min(one.amount for one in priced if one.amount is not None)
 
     def trade_off(
@@ -249,7 +246,6 @@ class Planner:
         regular = spec.domain().attributes[0].regular
         grid = _log_grid(regular - 1) if thetas is None else list(thetas)
         before: Shape | None = None
-        samples = min(self.samples, CURVE_SAMPLES)
         best = math.inf
         for theta in (None, *sorted(set(grid), reverse=True)):
             stated: dict[str, PolicySpec] = {}
@@ -259,7 +255,7 @@ class Planner:
             shape = self.shape(table.with_policies(stated), asked)
             # Bins may be too wide for a smaller threshold to change anything.
             if before is None or shape.policy != before.policy:
-                price = 0 if shape.free else self._about(shape, cost, samples)
+                price = 0 if shape.free else self._about(shape, cost)
                 best = min(best, float(price))
             before = shape
             yield {"theta": theta, "cost": best}
