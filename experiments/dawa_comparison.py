@@ -22,7 +22,12 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     Value,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means, skipped_notes
+from blowfish_fast.advice.experiments.row_means import (
+    by_method,
+    distinct,
+    means,
+    skipped_notes,
+)
 
 from .dawa_setup import (
     CONTENDERS,
@@ -174,18 +179,7 @@ class Figure3(Experiment):
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return mean errors by set, and on how many sets DAWA is as good as any."""
-        errors = means(rows, "epsilon", "set", "method")
-        methods = [str(one) for one in distinct(rows, "method") if one is not None]
-        sets = distinct(rows, "set")
-        lines = [
-            [
-                epsilon,
-                name,
-                *(errors.get((epsilon, name, method)) for method in methods),
-            ]
-            for epsilon in distinct(rows, "epsilon")
-            for name in sets
-        ]
+        _, methods, lines = by_method(rows, "epsilon", "set")
         return Summary(
             ["epsilon", "set", *methods],
             lines,
@@ -196,16 +190,11 @@ class Figure3(Experiment):
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
         """Draw a panel of bars per epsilon."""
         errors = means(rows, "epsilon", "set", "method")
-        sets = [str(one) for one in distinct(rows, "set")]
         epsilons = distinct(rows, "epsilon")
-        methods = [str(one) for one in distinct(rows, "method")]
+        sets, methods = distinct(rows, "set"), distinct(rows, "method")
         panels = np.atleast_1d(figure.subplots(max(len(epsilons), 1), 1, sharex=True))
         for axes, epsilon in zip(panels, epsilons, strict=False):
-            series = [
-                (method, [errors.get((epsilon, name, method)) for name in sets])
-                for method in methods
-            ]
-            grouped_bars(axes, sets, series, label="mean error")
+            grouped_bars(axes, errors, sets, methods, at=(epsilon,))
             axes.set_title(f"epsilon = {epsilon}", fontsize=9, loc="left")
         legend_above(figure, panels[0])
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from blowfish_fast.advice.experiments.contenders import Contender, release_errors
 from blowfish_fast.advice.experiments.drawing import grouped_bars, legend_above
 from blowfish_fast.advice.experiments.experiment import (
@@ -25,6 +23,7 @@ from blowfish_fast.advice.experiments.experiment import (
 )
 from blowfish_fast.advice.experiments.row_means import (
     Key,
+    by_method,
     distinct,
     means,
     skipped_notes,
@@ -123,7 +122,7 @@ class Figure7(Experiment):
         domain = Domain(data.counts.shape)
         rectangles = Rectangles.of_shape(
             domain,
-            _sides(known, domain, east, north),
+            sides_of(known, domain, east, north),
             60 if settings.quick else QUERIES,
             rng=seed_of(settings, "rectangles", name, east, task.arguments["sample"]),
         )
@@ -149,13 +148,7 @@ class Figure7(Experiment):
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return mean errors, and the best competitor's relative to DAWA's."""
-        errors = means(rows, "map", "shape", "epsilon", "method")
-        methods = [str(one) for one in distinct(rows, "method")]
-        places = list(dict.fromkeys(key[:3] for key in errors))
-        lines = [
-            [*place, *(errors.get((*place, method)) for method in methods)]
-            for place in places
-        ]
+        _, methods, lines = by_method(rows, "map", "shape", "epsilon")
         return Summary(
             ["map", "shape", "epsilon", *methods],
             lines,
@@ -171,25 +164,19 @@ class Figure7(Experiment):
         panels = figure.subplots(max(len(names), 1), max(len(shapes), 1), squeeze=False)
         for line, name in zip(panels, names, strict=False):
             for axes, shape in zip(line, shapes, strict=False):
-                series = [
-                    (
-                        str(method),
-                        [errors.get((name, shape, one, method)) for one in epsilons],
-                    )
-                    for method in distinct(rows, "method")
-                ]
-                grouped_bars(
-                    axes, [str(one) for one in epsilons], series, label="mean error"
-                )
+                methods = distinct(rows, "method")
+                grouped_bars(axes, errors, epsilons, methods, at=(name, shape))
                 axes.set_title(f"{name}, {shape}", fontsize=9)
         legend_above(figure, panels[0, 0])
 
 
-def _sides(known: Map, domain: Domain, east: float, north: float) -> tuple[int, int]:
+def sides_of(known: Map, domain: Domain, east: float, north: float) -> list[int]:
     """Return the rows and columns that a shape in degrees covers."""
-    rows = np.clip(round(north / known.north * domain.shape[0]), 1, domain.shape[0])
-    columns = np.clip(round(east / known.east * domain.shape[1]), 1, domain.shape[1])
-    return int(rows), int(columns)
+    parts = (north / known.north, east / known.east)
+    return [
+        min(max(round(part * cells), 1), cells)
+        for part, cells in zip(parts, domain.shape, strict=True)
+    ]
 
 
 def _gains(rows: Sequence[Row], rivals: Sequence[str]) -> dict[Key, float]:

@@ -23,7 +23,7 @@ from blowfish_fast.advice.experiments.experiment import (
     Task,
     seed_of,
 )
-from blowfish_fast.advice.experiments.row_means import Key, distinct, means
+from blowfish_fast.advice.experiments.row_means import Key, by_method, distinct, means
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.randomness import Randomness
@@ -147,17 +147,14 @@ class Table1(Experiment):
         """Draw bucket counts as bars."""
         counted = means(rows, "set", "epsilon2", value="buckets")
         printed = means(rows, "set", value="printed")
-        names = [str(name) for name in distinct(rows, "set")]
-        series = [("paper", [printed.get((name,)) for name in names])]
-        series += [
-            (
-                f"epsilon2 = {share}",
-                [counted.get((name, float(share))) for name in names],
-            )
-            for share in SHARES
-        ]
+        found: dict[Key, float] = {(*key, "paper"): one for key, one in printed.items()}
+        shares = {float(share): f"epsilon2 = {share}" for share in SHARES}
+        for (name, share), buckets in counted.items():
+            if isinstance(share, float) and share in shares:
+                found[name, shares[share]] = buckets
         axes = figure.subplots()
-        grouped_bars(axes, names, series, label="buckets")
+        methods = ["paper", *shares.values()]
+        grouped_bars(axes, found, distinct(rows, "set"), methods, label="buckets")
         legend_above(figure, axes)
 
 
@@ -233,12 +230,7 @@ class Figure5(Experiment):
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return mean costs relative to the least."""
-        costs = means(rows, "set", "method", value="cost")
-        methods = [str(one) for one in distinct(rows, "method")]
-        lines = [
-            [name, *(costs.get((name, method)) for method in methods)]
-            for name in distinct(rows, "set")
-        ]
+        costs, methods, lines = by_method(rows, "set", value="cost")
         excess = {
             method: geometric_mean(
                 cost / costs[name, OPTIMAL]
@@ -264,14 +256,10 @@ class Figure5(Experiment):
 
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
         """Draw mean costs as bars."""
-        costs = means(rows, "set", "method", value="cost")
-        names = [str(name) for name in distinct(rows, "set")]
+        costs, methods, _ = by_method(rows, "set", value="cost")
         axes = figure.subplots()
-        series = [
-            (str(method), [costs.get((name, method)) for name in names])
-            for method in distinct(rows, "method")
-        ]
-        grouped_bars(axes, names, series, label="cost of the partition")
+        sets = distinct(rows, "set")
+        grouped_bars(axes, costs, sets, methods, label="cost of the partition")
         legend_above(figure, axes)
 
 

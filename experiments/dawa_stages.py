@@ -21,7 +21,7 @@ from blowfish_fast.advice.experiments.experiment import (
     Summary,
     Task,
 )
-from blowfish_fast.advice.experiments.row_means import distinct, means
+from blowfish_fast.advice.experiments.row_means import by_method, distinct, means
 
 from .dawa_setup import KINDS, NEEDS, OURS, PAPER, PROTOCOL, errors_of, grid_of_tasks
 from .row_statistics import geometric_mean
@@ -77,12 +77,8 @@ class Figure4(Experiment):
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return mean errors by set."""
-        errors = means(rows, "set", "method")
-        methods = [str(one) for one in distinct(rows, "method")]
+        errors, methods, lines = by_method(rows, "set")
         sets = distinct(rows, "set")
-        lines = [
-            [name, *(errors.get((name, method)) for method in methods)] for name in sets
-        ]
         if not sets or len(errors) < len(sets) * len(methods):
             return Summary(
                 ["set", *methods],
@@ -108,13 +104,8 @@ class Figure4(Experiment):
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
         """Draw mean errors as bars."""
         errors = means(rows, "set", "method")
-        names = [str(name) for name in distinct(rows, "set")]
         axes = figure.subplots()
-        series = [
-            (str(method), [errors.get((name, method)) for name in names])
-            for method in distinct(rows, "method")
-        ]
-        grouped_bars(axes, names, series, label="mean error")
+        grouped_bars(axes, errors, distinct(rows, "set"), distinct(rows, "method"))
         legend_above(figure, axes)
 
 
@@ -142,13 +133,8 @@ class Figure6(Experiment):
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return mean errors by workload and set."""
-        errors = means(rows, "workload", "set", "method")
-        methods = [str(one) for one in distinct(rows, "method")]
-        places = list(dict.fromkeys(key[:2] for key in errors))
-        lines = [
-            [*place, *(errors.get((*place, method)) for method in methods)]
-            for place in places
-        ]
+        errors, methods, lines = by_method(rows, "workload", "set")
+        places = [tuple(line[:2]) for line in lines]
         geometric = [
             errors[(*place, OURS)] / errors[(*place, GEOMETRIC)]
             for place in places
@@ -181,16 +167,10 @@ class Figure6(Experiment):
     def draw(self, rows: Sequence[Row], figure: FigureBase) -> None:
         """Draw a panel of bars per workload."""
         errors = means(rows, "workload", "set", "method")
-        kinds = distinct(rows, "workload")
-        names = [str(name) for name in distinct(rows, "set")]
-        methods = [str(one) for one in distinct(rows, "method")]
+        kinds, names = distinct(rows, "workload"), distinct(rows, "set")
         panels = np.ravel(figure.subplots(2, 2))
         for axes, kind in zip(panels, kinds, strict=False):
-            series = [
-                (method, [errors.get((kind, name, method)) for name in names])
-                for method in methods
-            ]
-            grouped_bars(axes, names, series, label="mean error")
+            grouped_bars(axes, errors, names, distinct(rows, "method"), at=(kind,))
             axes.set_title(str(kind), fontsize=10)
         legend_above(figure, panels[0])
 

@@ -24,6 +24,7 @@ from blowfish_fast.advice.experiments.experiment import (
 )
 from blowfish_fast.advice.experiments.row_means import (
     Key,
+    by_method,
     distinct,
     means,
     skipped_notes,
@@ -33,7 +34,7 @@ from blowfish_fast.policies import AddRemove
 from blowfish_fast.workloads import Rectangles
 
 from .dawa_maps import MAPS as PAPER_MAPS
-from .dawa_maps import SHAPES
+from .dawa_maps import SHAPES, sides_of
 from .paper_sets import map_set
 from .row_statistics import geometric_mean
 from .space_maps import draw_world_maps
@@ -48,6 +49,7 @@ EPSILONS = (0.01, 0.1, 0.5)
 SIDE, WORLD_SIDE = 256, 1024
 QUERIES = 1000
 ANY = "random"
+BARS = ("map", "epsilon", "method")
 OURS = "DAWA"
 RIVALS = ("QuadTree", "HybridTree", "KdTree", "MWEM")
 """The methods that the paper measures itself against."""
@@ -142,13 +144,8 @@ class Space(Experiment):
 
     def summary(self, rows: Sequence[Row], settings: Settings) -> Summary:
         """Return mean errors, and the best competitor's relative to DAWA's."""
-        errors = means(rows, "map", "shape", "epsilon", "method")
-        methods = [str(one) for one in distinct(rows, "method")]
-        places = list(dict.fromkeys(key[:3] for key in errors))
-        lines = [
-            [*place, *(errors.get((*place, method)) for method in methods)]
-            for place in places
-        ]
+        errors, methods, lines = by_method(rows, "map", "shape", "epsilon")
+        places = [tuple(line[:3]) for line in lines]
         notes = skipped_notes(rows)
         if any(str(row.get("map")).startswith(f"{WORLD} (") for row in rows):
             notes.append(missing_note())
@@ -187,39 +184,24 @@ def rectangles(
     """Return rectangles of one shape, as large a part as on the paper's map."""
     if shape is None:
         return Rectangles.random(domain, count, rng=seed)
-    east, north = shape
-    extent = PAPER_MAPS["roads"]
-    sides = [
-        min(max(round(part * cells), 1), cells)
-        for part, cells in zip(
-            (north / extent.north, east / extent.east), domain.shape, strict=True
-        )
-    ]
+    sides = sides_of(PAPER_MAPS["roads"], domain, *shape)
     return Rectangles.of_shape(domain, sides, count, rng=seed)
 
 
 def _draw_bars(rows: Sequence[Row], figure: FigureBase) -> None:
     """Draw a panel per map: each method's error, geometric mean over the shapes."""
-    errors = means(rows, "map", "epsilon", "method", "shape")
+    by_shape: dict[Key, list[float]] = {}
+    for (*place, _), error in means(rows, *BARS, "shape").items():
+        if error > 0:
+            by_shape.setdefault(tuple(place), []).append(error)
+    errors = {key: geometric_mean(each) for key, each in by_shape.items()}
     names, epsilons = distinct(rows, "map"), distinct(rows, "epsilon")
     panels = figure.subplots(1, max(len(names), 1), squeeze=False)[0]
     for axes, name in zip(panels, names, strict=False):
-        series = [
-            (
-                str(method),
-                [_over_shapes(errors, (name, one, method)) for one in epsilons],
-            )
-            for method in distinct(rows, "method")
-        ]
-        grouped_bars(axes, [str(one) for one in epsilons], series, label="mean error")
+        grouped_bars(axes, errors, epsilons, distinct(rows, "method"), at=(name,))
         axes.set_title(str(name), fontsize=9)
         axes.set_xlabel("epsilon")
     legend_above(figure, panels[0], columns=7)
-
-
-def _over_shapes(errors: dict[Key, float], key: Key) -> float | None:
-    found = [error for one, error in errors.items() if one[:3] == key and error > 0]
-    return geometric_mean(found) if found else None
 
 
 def _verdict(

@@ -127,16 +127,12 @@ class Figure4(Experiment):
         compared = [row for row in rows if row.get("share") is None]
         errors = means(compared, "epsilon", "set", "method")
         epsilons = distinct(compared, "epsilon")
-        names = [str(name) for name in distinct(compared, "set")]
-        methods = distinct(compared, "method")
+        names, methods = distinct(compared, "set"), distinct(compared, "method")
         sweep = _swept(row for row in rows if row.get("share") is not None)
         panels = figure.subplots(2, max(len(epsilons), 1), squeeze=False)
         for axes, epsilon in zip(panels[0], epsilons, strict=False):
-            series = [
-                (str(one), [errors.get((epsilon, name, one)) for name in names])
-                for one in methods
-            ]
-            grouped_bars(axes, names, series, label="squared error per cell")
+            label = "squared error per cell"
+            grouped_bars(axes, errors, names, methods, at=(epsilon,), label=label)
             axes.set_title(f"epsilon = {epsilon}", fontsize=10)
         legend_above(figure, panels[0, 0], columns=7)
         for axes, epsilon in zip(panels[1], epsilons, strict=False):

@@ -122,12 +122,9 @@ class Figure5(Experiment):
         epsilons = distinct(rows, "epsilon")
         panels = np.atleast_1d(figure.subplots(1, max(len(names), 1)))
         for axes, name in zip(panels, names, strict=False):
-            series = [
-                (str(one), [errors.get((name, epsilon, one)) for epsilon in epsilons])
-                for one in distinct(rows, "method")
-            ]
-            shown = [f"epsilon {epsilon}" for epsilon in epsilons]
-            grouped_bars(axes, shown, series, label="squared error per cell")
+            methods, label = distinct(rows, "method"), "squared error per cell"
+            grouped_bars(axes, errors, epsilons, methods, at=(name,), label=label)
+            axes.set_xlabel("epsilon")
             axes.set_title(str(name), fontsize=10)
         legend_above(figure, panels[0])
 

@@ -8,8 +8,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from .experiment import Value
+from .row_means import Key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,24 +35,31 @@ COLOURS = (
 
 def grouped_bars(
     axes: Axes,
-    places: Sequence[str],
-    series: Sequence[tuple[str, Sequence[float | None]]],
+    found: Mapping[Key, float],
+    places: Sequence[Value],
+    methods: Sequence[Value],
     *,
-    label: str,
+    at: Key = (),
+    label: str = "mean error",
 ) -> None:
-    """Draw bars side by side on a logarithmic scale; a missing number has no bar."""
-    width = 0.8 / max(len(series), 1)
-    for number, (name, heights) in enumerate(series):
+    """Draw bars side by side on a logarithmic scale; a missing number has no bar.
+
+    Numbers are found by `at`, place and method.
+    """
+    width = 0.8 / max(len(methods), 1)
+    for number, method in enumerate(methods):
+        heights = [found.get((*at, place, method)) for place in places]
         shown = [(i, h) for i, h in enumerate(heights) if h is not None and h > 0]
         axes.bar(
-            [i + (number - (len(series) - 1) / 2) * width for i, _ in shown],
+            [i + (number - (len(methods) - 1) / 2) * width for i, _ in shown],
             [h for _, h in shown],
             width,
-            label=name,
+            label=str(method),
             color=COLOURS[number % len(COLOURS)],
         )
     axes.set_yscale("log")
-    axes.set_xticks(range(len(places)), places, rotation=20, ha="right", fontsize=8)
+    names = [str(place) for place in places]
+    axes.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=8)
     axes.set_ylabel(label)
     axes.grid(axis="y", alpha=0.3)
 

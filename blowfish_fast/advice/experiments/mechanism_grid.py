@@ -168,11 +168,7 @@ class MechanismGrid(Experiment):
         for panel in list(panels)[len(epsilons) :]:
             panel.set_visible(False)
         for panel, epsilon in zip(panels, epsilons, strict=False):
-            series = [
-                (one, [found.get((epsilon, data, one)) for data in sets])
-                for one in self.mechanisms
-            ]
-            grouped_bars(panel, [str(data) for data in sets], series, label="error")
+            grouped_bars(panel, found, sets, self.mechanisms, at=(epsilon,))
             panel.set_title(f"epsilon {epsilon}", fontsize=9)
         legend_above(figure, panels[0])
 
