@@ -138,3 +138,9 @@ def test_bad_settings_are_refused():
         NoisySort(grouping="odd")
     with pytest.raises(InputError, match="makes pairs"):
         NoisySort(grouping="even")
+
+
+def test_groups_of_one_cell_may_be_asked_for():
+    assert NoisySort(1).largest == 1
+    buckets = chosen(NoisySort(1, grouping="even"), [5, 5, 5, 0])
+    assert buckets.count == 4

@@ -149,3 +149,29 @@ def test_wrong_sizes_are_refused():
             epsilon=EPSILON,
             rng=Randomness(1),
         )
+
+
+def test_no_level_leaves_one_box_and_every_level_gets_an_equal_part():
+    none = Medians((4,), 0)
+    boxes = none.select(
+        np.arange(4),
+        policy=AddRemove(Domain(4)),
+        epsilon=EPSILON,
+        rng=Randomness(0),
+    )
+    assert (boxes.lows.tolist(), boxes.highs.tolist()) == ([[0]], [[4]])
+    assert none.parts(4) == (Fraction(1),)
+    assert Medians((4,), 1).parts(4) == (Fraction(1),)
+    assert Medians((4,), 3).parts(4) == (Fraction(1, 3),) * 3
+
+
+def test_a_box_is_cut_while_any_side_is_wider_than_a_cell():
+    row = Medians((1, 5), 3)
+    boxes = row.select(
+        np.array([1, 1, 1, 1, 1]),
+        policy=AddRemove(Domain((1, 5))),
+        epsilon=EPSILON,
+        rng=Randomness(0),
+    )
+    assert boxes.parents.size > 1
+    assert boxes.highs[:, 0].tolist() == [1] * boxes.parents.size
