@@ -20,7 +20,15 @@ FFT_ERROR = 1e-11
 LONGEST_TRANSFORM = 2**18
 MOST_TRANSFORMED = 2**23
 EACH = 64
-"""Terms up to which every number has a transform of its own; see `_on_grid`."""
+"""Terms up to which every number has a transform of its own."""
+GRID = np.unique(
+    [*range(EACH), *(math.ceil(EACH * 1.02**step) for step in range(1200))]
+).astype(np.int64)
+"""Numbers of terms, to which others are rounded up.
+
+Draws are symmetric and unimodal, so a longer sum is less likely to stay near 0, and its
+bound holds for the shorter one.
+"""
 FINE = 5.0
 """Scale from which longer Laplace sums have a bound within 1.3 % of their law."""
 
@@ -33,29 +41,17 @@ def equal_sum_half_widths(
     Laplace draws of scale `width`, or Gaussian ones for power 2. Infinite where the
     transform would be too long or gain nothing, or `miss` is too small for it.
     """
+    place = np.searchsorted(GRID, terms)
     if terms.size == 1:
-        return np.array([_half_width(width, _on_grid(int(terms[0])), miss, power)])
-    listed, place = np.unique(terms, return_inverse=True)
-    counts = np.array([_on_grid(one) for one in listed.tolist()], dtype=np.int64)
-    found: dict[int, float] = {}
+        return np.array([_half_width(width, int(GRID[place[0]]), miss, power)])
+    found = np.full(GRID.size, math.inf)
     spent = 0
-    for count in np.unique(counts).tolist():
-        spent += _size(width, count, power)
-        fits = spent <= MOST_TRANSFORMED
-        found[count] = _half_width(width, count, miss, power) if fits else math.inf
-    half: FloatArray = np.array([found[one] for one in counts.tolist()])[place]
+    for at in np.flatnonzero(np.bincount(place)).tolist():
+        spent += _size(width, int(GRID[at]), power)
+        if spent <= MOST_TRANSFORMED:
+            found[at] = _half_width(width, int(GRID[at]), miss, power)
+    half: FloatArray = found[place]
     return half
-
-
-def _on_grid(terms: int) -> int:
-    """Round a number of terms up to a grid of ratio 1.02.
-
-    Draws are symmetric and unimodal, so a longer sum is less likely to stay near 0, and
-    its bound holds for the shorter one.
-    """
-    if terms <= EACH:
-        return terms
-    return math.ceil(1.02 ** math.ceil(math.log(terms) / math.log(1.02)))
 
 
 @lru_cache(maxsize=2**14)

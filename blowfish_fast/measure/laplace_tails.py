@@ -139,23 +139,6 @@ def _worst_quantiles(miss: float) -> tuple[FloatArray, FloatArray]:
     return edges, worst * (1.0 + _ROUNDING)
 
 
-def continuous_half_width(
-    square: FloatArray, largest: FloatArray, miss: float
-) -> FloatArray:
-    """Return h with P(|sum c_i L_i| > h) <= miss for all c of this square and maximum.
-
-    L_i are independent Laplace variables of scale 1, `square` is the sum of c_i^2 and
-    `largest` the largest |c_i|, or a number above it. 0 where there is no noise.
-    """
-    noisy = (square > 0) & (largest > 0)
-    theta = np.where(noisy, square, 1.0) / np.where(noisy, largest, 1.0) ** 2
-    edges, worst = _worst_quantiles(min(miss, _LARGEST_MISS))
-    theta = np.maximum(theta, 1.0) * (1.0 - 1e-12)
-    cell = np.clip(np.searchsorted(edges, theta, side="right") - 1, 0, edges.size - 1)
-    half: FloatArray = np.where(noisy, np.sqrt(square) * worst[cell], 0.0)
-    return half
-
-
 @lru_cache(maxsize=64)
 def _chernoff_quantiles(miss: float) -> FloatArray:
     """Return Chernoff's half-widths at the borders of theta, for sums of square 1.

@@ -171,7 +171,7 @@ class Certifier(Mechanism):
         refuse_parts(asked)
         policy = self.policy.unconstrained
         noise = self._noise()
-        published = asked.answer_again(self._release.estimate, {}).reshape(-1)
+        published = self._release._answers(asked).reshape(-1)
         whole = np.rint(PARTS * published).astype(np.int64)
         half = np.floor(PARTS * noise).astype(np.int64)
         statistic: ErrorStatistic

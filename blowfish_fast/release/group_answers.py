@@ -63,7 +63,9 @@ class Claim(NamedTuple):
         if known == "noise" and of == "truth":
             raise IntervalError(
                 self.sentence("noise"),
-                way_out='Ask of="noise", or release with a mechanism without buckets',
+                way_out='Ask of="noise"; certify the same boxes as a workload, with '
+                "ledger.certify, and ask release.intervals; or release with "
+                "bf.Hierarchy or bf.Dawa(..., partition=None)",
                 code="intervals_hold_noise_only",
             )
         if known == "noise" and of is None:

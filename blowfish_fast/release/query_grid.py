@@ -15,11 +15,11 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
+from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.cell_values import representatives
@@ -35,32 +35,8 @@ MOST_COEFFICIENTS = 2**26
 """Cells under all queries of one question, where they must be listed."""
 
 
-class AnswerSource(Protocol):
-    """What a selection needs of a release."""
-
-    @property
-    def domain(self) -> Domain:
-        """The public cells."""
-        ...
-
-    @property
-    def estimate(self) -> FloatArray:
-        """Estimated counts."""
-        ...
-
-    def intervals(
-        self, workload: Workload, confidence: float = ..., *, of: Scope | None = ...
-    ) -> FloatArray:
-        """Return intervals, shape (queries, 2)."""
-        ...
-
-    def holds_truth(self, workload: Workload) -> BoolArray:
-        """Mark the queries whose noise intervals hold the true answer."""
-        ...
-
-    def interval_sentence(self, kind: Scope, confidence: float = ...) -> str:
-        """Say in words what intervals of a kind hold."""
-        ...
+AnswerSource = Any
+"""A release: its domain, estimate, intervals, and what they hold."""
 
 
 class Grid:
@@ -68,12 +44,8 @@ class Grid:
 
     def __init__(self, release: AnswerSource, axes: Sequence[Sequence[Cover]]) -> None:
         self.release = release
+        self.domain: Domain = release.domain
         self.axes = axes
-
-    @property
-    def domain(self) -> Domain:
-        """The domain of the release."""
-        return self.release.domain
 
     @cached_property
     def rows(self) -> list[Any]:
@@ -196,15 +168,12 @@ class GridAnswers:
         those of two other queries. Noise is symmetric, so the lower end of one
         interval and the upper end of the other miss with half the probability each.
         """
-        release = self.grid.release
-        if of == "noise":
-            return release.intervals(self.workload, confidence, of="noise")
-        low, high = (
-            release.intervals(one, confidence, of="noise")
-            for one in self.ends or (self.workload, self.workload)
-        )
-        bounds = np.stack([low[:, 0], high[:, 1]], axis=-1)
-        return np.maximum(bounds, 0.0) if self.counts else bounds
+        asked = (self.workload,) if of == "noise" or not self.ends else self.ends
+        pair: list[FloatArray] = [
+            self.grid.release.intervals(one, confidence, of="noise") for one in asked
+        ]
+        bounds = np.stack([pair[0][:, 0], pair[-1][:, 1]], axis=-1)
+        return np.maximum(bounds, 0.0) if self.counts and of != "noise" else bounds
 
     def kind(self) -> Scope:
         """Return whether intervals can hold the true answers, or the noise alone."""

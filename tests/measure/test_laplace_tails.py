@@ -7,7 +7,7 @@ import pytest
 
 from blowfish_fast.measure.laplace_tails import (
     _Family,
-    continuous_half_width,
+    _worst_quantiles,
     noise_half_widths,
 )
 from blowfish_fast.measure.noise import Spread, laplace_variance
@@ -15,6 +15,13 @@ from blowfish_fast.measure.noise import Spread, laplace_variance
 
 def family(each, count, rest=0.0):
     return _Family(*(np.array([float(one)]) for one in (each, count, rest)))
+
+
+def continuous_half_width(square, largest, miss):
+    edges, worst = _worst_quantiles(miss)
+    theta = np.maximum(square / largest**2, 1.0) * (1.0 - 1e-12)
+    cells = np.maximum(np.searchsorted(edges, theta, side="right") - 1, 0)
+    return np.sqrt(square) * worst[cells]
 
 
 def exact_tail(weights, distance):
