@@ -23,7 +23,6 @@ from .equal_sums import equal_sum_half_widths
 from .noise import Spread
 
 _SMOOTHING = (1.0, 2.0, 4.0)
-_OFFSETS = kernels.GAUSSIAN_OFFSETS
 _ROUNDING = 1.0 + 1e-9
 
 
@@ -44,7 +43,7 @@ def gaussian_half_widths(spread: Spread, miss: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _margins(least: float, rows: int, miss: float) -> tuple[FloatArray, FloatArray]:
-    """Return values of tau^2 that may be tried, and distances for each of `_OFFSETS`.
+    """Return values of tau^2 that may be tried, and distances for each offset.
 
     The distance is that of the normal law of the smoothed sum, in deviations.
     """
@@ -52,8 +51,10 @@ def _margins(least: float, rows: int, miss: float) -> tuple[FloatArray, FloatArr
 
     excess = [_excess_density(least**2, one) * rows for one in _SMOOTHING]
     tried = [at for at, one in enumerate(excess) if least > 0.0 and one <= 1.0]
-    chances = [0.5 * miss * ndtr(_OFFSETS) * math.exp(-excess[at]) for at in tried]
-    distances = np.maximum(-ndtri(np.reshape(chances, (-1, _OFFSETS.size))), 0.0)
+    # Here, since a module that is imported compiles nothing.
+    offsets = kernels.GAUSSIAN_OFFSETS
+    chances = [0.5 * miss * ndtr(offsets) * math.exp(-excess[at]) for at in tried]
+    distances = np.maximum(-ndtri(np.reshape(chances, (-1, offsets.size))), 0.0)
     return np.array([_SMOOTHING[at] for at in tried]), distances
 
 

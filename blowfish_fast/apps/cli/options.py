@@ -86,6 +86,14 @@ ReleaseFile = Annotated[
         metavar="RELEASE", help="The file of a release.", show_default=False
     ),
 ]
+JobFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="JOB",
+        help="A job file (TOML); flags override it. See blowfish release --example.",
+        show_default=False,
+    ),
+]
 Confidence = Annotated[
     float, typer.Option(metavar="PART", help="Confidence of each interval.")
 ]

@@ -116,7 +116,9 @@ def test_many_queries_and_mechanisms_of_others_are_not_kept(empty_memory):
 def test_a_second_dry_run_loads_no_compiler(tmp_path):
     code = (
         "import sys\n"
+        "from blowfish_fast.apps.cli.files import choice_memory\n"
         "from blowfish_fast.apps.cli.main import run_command\n"
+        "choice_memory._sources = lambda: (0, 0, 0)\n"
         "words = 'release --data demo --domain age=16:91:5 --policy line --workload '\n"
         "words += 'prefixes --epsilon 1 --dry-run --picture ages.png'\n"
         "assert run_command(words.split()) == 0\n"

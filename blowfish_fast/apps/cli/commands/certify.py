@@ -6,13 +6,13 @@ queries what is known of the truth.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from blowfish_fast.apps.cli.options import (
     PRIVACY,
+    JobFile,
     Json,
     ReleaseFile,
     Seed,
@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 def run_certify(
     path: ReleaseFile,
     typed: Job,
-    job_file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="JOB",
-            help="The job file of the release; flags override it.",
-            show_default=False,
-        ),
-    ] = None,
+    job_file: JobFile = None,
     fraction: Annotated[
         str,
         typer.Option(metavar="PART", help="Of the answers.", rich_help_panel=PRIVACY),

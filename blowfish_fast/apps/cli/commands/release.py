@@ -21,6 +21,7 @@ import typer
 from blowfish_fast.apps.cli.exit_codes import FOUND
 from blowfish_fast.apps.cli.options import (
     PRIVACY,
+    JobFile,
     Json,
     Overwrite,
     Seed,
@@ -41,14 +42,7 @@ MOST_CHECKED = 2**20
 @with_options
 def run_release(
     typed: Job,
-    job_file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="JOB",
-            help="A job file (TOML); flags override it. See --example.",
-            show_default=False,
-        ),
-    ] = None,
+    job_file: JobFile = None,
     tables: Annotated[
         int | None,
         typer.Option(
