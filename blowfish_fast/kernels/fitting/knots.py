@@ -30,16 +30,9 @@ def knot_heights(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the height of each knot, and the squared error that it saves.
 
-    Parameters
-    ----------
-    diagonal, right : (knots,) float64
-        Of the normal equations; at a fixed knot `right` holds its height.
-    beside : (knots,) float64
-        Entry i couples knot i with the one before it; entry 0 is not read.
-    lengths : (knots,) float64
-        Cells from the knot before, or from the start, to each knot.
-    fixed : (knots,) bool
-        Knots whose height is known; the last one is.
+    `diagonal` and `right` are those of the normal equations; at a `fixed` knot, as the
+    last one is, `right` holds its height. Entry i of `beside` couples knot i with the
+    one before it; `lengths` are the cells from there, or from the start, to each knot.
     """
     count = diagonal.size
     pivots, heights = diagonal.copy(), right.copy()

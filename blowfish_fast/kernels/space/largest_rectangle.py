@@ -35,19 +35,9 @@ def _largest_sum(cells: IntArray) -> int:
 
 
 def largest_rectangle_sum(cells: IntArray) -> int:
-    """Return the largest absolute sum over all rectangles of a grid.
+    """Return the largest absolute sum over all rectangles of a line or a grid.
 
-    Parameters
-    ----------
-    cells : int64, one or two axes
-        Sums of all cells must fit int64.
-
-    Examples
-    --------
-    >>> largest_rectangle_sum(np.array([4, -7, 2, 5, -1]))
-    7
-    >>> largest_rectangle_sum(np.array([[1, -9], [2, 3]]))
-    9
+    Sums of all cells must fit int64.
     """
     grid = np.atleast_2d(np.asarray(cells, dtype=np.int64))
     if grid.shape[0] > grid.shape[1]:

@@ -55,28 +55,9 @@ def pruned_leaves(
 ) -> FloatArray:
     """Return the leaves of a fitted tree, even below every node of a small total.
 
-    Parameters
-    ----------
-    fit : (nodes,) float64
-        Consistent totals, as from ``fit.tree_fit``.
-    thresholds : (leaves,) float64
-        A node is cut if its total lies below the largest threshold among its leaves.
-    tree : Tree
-    edges : (leaves + 1,) int64
-        Cell edges of the leaves, rising from 0.
-
-    Returns
-    -------
-    (leaves,) float64
-        O(nodes).
-
-    Examples
-    --------
-    >>> from blowfish_fast.kernels import tree_of_parents
-    >>> tree = tree_of_parents(np.array([4, 4, 5, 5, 6, 6, -1]))
-    >>> fit = np.array([8.0, 0, 3, -2, 8, 1, 9])
-    >>> pruned_leaves(fit, np.full(4, 5.0), tree, np.arange(5))
-    array([8. , 0. , 0.5, 0.5])
+    A node is cut if its total in `fit` (consistent, as from ``fit.tree_fit``) lies
+    below the largest of the `thresholds` among its leaves; `edges`, rising from 0, are
+    the cell edges of the leaves. O(nodes).
     """
     fit = tree.numbers(fit, "fit")
     thresholds = np.ascontiguousarray(thresholds, dtype=np.float64)

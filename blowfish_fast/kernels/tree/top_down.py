@@ -179,31 +179,12 @@ def top_down_fit(
 ) -> FloatArray:
     """Return non-negative, consistent totals of every node, settled from the root down.
 
-    Parameters
-    ----------
-    noisy : (nodes,) float64 or int64
-        Measured totals; ignored where not measured.
-    variances : (nodes,) float64
-        Variance of each measurement; infinity: not measured, 0: exact.
-    tree : Tree
-    settled : (rows, totals), optional
-        Nodes whose totals are decided already, the root and nodes that hang below
-        each other; at least the `lower_bounds`.
-
-    Returns
-    -------
-    (nodes,) float64
-        Least squares wherever it has no negative leaf. Otherwise the root is the larger
-        of its least-squares total and what exact nodes say, and every family is the
-        projection of its own estimates on non-negative numbers with its parent's total.
-        O(nodes) for each round of a family; there are few.
-
-    Examples
-    --------
-    >>> from blowfish_fast.kernels import regular_tree
-    >>> noisy = np.array([6.0, -3.0, 3.0])
-    >>> top_down_fit(noisy, np.ones(3), regular_tree(2, 2))
-    array([3., 0., 3.])
+    Nodes are measured with `variances` (infinity: not measured, 0: exact). Those in
+    `settled` (rows, totals) are decided already: the root and nodes that hang below
+    each other, at least the `lower_bounds`. Least squares wherever it has no negative
+    leaf. Otherwise the root is the larger of its least-squares total and what exact
+    nodes say, and every family is the projection of its own estimates on non-negative
+    numbers with its parent's total. O(nodes) for each round of a family; there are few.
     """
     noisy = tree.numbers(noisy, "noisy")
     variances = tree.numbers(variances, "variances")

@@ -43,22 +43,8 @@ def _allocate(parents: IntArray, growth: FloatArray) -> FloatArray:
 def allocate_budget(parents: IntArray, growth: FloatArray) -> FloatArray:
     """Allocate a budget of 1 to the nodes along every path from the root to a leaf.
 
-    Parameters
-    ----------
-    parents : (nodes,) int64
-        The node above each node, which comes before it; -1 at the first, the root.
-    growth : (nodes,) float64
-        How many times a node's own want each of its children wants; positive.
-
-    Returns
-    -------
-    (nodes,) float64
-        Weights; those of each path add up to 1. O(nodes).
-
-    Examples
-    --------
-    >>> allocate_budget(np.array([-1, 0, 0, 1, 1]), np.full(5, 2.0)).round(3)
-    array([0.143, 0.286, 0.857, 0.571, 0.571])
+    `parents` come before their children, -1 at the first, the root; each child of a
+    node wants its `growth`, positive, times what the node wants. O(nodes).
     """
     parents = np.ascontiguousarray(parents, dtype=np.int64)
     growth = np.ascontiguousarray(growth, dtype=np.float64)

@@ -169,20 +169,9 @@ def design_ranges(
 ) -> Design:
     """Tune node weights to ranges for Gaussian noise, to a certified optimum.
 
-    Parameters
-    ----------
-    first, first_fraction, last, last_fraction, leaves, fan_out, root_exact
-        As in `greedy_weights.greedy_scaling_fractions`.
-    sweeps : int
-        At most so many passes, each O(queries log leaves + leaves); 0 for the greedy
-        weights in closed form.
-
-    Examples
-    --------
-    >>> ends = np.array([0, 1, 2]), np.ones(3), np.array([7, 6, 3]), np.ones(3)
-    >>> design = design_ranges(*ends, 8, 2)
-    >>> bool(design.gap < 0.01), round(design.objective)
-    (True, 7)
+    Ranges and tree as in `greedy_weights.greedy_scaling_fractions`. At most `sweeps`
+    passes, each O(queries log leaves + leaves); 0 for the greedy weights in closed
+    form.
     """
     tree = regular_levels(leaves, fan_out)
     ends = (first, first_fraction, last, last_fraction, None, leaves)

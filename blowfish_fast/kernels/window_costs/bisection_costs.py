@@ -199,20 +199,9 @@ def split_table(
 ) -> IntArray:
     """Return the cost of leaving each cluster whole, and of each of its splits.
 
-    Parameters
-    ----------
-    before, after : (n,) int64
-        From `sweep_clusters`.
-    starts, ends : (clusters,) int64
-        Stretches of cells.
-    price : int
-        Added for every bucket.
-
-    Returns
-    -------
-    (clusters, longest) int64
-        Column 0: the cluster as it is; column j: cut in front of its cell j. Beyond
-        the cluster's end there is `NO_CANDIDATE`.
+    Clusters are stretches of cells, `before` and `after` from `sweep_clusters`; every
+    bucket costs `price` more. Column 0: the cluster as it is; column j: cut in front of
+    its cell j. Beyond the cluster's end there is `NO_CANDIDATE`.
     """
     sizes = ends - starts
     if sizes.size == 0 or sizes.min() < 1 or starts.min() < 0:

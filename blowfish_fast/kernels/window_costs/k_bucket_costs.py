@@ -61,27 +61,11 @@ def _bucket_errors(
 
 
 def bucket_errors(values: IntArray, borders: IntArray, bits: int) -> IntArray:
-    """Return the squared error of every bucket between two borders.
+    """Return the (m + 1, m + 1) squared errors of all buckets between m + 1 borders.
 
-    Parameters
-    ----------
-    values : (n,) int64
-        Counts, not negative and at most what `squares_grid` was told.
-    borders : (m + 1,) int64
-        Increasing, from 0 to n.
-    bits : int
-        From `squares_grid`.
-
-    Returns
-    -------
-    (m + 1, m + 1) int64
-        Entry (j, i) for i < j: cells from border i to border j; 0 elsewhere.
-        O(n + m^2).
-
-    Examples
-    --------
-    >>> bucket_errors(np.array([1, 3, 8]), np.array([0, 1, 2, 3]), 0)[3]
-    array([26, 12,  0,  0])
+    Entry (j, i) for i < j: the cells from border i to border j; 0 elsewhere. Borders
+    rise from 0 to the number of cells; counts and `bits` are as in `squares_grid`.
+    O(n + m^2).
     """
     rising = borders.size > 1 and borders[0] == 0 and (np.diff(borders) > 0).all()
     if not rising or borders[-1] != values.size:
@@ -142,27 +126,11 @@ def _best_heads(errors: IntArray, heads: IntArray) -> None:
 
 
 def best_heads(errors: IntArray, buckets: int) -> IntArray:
-    """Return the least error of 1, 2, ... `buckets` buckets up to each border.
+    """Return the (buckets, m + 1) least errors of 1, 2, ... buckets up to each border.
 
-    Parameters
-    ----------
-    errors : (m + 1, m + 1) int64
-        From `bucket_errors`.
-    buckets : int
-        From 1 to m.
-
-    Returns
-    -------
-    (buckets, m + 1) int64
-        Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 where there
-        are not enough borders. O(m^2 buckets) at worst, mostly a third of it.
-
-    Examples
-    --------
-    >>> table = bucket_errors(np.array([1, 3, 8]), np.array([0, 1, 2, 3]), 0)
-    >>> best_heads(table, 2)
-    array([[ 0,  0,  2, 26],
-           [ 0,  0,  0,  2]])
+    Entry (i, j) for j > i: i + 1 buckets from border 0 to border j; 0 where there are
+    not enough borders. `errors` are from `bucket_errors`. O(m^2 buckets) at worst,
+    mostly a third of it.
     """
     borders = errors.shape[0] - 1
     if errors.shape != (borders + 1, borders + 1) or not 1 <= buckets <= borders:

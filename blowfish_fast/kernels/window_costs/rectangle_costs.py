@@ -187,28 +187,10 @@ def dyadic_rectangle_costs(
 ) -> list[list[IntArray]]:
     """Return the integer pinball cost of every dyadic rectangle.
 
-    Parameters
-    ----------
-    counts : (rows, columns) int64
-        Counts; below 0 and above ``count_cap(cells, denominator)`` they are cut.
-    numerator, denominator : int
-        The quantile, strictly between 0 and 1.
-    threads : int
-        Number of threads; the result does not depend on it.
-
-    Returns
-    -------
-    list of lists of int64 arrays
-        Item [i][j] holds `denominator` times the pinball cost of each rectangle of 2**i
-        rows and 2**j columns that has a cell: ``ceil(rows / 2**i)`` by ``ceil(columns /
-        2**j)`` numbers. The last item of the last list has one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> costs = dyadic_rectangle_costs(np.array([[3, 0], [2, 2]]), 3, 4)
-    >>> costs[1][0].tolist(), costs[0][1].tolist(), costs[1][1].tolist()
-    ([[1, 2]], [[3], [0]], [[5]])
+    The quantile lies strictly between 0 and 1; counts below 0 and above ``count_cap(
+    cells, denominator)`` are cut. Item [i][j] holds `denominator` times the cost of
+    each rectangle of 2**i rows and 2**j columns that has a cell: ``ceil(rows / 2**i)``
+    by ``ceil(columns / 2**j)`` numbers. The result does not depend on `threads`.
     """
     if counts.ndim != 2 or counts.size == 0:
         raise InputError(f"a grid has rows and columns, but counts are {counts.shape}")
@@ -240,11 +222,6 @@ def dyadic_quantile_costs(
     Item k holds, for each window ``[j * 2**k, (j + 1) * 2**k)`` with a cell in the
     domain, `denominator` times its pinball cost: ``ceil(n / 2**k)`` numbers. The last
     item has one. Arguments as for `dyadic_rectangle_costs`.
-
-    Examples
-    --------
-    >>> [costs.tolist() for costs in dyadic_quantile_costs(np.array([3, 0, 2]), 3, 4)]
-    [[0, 0, 0], [3, 0], [4]]
     """
     if x.ndim != 1 or x.size == 0:
         raise InputError(f"counts come in one row of cells, but have shape {x.shape}")

@@ -88,26 +88,10 @@ def _rank_sorted(
 
 
 def dense_ranks(values: IntArray) -> tuple[AnyArray, IntArray]:
-    """Return the rank of every value, and the value of every rank.
+    """Return the int32 rank of every value, from 1, and the value of every rank.
 
-    Time is O(n) when the largest value is at most about 16 n, else one sort.
-
-    Parameters
-    ----------
-    values : (n,) int64, non-negative, n < 2^31
-
-    Returns
-    -------
-    ranks : (n,) int32
-        Dense ranks, from 1.
-    table : (distinct + 2,) int64
-        ``table[rank]`` is the value; a sentinel at either end.
-
-    Examples
-    --------
-    >>> ranks, table = dense_ranks(np.array([40, 7, 7, 90]))
-    >>> ranks.tolist(), table[1:-1].tolist()
-    ([2, 1, 1, 3], [7, 40, 90])
+    Values are not negative. The table of values has a sentinel at either end. O(n) when
+    the largest value is at most about 16 n, else one sort.
     """
     cells = values.size
     largest = int(values.max(initial=0))

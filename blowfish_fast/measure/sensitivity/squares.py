@@ -29,16 +29,8 @@ EXACT = 2.0**52
 def worst_squares(matrix: Any, weights: IntArray, policy: Policy) -> int:
     """Return the largest sum of weights times squared changes, or a bound above it.
 
-    Lemma ZC4.
-
-    Parameters
-    ----------
-    matrix : sparse array of shape (rows, cells)
-        Whole numbers.
-    weights : (rows,) int64
-        Not negative.
-    policy : Policy
-        Without constraints.
+    Lemma ZC4. `matrix` is sparse, (rows, cells) of whole numbers; weights are not
+    negative; the policy is without constraints.
 
     Examples
     --------

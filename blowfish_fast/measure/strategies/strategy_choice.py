@@ -155,21 +155,9 @@ def all_choices(
 ) -> list[Choice]:
     """Return every strategy with its predicted error, best first.
 
-    Strategies that the policy does not admit come last, with the reason.
-
-    Parameters
-    ----------
-    policy : Policy
-        Over the cells of `form`.
-    form : Form
-        The queries.
-    budget : Budget, or Fraction for epsilon
-        What may be spent.
-    names : iterable of str
-        Which strategies to look at.
-    hurried : bool
-        Leave out what takes long and is unlikely to win: strategies that list very
-        many edges, and trees whose detours are already known to be too long.
+    Strategies that the policy, over the cells of `form`, does not admit come last, with
+    the reason. `hurried` leaves out what takes long and is unlikely to win: strategies
+    that list very many edges, and trees whose detours are already known to be too long.
     """
     found: list[Choice] = []
     # What takes long comes last, when there is something to hold it against.

@@ -57,12 +57,7 @@ class Bisection(Partition):
         most 2. Costs are whole numbers on a public grid, so the draws are exact.
     Error: none proved.
     Complexity: O(n log^2 n) time, O(n) memory.
-    Source: [1]_, section 5; proof in ``docs/proofs/php.md``.
-
-    References
-    ----------
-    .. [1] G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
-       publishing through lossy compression. ICDM 2012.
+    Source: the paper of `Php`, section 5; proof in ``docs/proofs/php.md``.
 
     Examples
     --------

@@ -54,12 +54,8 @@ class KBuckets(Partition):
         the k - 1 draws share epsilon.
     Error: none proved.
     Complexity: O(n + m^2 k) time, m at most 1024 borders; O(n + m (m + k)) memory.
-    Source: [1]_, section 5; proof in ``docs/proofs/structure_first.md``.
-
-    References
-    ----------
-    .. [1] J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially private
-       histogram publication. The VLDB Journal 22(6), 2013.
+    Source: the paper of `StructureFirst`, section 5; proof in
+        ``docs/proofs/structure_first.md``.
 
     Examples
     --------

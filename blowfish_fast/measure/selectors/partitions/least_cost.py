@@ -60,15 +60,10 @@ class LeastCost(Partition):
         included, and is never clamped. Costs and noise are integers on a public grid,
         so the minimum is exact.
     Error: expected cost within 4 n D ln(candidates / delta) / epsilon of the optimum
-        (Theorem 1 of [1]_).
+        (Theorem 1 of the paper of `Dawa`).
     Complexity: O(n log^2 n) time for powers of two, O(n) memory.
-    Source: [1]_, section 3; public implementations use half the noise, none on
-        singletons, and clamp; proof in ``docs/proofs/least_cost.md``.
-
-    References
-    ----------
-    .. [1] C. Li, M. Hay, G. Miklau, Y. Wang. A data- and workload-aware algorithm for
-       range queries under differential privacy. PVLDB 7(5), 2014.
+    Source: the paper of `Dawa`, section 3; public implementations use half the noise,
+        none on singletons, and clamp; proof in ``docs/proofs/least_cost.md``.
 
     Examples
     --------

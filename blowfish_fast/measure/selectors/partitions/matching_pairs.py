@@ -77,12 +77,9 @@ class MatchingPairs(Partition):
         offset).
     Complexity: O(n^3) time for all pairs; O(n w 2^w) for a window of w cells, with
         n 2^(w - 1) bytes.
-    Source: [1]_, section 5.2, with noise on the integers, half of epsilon under moves
-        and no constant from the data; proof in ``docs/proofs/matching_pairs.md``.
-
-    References
-    ----------
-    .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
+    Source: the paper of `Matching`, section 5.2, with noise on the integers, half of
+        epsilon under moves and no constant from the data; proof in
+        ``docs/proofs/matching_pairs.md``.
 
     Examples
     --------

@@ -50,12 +50,8 @@ class NoisySort(Partition):
         every edge instead. Sorting and grouping read noisy counts only.
     Error: none proved; measured beside other partitions in ``docs``.
     Complexity: O(n log n) time, O(n) memory.
-    Source: this project, after [1]_, section 5.2; proof in
+    Source: this project, after the paper of `Matching`, section 5.2; proof in
         ``docs/proofs/noisy_sort.md``.
-
-    References
-    ----------
-    .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
 
     Examples
     --------

@@ -47,13 +47,8 @@ class ThresholdedSort(Partition):
         sorting and clusters read noisy counts only.
     Error: none proved.
     Complexity: O(n log n) time, O(n) memory.
-    Source: [1]_, with clusters of least cost instead of a greedy scan; proof in
-        ``docs/proofs/ahp.md``.
-
-    References
-    ----------
-    .. [1] X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
-       publication under differential privacy. SDM 2014.
+    Source: the paper of `Ahp`, with clusters of least cost instead of a greedy scan;
+        proof in ``docs/proofs/ahp.md``.
 
     Examples
     --------

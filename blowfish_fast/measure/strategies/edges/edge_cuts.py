@@ -47,16 +47,8 @@ def cut_spread(
 ) -> Spread:
     """Return the law of each query's noise, exactly.
 
-    Parameters
-    ----------
-    form : Fractions or Pieces
-        Queries over the cells.
-    cells : int
-        Number of cells.
-    heads, tails : (edges,) int64
-        The cells that each draw is added to and taken from; a tail of -1 is "absent".
-    variances, widths : (edges,) float64
-        Of each draw.
+    Each draw, of its own variance and width, is added to the cell `heads` and taken
+    from the cell `tails`, where -1 is "absent".
     """
     pieces = as_runs(form)
     least = float(widths.min(where=widths > 0, initial=np.inf))

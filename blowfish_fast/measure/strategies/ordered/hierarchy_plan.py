@@ -106,28 +106,10 @@ def block_plan(
 ) -> HierarchyPlan:
     """Split the budget between borders and nodes for the least predicted error.
 
-    Parameters
-    ----------
-    cells : int
-        Cells of the stretch.
-    length : int
-        Cells of a block: as many as the longest edge spans.
-    fan_out : int
-        Most children of a node.
-    crossed : int
-        Borders that one edge changes at most.
-    ways : int
-        Ways down the trees that one edge changes: two for a move.
-    power : int
-        1: paid in epsilon; 2: in rho.
-    part : float
-        Of their share, what borders get; the nodes have the rest.
-
-    Examples
-    --------
-    >>> chosen = block_plan(1024, 16, 2)
-    >>> round(chosen.border_rate, 6), round(chosen.error, 3)
-    (0.164848, 878.11)
+    For a stretch of `cells` in blocks of `length`, as many as the longest edge spans.
+    One edge changes at most `crossed` borders, and `ways` ways down the trees: two for
+    a move. `power` 1: paid in epsilon; 2: in rho. `part`: what borders get of their
+    share; the nodes have the rest.
     """
     levels = tree_depth(length, fan_out)
     # Variance of a row: 2 / rate^2 at epsilon = 1, 1 / (2 rate) at rho = 1.
@@ -206,16 +188,8 @@ def planned_hierarchy(
     Without "absent" the line falls into stretches that no record can leave; each gets
     blocks as long as its own longest edge, or a single block if any two of its cells
     may be joined. With "absent" there is one stretch: blocks as long as the longest
-    edge, or one block, whichever promises less error.
-
-    Parameters
-    ----------
-    policy : Policy
-        Over one ordered attribute.
-    fan_out : int, optional
-        None tries every number from 2 to 64.
-    power : int
-        1: paid in epsilon; 2: in rho.
+    edge, or one block, whichever promises less error. Without `fan_out` every number
+    from 2 to 64 is tried; `power` 1: paid in epsilon; 2: in rho.
     """
     reach = LineReach(policy)
     if policy.has_bottom:

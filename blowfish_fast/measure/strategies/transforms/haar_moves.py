@@ -38,16 +38,11 @@ MOST_WAYS = 2**20
 def worst_grid_move(weights: IntArray, paid: IntArray) -> int:
     """Return the largest price of a move between two cells, or a bound above.
 
-    Exact where weights are equal and all sides powers of two or 3. With the weights of
-    `Haar` a move across all middles meets it on any other grid, up to their rounding:
-    either half of an axis of four cells or more has a cell that pays in full.
-
-    Parameters
-    ----------
-    weights : int64 of the grid's shape
-        Weight of each row, not negative.
-    paid : int64 of the grid's shape
-        Sum of weights over the rows that count each cell.
+    `weights` of the rows and `paid`, their sum over the rows that count each cell, have
+    the grid's shape. Exact where weights are equal and all sides powers of two or 3.
+    With the weights of `Haar` a move across all middles meets it on any other grid, up
+    to their rounding: either half of an axis of four cells or more has a cell that pays
+    in full.
     """
     close = _looked_at_closely(weights.shape)
     signed = weights[tuple(slice(3 if three else 2) for three in close)]

@@ -93,23 +93,10 @@ def parts_per_axis(
 ) -> IntArray:
     """Return into how many parts each axis of a grid is cut.
 
-    Parameters
-    ----------
-    sides : (boxes, d) int64
-        Cells of each axis of each box.
-    records : (boxes,) float64
-        Records in each box, public or noisy; below 0 counts as 0.
-    epsilon : float
-        Reciprocal of the noise scale of one count.
-    constant : float
-        Records that a part should hold, times epsilon: the larger, the coarser.
-    least : int
-        Fewest parts, where the axis has as many cells.
-
-    Examples
-    --------
-    >>> parts_per_axis(np.array([[256, 256]]), [1e6], 0.1, 10.0)
-    array([[100, 100]])
+    `sides` (boxes, d) are the cells of each axis of each box, `records` those in each
+    box, public or noisy; below 0 counts as 0. A part should hold `constant` records
+    over `epsilon`, the reciprocal of the noise scale of one count. At `least` so many
+    parts, where the axis has as many cells.
     """
     wide = np.maximum((sides > 1).sum(axis=1), 1)
     held = np.maximum(np.asarray(records, dtype=np.float64), 0.0) * epsilon / constant
