@@ -64,8 +64,9 @@ class Session:
     >>> session = bf.Session(ledger, [[30, 20]] * 10)
     >>> women = session.noisy_count(sex="F", epsilon=0.2, rng=1)
     >>> by_sex = session.partition("sex").noisy_count(epsilon=0.3, rng=2)
+    >>> years = session.noisy_sum("age", epsilon=0.1, rng=3)
     >>> sorted(by_sex), ledger.remaining
-    (['F', 'M'], Fraction(1, 2))
+    (['F', 'M'], Fraction(2, 5))
     """
 
     def __init__(self, ledger: Ledger, data: Any) -> None:
@@ -146,16 +147,6 @@ class Session:
         step : number, optional
             Values are rounded to multiples of it, so that sums are whole numbers of
             steps; a power of two, by default, far below the largest value.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> ledger = bf.Ledger(None, epsilon=1, policy=bf.policies.Line(ages))
-        >>> session = bf.Session(ledger, [3, 8, 15, 20, 18, 14, 11, 8, 2, 1])
-        >>> years = session.noisy_sum("age", epsilon=0.5, rng=1)
-        >>> float(ledger.spent)
-        0.5
         """
         budget = _pop_budget(epsilon, named)
         question = self._question(conditions, named)

@@ -109,6 +109,10 @@ class Series:
     ...     release = weeks.release(name, laplace, visits, rng=1)
     >>> float(ledger.spent), weeks.total(upto="2026-W46").epochs
     (0.5, ('2026-W45', '2026-W46'))
+    >>> print(weeks.preview("2026-W47", laplace))
+    laplace would cost eps = 0 of the 0.5 that remains; 0.5 would be left
+    >>> weeks.plan(12).block, weeks.plan(365).block > 1
+    (1, True)
     """
 
     def __init__(
@@ -224,31 +228,15 @@ class Series:
         return "/".join([self.name, epoch, *([] if request is None else [request])])
 
     def preview(self, epoch: str, mechanism: Mechanism) -> Preview:
-        """Say by how much a release would raise the dearest epoch. Free; no data.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> policy = bf.policies.AddRemove(bf.Domain(3))
-        >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
-        >>> weeks = bf.Series(ledger, column="received", every="week")
-        >>> asked = bf.workloads.Identity(policy.domain)
-        >>> laplace = bf.Laplace(policy, asked, epsilon="0.5")
-        >>> release = weeks.release("2026-W45", laplace, [3, 1, 2], rng=1)
-        >>> print(weeks.preview("2026-W46", laplace))
-        laplace would cost eps = 0 of the 0.5 that remains; 0.5 would be left
-        """
+        """Say by how much a release would raise the dearest epoch. Free; no data."""
         when = read_epoch(self.every, epoch)
         check_mechanism(mechanism)
         currency = self.ledger.currency
         reason = refusal(mechanism, self.ledger.policy)
         reason = reason or refuse_currency(mechanism, currency)
         opened = [read_epoch(self.every, one).start for one in self.epochs()]
-        if (
-            not reason
-            and self.level != "person"
-            and max(opened, default=when.start) > (when.start)
-        ):
+        late = self.level != "person" and max(opened, default=when.start) > when.start
+        if late and not reason:
             reason = f"the epoch {epoch!r} is closed: a later one was released"
         price = 0 if reason else currency.charged(self.ledger._price(mechanism))
         spent = self._units()
@@ -325,17 +313,7 @@ class Series:
         )
 
     def plan(self, epochs: int) -> SeriesPlan:
-        """Say what each of so many epochs may cost of what remains. Free.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> policy = bf.policies.AddRemove(bf.Domain(3))
-        >>> ledger = bf.Ledger(None, epsilon=1, policy=policy)
-        >>> weeks = bf.Series(ledger, column="received", every="week")
-        >>> weeks.plan(12).block, weeks.plan(365).block > 1
-        (1, True)
-        """
+        """Say what each of so many epochs may cost of what remains. Free."""
         number = as_whole(epochs, "epochs", 1)
         left = self.ledger.remaining
         if self.level == "person":

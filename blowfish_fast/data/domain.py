@@ -220,13 +220,6 @@ class Attributes:
 
         By names, or in a mapping also by numbers: edges that stay, or a mapping from
         new levels to old ones. Axes that stay as they are have None for cell numbers.
-
-        Examples
-        --------
-        >>> ages = Domain.from_edges(range(0, 101, 10), name="age")
-        >>> coarse, labels = ages.coarsened({"age": [0, 20, 60, 100]})
-        >>> coarse.shape, labels[0].tolist()
-        ((3,), [0, 0, 1, 1, 1, 1, 2, 2, 2, 2])
         """
         merged = list(self.attributes)
         labels: list[IntArray | None] = [None] * self.ndim

@@ -134,14 +134,9 @@ class Threshold(Policy):
         return Ball(self.metric, min(int(self.theta), longest))
 
     def maximal_boxes(self) -> IntArray:
-        """Return the largest boxes of which any two cells are joined.
+        """Return how many cells the largest boxes span, a row of sides for each.
 
-        Two cells are joined exactly where some box holds both.
-
-        Returns
-        -------
-        (boxes, attributes) int64
-            How many cells each box spans along each attribute.
+        Any two cells of a box are joined, and only such cells are.
 
         Examples
         --------
