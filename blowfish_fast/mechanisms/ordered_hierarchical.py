@@ -54,15 +54,10 @@ class OrderedHierarchical(Mechanism):
         random range (``strategies.hierarchy_plan``), less what least squares gains; the
         prediction is exact.
     Complexity: O(n) time and memory; O(log theta) per range for its predicted error.
-    Source: [1]_, section 7.2, with the same noise in the first block as in all others
-        (as printed, a move across its end costs up to 1.25 epsilon), exact least
-        squares and noise on the integers; proof in
+    Source: the paper of `Ordered`, section 7.2, with the same noise in the first block
+        as in all others (as printed, a move across its end costs up to 1.25 epsilon),
+        exact least squares and noise on the integers; proof in
         ``docs/proofs/ordered_hierarchical.md``.
-
-    References
-    ----------
-    .. [1] X. He, A. Machanavajjhala, B. Ding. Blowfish privacy: tuning privacy-utility
-       trade-offs using policies. SIGMOD 2014.
 
     Examples
     --------

@@ -50,14 +50,9 @@ class Efpa(Mechanism):
         coefficients that were dropped, which depend on the data.
     Complexity: O(n log n) for the choice, O(n k) for k frequencies; at most 2^29
         products, which bounds k on more than 2^15 cells.
-    Source: [1]_, section 4, with a real transform of unit length and noise on all that
-        is published; public code released phases exactly. Proof in
+    Source: the paper of `Php`, section 4, with a real transform of unit length and
+        noise on all that is published; public code released phases exactly. Proof in
         ``docs/proofs/efpa.md``.
-
-    References
-    ----------
-    .. [1] G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
-       publishing through lossy compression. ICDM 2012.
 
     Examples
     --------

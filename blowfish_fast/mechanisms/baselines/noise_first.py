@@ -45,13 +45,8 @@ class NoiseFirst(Mechanism):
     Error: before the merge, the variance of the noise times the number of cells of a
         range; intervals are built around that answer.
     Complexity: O(n) time and memory in practice, O(n^2) time at worst.
-    Source: [1]_, section 4, with an exact merge by pruning instead of the quadratic
-        programme; proof in ``docs/proofs/noise_first.md``.
-
-    References
-    ----------
-    .. [1] J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially private
-       histogram publication. The VLDB Journal 22(6), 2013.
+    Source: the paper of `StructureFirst`, section 4, with an exact merge by pruning
+        instead of the quadratic programme; proof in ``docs/proofs/noise_first.md``.
 
     Examples
     --------

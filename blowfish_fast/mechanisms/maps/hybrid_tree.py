@@ -53,14 +53,9 @@ class HybridTree(Mechanism):
     Error: the noise of the tree, known once the medians are; it depends on the data
         through them.
     Complexity: O(n) time and memory, and O(2^levels * side) for the medians.
-    Source: [1]_, with medians by the exponential mechanism on whole numbers, exact
-        least squares, any shape, and budgets that follow the depth of each branch;
-        proof in ``docs/proofs/hybrid_tree.md``.
-
-    References
-    ----------
-    .. [1] G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu. Differentially
-       private spatial decompositions. ICDE 2012.
+    Source: the paper of `QuadTree`, with medians by the exponential mechanism on whole
+        numbers, exact least squares, any shape, and budgets that follow the depth of
+        each branch; proof in ``docs/proofs/hybrid_tree.md``.
 
     Examples
     --------

@@ -57,14 +57,10 @@ class UniformGrid(Mechanism):
     Error: the noise of the boxes, known once their number is; it is predicted if
         `records` is given. The error of taking boxes as even depends on the data.
     Complexity: O(n) time and memory.
-    Source: [1]_, m = sqrt(records * epsilon / constant) parts per axis of a map and the
-        power 2 / (d + 2) for d attributes, with the number of records bought where the
-        paper reads it; proof in ``docs/proofs/uniform_grid.md``.
-
-    References
-    ----------
-    .. [1] W. Qardaji, W. Yang, N. Li. Differentially private grids for geospatial data.
-       ICDE 2013.
+    Source: the paper of `AdaptiveGrid`, m = sqrt(records * epsilon / constant) parts
+        per axis of a map and the power 2 / (d + 2) for d attributes, with the number of
+        records bought where the paper reads it; proof in
+        ``docs/proofs/uniform_grid.md``.
 
     Examples
     --------
