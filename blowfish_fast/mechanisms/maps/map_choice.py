@@ -64,13 +64,14 @@ def chosen_map(
     budget = private.remaining
     scale = count_epsilon(policy, budget)
     records, bought = rough_total(private, None, budget=RECORDS_SHARE * budget)
-    if bought and records * scale * RECORDS_SHARE < 2:
+    off = 1 / RECORDS_SHARE if bought else Fraction(0)
+    if bought and records * scale < 2 * off:
         # Less than twice the scale of its noise: next to nothing is known.
         records, more = rough_total(private, None, budget=AGAIN_SHARE * budget)
-        bought = bought + more
+        bought, off = bought + more, 1 / AGAIN_SHARE
     mass = records * scale
     # A grid of more boxes has fewer records in a box than the scale of its noise.
-    parts = min(max(math.isqrt(int(mass)), 1), FEWEST_PARTS)
+    parts = min(math.isqrt(max(int(mass - off), 1)), FEWEST_PARTS)
     part, threshold = _settings(mass)
     noise = mean_noise(policy, budget - share * budget)
     test = ScatterTest(

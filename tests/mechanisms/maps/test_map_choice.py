@@ -42,16 +42,18 @@ def test_few_records_are_counted_again_and_divided_into_few_parts(monkeypatch):
     asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
     few = np.zeros((32, 32), dtype=int)
     few[3, 4] = 30
-    release = bf.Dawa(bf.policies.AddRemove(grid), asked, epsilon=0.2).release(
-        few, rng=1
-    )
+    dawa = bf.Dawa(bf.policies.AddRemove(grid), asked, epsilon=0.2)
+    release = dawa.release(few, rng=1)
     assert shares == [Fraction(1, 100), Fraction(5, 100)]
     assert release.details["chosen"] == "adaptive_grid"
-    assert release.details["parts"].tolist() == [2, 2]
+    assert release.details["parts"].tolist() == [1, 1]
     assert release.guarantee.epsilon == Fraction(1, 5)
+    few[3, 4] = 400
+    # 307 were counted: 61 times epsilon, less 20, the scale of the second count.
+    assert dawa.release(few, rng=5).details["parts"].tolist() == [6, 6]
     # Where the number is public nothing is bought, and it may still be small.
     full = bf.Dawa(bf.policies.Full(grid), asked, epsilon=0.2).release(few, rng=3)
-    assert full.details["parts"].tolist() == [1, 1]
+    assert full.details["parts"].tolist() == [6, 6]
 
 
 def test_rectangles_asked_by_name_are_not_tested():
