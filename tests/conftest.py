@@ -38,8 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Run kernels' tests untraced: a tracer sees nothing of what is compiled.
 
-    Their runs as plain Python are traced, in a part of their own, which the interface to
-    C does not have.
+    Their runs as plain Python are traced, in a part of their own, which the interface
+    to C does not have.
     """
     tracer = sys.gettrace()
     plain = os.environ.get("NUMBA_DISABLE_JIT") == "1" or "capi" in item.path.parts

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.audit.neighbours.pairs import all_edges
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Account, Measurement
 from blowfish_fast.measure.randomness import Randomness
@@ -85,7 +84,7 @@ def _price(
 ) -> Price:
     prices = RowPrices(measurement)
     worst, where = Fraction(0), None
-    for start, end in all_edges(policy):
+    for start, end in (edge for many in policy.edges() for edge in many.tolist()):
         # Under constraints one move brings others with it.
         edge = Budget(prices.edge(start, end), charged.power)
         cost = edge.at_distance(policy.group_size).amount

@@ -208,12 +208,8 @@ class Report:
         self, goal: str, measured: str, verdicts: Iterable[Verdict]
     ) -> dict[str, Any]:
         passed = all(one.passed for one in verdicts)
-        return {
-            "goal": goal,
-            "measured": measured,
-            "passed": passed,
-            "form": self.form,
-        }
+        told = {"goal": goal, "measured": measured, "passed": passed}
+        return {**told, "form": self.form}
 
     def to_json(self) -> str:
         """Return the report as JSON."""

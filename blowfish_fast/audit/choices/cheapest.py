@@ -87,10 +87,9 @@ def intervals_offered(case: Case, counts: IntArray) -> Offered:
         scale = float(noise.scales[length.bit_length() - 1 if powers else length])
         price = round((partition.bucket_cost + partition.offset * scale) / noise.step)
         for start in range(cells - length + 1):
-            inside = tuple(range(start, start + length))
             cost = _cost(partition, counts[start : start + length].tolist())
             costs.append(math.floor(cost / Fraction(noise.step)) + price)
-            offered.candidates.append(inside)
+            offered.candidates.append(tuple(range(start, start + length)))
             offered.scales.append(Fraction(scale) / Fraction(noise.step))
     return offered._replace(costs=np.array(costs, dtype=np.int64))
 
