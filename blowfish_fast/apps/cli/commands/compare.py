@@ -161,7 +161,7 @@ def _show_several(
 
 
 def _show_rest(table: Comparison) -> None:
-    """Say which mechanisms have no number, and why."""
+    """Say of which mechanisms no number is known, and why."""
     show(
         "Errors are root mean squares, in records, and hold for any data: no data "
         "was read and nothing was spent."
