@@ -15,9 +15,13 @@ window.addEventListener("load", () => {
   say(".caption[role=heading]", "aria-level", "2");
   say(".sidebar-drawer", "aria-label", "All pages");
   say(".toc-drawer", "aria-label", "On this page");
-  // Parameters of a long signature stand in a list without terms.
-  say("dt.sig > dl", "role", "list");
-  say("dt.sig > dl > dd", "role", "listitem");
+  // Parameters of a long signature stand in a list whose term is not shown.
+  for (const list of document.querySelectorAll("dt.sig > dl")) {
+    const term = document.createElement("dt");
+    term.textContent = "parameters";
+    term.style.cssText = "position: absolute; clip-path: inset(50%); width: 1px";
+    list.prepend(term);
+  }
   for (const one of document.querySelectorAll("pre, .table-wrapper, .math")) {
     if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
   }
