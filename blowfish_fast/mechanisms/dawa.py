@@ -67,9 +67,9 @@ class Dawa(Mechanism):
         benchmark data, fixed in the code: `DyadicRectangles` on two attributes of at
         most 2^22 cells, `DyadicTree` otherwise, along a Hilbert curve where there are
         several. Where rectangles of a map are asked, "best" first spends 1 to 7 % of
-        epsilon on a private test whether the data are scattered, and releases an
-        `AdaptiveGrid` if they are; ``details["chosen"]`` says which. None keeps every
-        cell.
+        epsilon, 12 % where there are few records, on a private test whether the data
+        are scattered, and releases an `AdaptiveGrid` if they are; ``details["chosen"]``
+        says which. None keeps every cell.
     strategy : {"greedy", "uniform", "geometric", "cells"}
         Weights of the tree: scaled to the workload (with the fan-out of least
         predicted error), equal by level, growing towards the leaves, or no tree.
