@@ -98,15 +98,19 @@ def audit_selector(
     if not pairs:
         return
     tried = len(pairs) + steps
+
+    def drawn(how: str, pair: Pair, size: int, tally: Tally) -> Finding:
+        found = tally_both_sides(case, pair, size, seed + (tally is one_by_one), tally)
+        evidence = evidence_from_counts(*found, confidence=confidence)
+        return Finding(f"{selector.name}, {how}", epsilon, evidence, size, tried)
+
     laws = _Laws(case, samples)
     if laws.worst(pairs, steps, seed):
         evidence = Evidence(
             max(0.0, laws.ratio - ROUNDING), str(laws.pair), laws.choices
         )
         yield Finding(f"{selector.name}, enumerated", epsilon, evidence, 0, tried)
-        found = tally_both_sides(case, laws.visible, samples, seed, in_batches)
-        evidence = evidence_from_counts(*found, confidence=confidence)
-        yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
+        yield drawn("in batches", laws.visible, samples, in_batches)
         return
     twin, size = batch_tally(case), PILOT_BATCH
     if twin is noisy_count_choices:
@@ -131,13 +135,9 @@ def audit_selector(
             steps=steps,
             generator=np.random.default_rng(seed),
         )
-        found = tally_both_sides(case, pair, samples, seed, twin)
-        evidence = evidence_from_counts(*found, confidence=confidence)
-        yield Finding(f"{selector.name}, in batches", epsilon, evidence, samples, tried)
+        yield drawn("in batches", pair, samples, twin)
     if runs:
-        found = tally_both_sides(case, pair, runs, seed + 1, one_by_one)
-        evidence = evidence_from_counts(*found, confidence=confidence)
-        yield Finding(f"{selector.name}, run by run", epsilon, evidence, runs, tried)
+        yield drawn("run by run", pair, runs, one_by_one)
     if isinstance(selector, MatchingPairs) and selector.window is None:
         wrong = inexact_matchings(case, pair.sides[0], EXACT_RUNS)
         evidence = Evidence(math.inf if wrong else 0.0, f"{wrong} not cheapest", 1)
@@ -178,7 +178,7 @@ class _Laws:
         if ratio > self.ratio:
             self.ratio, self.pair, self.choices = ratio, pair, len(first)
         # A rare choice may tell most, and not be seen in any number of samples.
-        seen = _most_visible(first, second, self.samples)
+        _, seen = _most_visible(first, second, self.samples) or (math.inf, math.inf)
         if seen > self.visibility:
             self.visibility, self.visible = seen, pair
         return ratio
@@ -199,15 +199,16 @@ def _largest_log_ratio(first: Law, second: Law) -> float:
     return max(abs(math.log(first[one] / second[one])) for one in first)
 
 
-def _most_visible(first: Law, second: Law, samples: int) -> float:
-    """Return the largest lower bound on a log-ratio that so many samples would give."""
+def _most_visible(first: Law, second: Law, samples: int) -> tuple[float, float] | None:
+    """Return the log-ratio that so many samples would show best, and their bound."""
     return max(
         (
-            _bound(chance, second[one], samples)
+            (abs(math.log(chance / second[one])), _bound(chance, second[one], samples))
             for one, chance in first.items()
             if second.get(one)
         ),
-        default=math.inf,
+        key=lambda found: found[1],
+        default=None,
     )
 
 
@@ -278,15 +279,7 @@ def visible_loss(
     And the lower bound that they would give. From exact laws, or from a pilot.
     """
     first, second = (_law_or_pilot(case, side, pilot) for side in pair.sides)
-    return max(
-        (
-            (abs(math.log(chance / second[one])), _bound(chance, second[one], samples))
-            for one, chance in first.items()
-            if second.get(one)
-        ),
-        key=lambda found: found[1],
-        default=(0.0, 0.0),
-    )
+    return _most_visible(first, second, samples) or (0.0, 0.0)
 
 
 def exact_loss(case: Case, pair: Pair) -> float | None:

@@ -143,13 +143,10 @@ def _as_counter(blocks: IntArray) -> Counter[Hashable]:
 def _row_weights(measurement: Measurement, spread: FloatArray) -> FloatArray:
     scales = measurement.scales
     rates = scales.rates / float(scales.unit)
-    own = spread.shape[0] == spread.shape[1] and _is_diagonal(spread)
+    diagonal = np.count_nonzero(spread) == np.count_nonzero(np.diagonal(spread))
+    own = diagonal and spread.shape[0] == spread.shape[1]
     weights = np.where(rates > 0, rates, 0.0) if own else np.ones(spread.shape[1])
     return np.where(spread.any(axis=0), weights, UNNOISED)
-
-
-def _is_diagonal(spread: FloatArray) -> bool:
-    return bool(np.count_nonzero(spread) == np.count_nonzero(np.diagonal(spread)))
 
 
 def _closeness(
