@@ -143,6 +143,20 @@ class ReleaseReading(Waited):
         return lambda: ask(asked, **said)
 
 
+class OneInterval(Waited):
+    """One range after the first: what was kept with the release answers it."""
+
+    params: ClassVar[list[Any]] = [["laplace", "hierarchy", "privelet", "dawa"]]
+
+    def prepare(self, mechanism: str) -> Call:
+        domain, histogram = line(2**16)
+        asked = workloads.Ranges(domain, [100], [5000])
+        policy = policies.AddRemove(domain)
+        made = MECHANISMS[mechanism](policy, asked, epsilon=EPSILON)
+        release = made.release(histogram, rng=1)
+        return lambda: release.intervals(asked, of="noise")
+
+
 class Registered(Waited):
     """Every mechanism of the registry, on its own example."""
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from blowfish_fast import Domain, Transformed, compare, recommend
+from blowfish_fast import Domain, Transformed, compare, recommend, translate
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.order import cell_order
 from blowfish_fast.measure.selectors.partitions import (
@@ -110,6 +110,18 @@ class Compare(Timed):
         elif stated.domain.ndim == 1:
             workload = AllRanges(stated.domain)
         return lambda: compare(stated, workload, epsilon=EPSILON)
+
+
+class Translate(Timed):
+    """From a wanted accuracy of some ranges to the least epsilon."""
+
+    params: ClassVar[list[Any]] = [[2**12], list(POLICIES)]
+
+    def prepare(self, cells: int, policy: str) -> Call:
+        stated = POLICIES[policy](cells)
+        one_axis = stated.domain.ndim == 1
+        asked = ranges(stated.domain) if one_axis else rectangles(stated.domain)
+        return lambda: translate(stated, asked, alpha=1000.0, beta=0.05)
 
 
 class Recommend(Timed):
