@@ -23,6 +23,7 @@ from blowfish_fast.errors import BlowfishError
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
+from .survey_rivals import rival_report
 from .survey_tables import survey_report
 
 PAGE, COVERAGE, CERTIFICATES = "page", "coverage", "certificates"
@@ -46,7 +47,8 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
+            help="Folder with 1d/*.npy and 2d/*.npy, for survey tables/*.csv.gz; "
+            "generated data if left out."
         ),
     ] = None,
     trials: Annotated[
@@ -85,6 +87,7 @@ def reproduce(
         return
     if name == SURVEY:
         show(survey_report(trials or 3))
+        show(rival_report(data))
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],

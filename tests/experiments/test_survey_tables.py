@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
 
+from experiments import survey_rivals
 from experiments.survey_tables import breast_cancer, compare_tables, generated
 
 
@@ -23,3 +26,37 @@ def test_records_of_a_generated_survey_lie_in_its_cells():
     for name, column in survey.columns.items():
         assert column.min() >= 0
         assert column.max() < survey.domain.shape[survey.domain.axis(name)]
+
+
+def test_packages_are_compared_under_one_promise_and_missing_ones_are_named(
+    monkeypatch,
+):
+    def missing(survey, epsilon, seed):
+        raise ModuleNotFoundError("none", name="nowhere")
+
+    def failing(survey, epsilon, seed):
+        raise MemoryError("too large")
+
+    own = {
+        name: survey_rivals.PACKAGES[name] for name in ("Contingency", "plain split")
+    }
+    monkeypatch.setattr(
+        survey_rivals, "PACKAGES", {**own, "missing": missing, "failing": failing}
+    )
+    rows = {one.package: one.error for one in survey_rivals.rival_rows(None, 1.0, 1)}
+    assert rows["missing"] == "not installed: nowhere"
+    assert rows["failing"] == "failed: MemoryError: too large"
+    assert rows["Contingency"] < rows["plain split"]
+
+
+def test_surveys_are_read_from_files_of_codes(tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    (folder / "tiny-domain.json").write_text('{"a": 2, "b": 3}')
+    with gzip.open(folder / "tiny.csv.gz", "wt") as file:
+        file.write("a,b\n0,2\n1,1\n1,1\n")
+    (survey,) = survey_rivals.table_files(tmp_path)
+    assert survey.domain.shape == (2, 3)
+    assert survey.columns["b"].tolist() == [2, 1, 1]
+    counted = survey_rivals._counted(survey, ("a", "b"))
+    assert counted.tolist() == [[0, 0, 1], [0, 2, 0]]

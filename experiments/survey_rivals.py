@@ -1,0 +1,225 @@
+"""All two-way tables of a survey by several packages, under one promise, in one run.
+
+    python -m experiments survey --data FOLDER      # FOLDER/tables/NAME.csv.gz
+
+Everybody promises (epsilon, delta) when a record is added or removed: ours and the
+plain split by rho, OpenDP's contingency tables by the same rho, smartnoise-synth by
+its own conversion, mbi as mirror descent over two-way tables measured with the same
+rho. Packages that are not installed, and those that fail, are named and left out. They
+pin each other's versions (OpenDP and smartnoise-synth need mbi below 2).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import blowfish_fast as bf
+from blowfish_fast._support.typing import FloatArray
+
+from .survey_tables import EDGES, Survey, surveys
+
+DELTA = "1e-9"
+MOST_CELLS = 2**21
+"""Cells of a whole domain, beyond which mirror descent over all pairs is not tried."""
+
+Tables = Callable[[tuple[str, ...]], FloatArray]
+
+
+class RivalRow(NamedTuple):
+    """Root mean squared error of a cell over all one- and two-way tables."""
+
+    survey: str
+    package: str
+    error: float | str
+    seconds: float
+
+
+def table_files(folder: Path) -> list[Survey]:
+    """Read surveys: codes in NAME.csv.gz, numbers of codes in NAME-domain.json."""
+    found = []
+    for file in sorted((folder / "tables").glob("*.csv.gz")):
+        name = file.name.removesuffix(".csv.gz")
+        sizes = json.loads((file.parent / f"{name}-domain.json").read_text())
+        codes = np.loadtxt(file, delimiter=",", skiprows=1, dtype=np.int64)
+        sides = [bf.Domain(size, names=[one]) for one, size in sizes.items()]
+        columns = dict(zip(sizes, codes.T, strict=True))
+        domain = bf.WideDomain.product(*sides)
+        found.append(Survey(name, domain, columns, next(reversed(sizes))))
+    return found
+
+
+def rival_rows(folder: Path | None, epsilon: float, seed: int) -> list[RivalRow]:
+    """Release every survey once by every package."""
+    every = surveys(np.random.default_rng(seed))
+    every += table_files(folder) if folder is not None else []
+    return [row for survey in every for row in _compared(survey, epsilon, seed)]
+
+
+def _compared(survey: Survey, epsilon: float, seed: int) -> list[RivalRow]:
+    coded = _coded(survey)
+    names = _names(coded)
+    truths = {one: _counted(coded, one) for one in names}
+    rows = []
+    for package, release in PACKAGES.items():
+        begun = time.process_time()
+        error: float | str
+        try:
+            tables = release(coded, epsilon, seed)
+            squares = [((tables(one) - truths[one]) ** 2).mean() for one in names]
+            error = math.sqrt(float(np.mean(squares)))
+        except ImportError as missing:
+            error = f"not installed: {missing.name}"
+        except Exception as failure:  # a rival's own failure is a result
+            error = f"failed: {type(failure).__name__}: {str(failure)[:60]}"
+        used = time.process_time() - begun
+        rows.append(RivalRow(survey.name, package, error, used))
+    return rows
+
+
+def _coded(survey: Survey) -> Survey:
+    """Return the survey with cells in place of values, for packages without edges."""
+    columns = {
+        name: np.digitize(one, EDGES[name]) - 1 if name in EDGES else one
+        for name, one in survey.columns.items()
+    }
+    sides = [bf.Domain(_size(survey, name), names=[name]) for name in columns]
+    return survey._replace(domain=bf.WideDomain.product(*sides), columns=columns)
+
+
+def _size(survey: Survey, name: str) -> int:
+    return int(survey.domain.shape[survey.domain.axis(name)])
+
+
+def _names(survey: Survey) -> list[tuple[str, ...]]:
+    asked = bf.workloads.Tables(survey.domain, ways=2)
+    return [tuple(map(str, asked.names(at))) for at in range(len(asked.tables))]
+
+
+def _rho(epsilon: float) -> float:
+    return float(bf.budgets.rho_of(epsilon=epsilon, delta=DELTA))
+
+
+def _counted(survey: Survey, names: tuple[str, ...]) -> FloatArray:
+    sizes = [_size(survey, one) for one in names]
+    at = np.ravel_multi_index([survey.columns[one] for one in names], sizes)
+    counts = np.bincount(at, minlength=math.prod(sizes)).reshape(sizes)
+    return counts.astype(np.float64)
+
+
+def _released(survey: Survey, epsilon: float, seed: int) -> Any:
+    policy = bf.policies.AddRemove(survey.domain)
+    asked = bf.workloads.Tables(survey.domain, ways=2)
+    mechanism = bf.Contingency(policy, asked, epsilon=epsilon, delta=DELTA)
+    counted = bf.TableCounts.from_records(mechanism, survey.columns)
+    return mechanism.release(counted, rng=seed)
+
+
+def _contingency(survey: Survey, epsilon: float, seed: int) -> Tables:
+    out = _released(survey, epsilon, seed)
+    return lambda names: np.asarray(out.table(*names).estimate)
+
+
+def _non_negative(survey: Survey, epsilon: float, seed: int) -> Tables:
+    out = _released(survey, epsilon, seed)
+    return lambda names: np.asarray(out.fitted(*names).estimate)
+
+
+def _noisy_tables(
+    survey: Survey, epsilon: float, seed: int, asked: Sequence[tuple[str, ...]]
+) -> tuple[dict[tuple[str, ...], FloatArray], float]:
+    """Return tables with an equal part of rho each, and the sigma of their noise."""
+    rng, sigma = (
+        np.random.default_rng(seed),
+        math.sqrt(0.5 * len(asked) / _rho(epsilon)),
+    )
+    exact = {one: _counted(survey, one) for one in asked}
+    return {
+        one: table + rng.normal(0.0, sigma, table.shape) for one, table in exact.items()
+    }, sigma
+
+
+def _plain_split(survey: Survey, epsilon: float, seed: int) -> Tables:
+    noisy, _ = _noisy_tables(survey, epsilon, seed, _names(survey))
+    return noisy.__getitem__
+
+
+def _mirror_descent(survey: Survey, epsilon: float, seed: int) -> Tables:
+    mbi = import_module("mbi")
+    sizes = {name: _size(survey, name) for name in survey.columns}
+    if math.prod(sizes.values()) > MOST_CELLS:
+        raise MemoryError("all pairs make one clique of all attributes")
+    pairs = [one for one in _names(survey) if len(one) == 2]
+    noisy, sigma = _noisy_tables(survey, epsilon, seed, pairs)
+    measured = [
+        mbi.LinearMeasurement(one.reshape(-1), names, sigma)
+        for names, one in noisy.items()
+    ]
+    domain = mbi.Domain(tuple(sizes), tuple(sizes.values()))
+    estimation = import_module("mbi.estimation")
+    if hasattr(estimation, "mirror_descent"):
+        model = estimation.mirror_descent(domain, measured)
+    else:
+        model = estimation.MirrorDescent().estimate(domain, measured)
+    return lambda names: np.asarray(model.project(names).datavector(flatten=False))
+
+
+def _opendp(survey: Survey, epsilon: float, seed: int) -> Tables:
+    dp, polars = import_module("opendp.prelude"), import_module("polars")
+    mst = import_module("opendp.extras.mbi").MST
+    dp.enable_features("contrib")
+    context = dp.Context.compositor(
+        data=polars.LazyFrame(survey.columns),
+        privacy_unit=dp.unit_of(contributions=1),
+        # Few binary digits, or its own halves and thirds overdraw it by rounding.
+        privacy_loss=dp.loss_of(rho=math.floor(_rho(epsilon) * 2**20) / 2**20),
+        split_evenly_over=1,
+    )
+    keys = {name: list(range(_size(survey, name))) for name in survey.columns}
+    table = context.query().contingency_table(keys=keys, algorithm=mst()).release()
+
+    def project(names: tuple[str, ...]) -> FloatArray:
+        # The last code of each attribute stands for values that are no key.
+        known = tuple(slice(_size(survey, one)) for one in names)
+        return np.asarray(table.project(names))[known]
+
+    return project
+
+
+def _smartnoise(survey: Survey, epsilon: float, seed: int) -> Tables:
+    create = import_module("snsynth").Synthesizer.create
+    frame = import_module("pandas").DataFrame(survey.columns)
+    maker = create("mst", epsilon=epsilon, delta=float(DELTA))
+    drawn = maker.fit_sample(
+        frame, preprocessor_eps=0.0, categorical_columns=list(survey.columns)
+    )
+    made = survey._replace(
+        columns={name: drawn[name].to_numpy().astype(int) for name in survey.columns}
+    )
+    return lambda names: _counted(made, names)
+
+
+PACKAGES: dict[str, Callable[[Survey, float, int], Tables]] = {
+    "Contingency": _contingency,
+    "Contingency, non-negative": _non_negative,
+    "plain split": _plain_split,
+    "mbi, mirror descent": _mirror_descent,
+    "OpenDP, MST": _opendp,
+    "smartnoise-synth, MST": _smartnoise,
+}
+
+
+def rival_report(folder: Path | None, epsilon: float = 1.0, seed: int = 1) -> str:
+    """Return the rows as a table."""
+    lines = [f"rms of a cell, all tables up to two-way, ({epsilon:g}, {DELTA}), CPU s"]
+    for survey, package, error, seconds in rival_rows(folder, epsilon, seed):
+        shown = error if isinstance(error, str) else f"{error:.4g}"
+        lines.append(f"{survey:14}  {package:26}  {shown:>10}  {seconds:8.1f}")
+    return "\n".join(lines)
