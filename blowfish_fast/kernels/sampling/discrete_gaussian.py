@@ -288,7 +288,7 @@ def _fill_chunk(words: WordSource, position: int, chunk: _Chunk, out: IntArray) 
             fresh = fresh.copy()
             fresh[:, 0] = drawn[todo]
         rejected, opened = _second_look(todo, fresh, laws, out, lists)
-        again = lists[0, :rejected].tolist()
+        again = []
         for t in lists[1, :opened].tolist():
             draw = int(todo[t])
             point = resolve_point(
@@ -301,7 +301,9 @@ def _fill_chunk(words: WordSource, position: int, chunk: _Chunk, out: IntArray) 
                 again.append(draw)
             else:
                 out[draw] = point
-        todo = np.array(sorted(again), dtype=np.int64)
+        todo = lists[0, :rejected].copy()
+        if again:
+            todo = np.sort(np.append(todo, again))
         turn += 1
 
 
