@@ -205,7 +205,7 @@ def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     rates : (cells,) int64
         Rate of each row of one axis, not negative.
     power : int
-        A row that changes by two pays 2^power times its rate.
+        1 or 2: a row that changes by two pays 2^power times its rate.
 
     Examples
     --------
@@ -215,4 +215,6 @@ def haar_worst_move(rates: IntArray, power: int = 1) -> int:
     flat = np.ascontiguousarray(rates, dtype=np.int64)
     if flat.ndim != 1 or flat.size == 0:
         raise InputError(f"rates of one axis are a list; received shape {flat.shape}")
+    if power not in (1, 2):
+        raise InputError(f"power is 1 or 2, received {power}")
     return int(_worst_move(flat, 2**power))

@@ -119,3 +119,5 @@ def test_arrays_without_cells_are_refused(shape):
         haar.haar_rows(np.zeros(shape, dtype=np.int64))
     with pytest.raises(InputError, match="are a list"):
         haar.haar_worst_move(np.zeros((2, 2), dtype=np.int64))
+    with pytest.raises(InputError, match="power is 1 or 2"):
+        haar.haar_worst_move(np.ones(2, dtype=np.int64), power=2**40)
