@@ -199,7 +199,6 @@ class Release(Tabular):
         self._check(workload)
         asked = as_confidence(confidence)
         miss = (1.0 - asked) / (max(workload.queries, 1) if together else 1)
-        answers = self._answers(workload).reshape(-1)
         certificate = None
         if self.certificates and of != "noise":
             certificate = self._certificate_for(workload, asked, together=together)
@@ -212,9 +211,10 @@ class Release(Tabular):
                 spread = self._spread(workload)
                 half = certificate.joint_half_widths(workload, spread, miss)
             centre = without_rounding(workload.answer_again(linear, sums), half, linear)
+            answers = self._answers(workload).reshape(-1)
         else:
             true, half = True, certificate.half_widths(workload)
-            centre = answers
+            centre = answers = self._answers(workload).reshape(-1)
         bounds = np.empty((half.size, 2))
         np.subtract(centre, half, out=bounds[:, 0])
         np.add(centre, half, out=bounds[:, 1])
