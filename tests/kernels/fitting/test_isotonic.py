@@ -81,7 +81,7 @@ def test_a_fit_through_known_points_equals_the_definition(data):
     values[fixed] = np.sort(values[fixed])
     found = isotonic_fit(values, fixed, low=-9, high=9)
     expected = reference.isotonic_through(values, fixed, -9, 9)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
     np.testing.assert_array_equal(found[fixed], values[fixed])
     assert (np.diff(found) >= 0).all()
 
