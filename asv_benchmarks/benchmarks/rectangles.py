@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from blowfish_fast import Dawa, kernels, policies
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.kernels.partition.rectangle_lattice import (
     lattice_totals,
 )

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from blowfish_fast import Domain, Transformed, compare, recommend, translate
-from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     LeastCost,

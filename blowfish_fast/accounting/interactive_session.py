@@ -22,7 +22,6 @@ import numpy as np
 
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast.data.axes import Axis, from_level_list
-from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.predicates import (
@@ -312,7 +311,7 @@ class Parts:
         return recipe(Domain._of(attributes)), counts, cells.reshape(-1)
 
     def __repr__(self) -> str:
-        name = column_name(self._session.domain, self._axis)
+        name = self._session.domain.column_names[self._axis]
         return f"Parts(by {name}: {len(self._groups)})"
 
 

@@ -412,3 +412,50 @@ def _merge_levels(attribute: Axis, groups: Any) -> tuple[Axis, IntArray]:
 def _several(group: Any) -> list[Any]:
     many = isinstance(group, Sequence | set | frozenset) and not isinstance(group, str)
     return list(group) if many else [group]
+
+
+def cut_values(attribute: Axis) -> AnyArray:
+    """Return edges as numbers or dates."""
+    assert attribute.cuts is not None
+    if attribute.unit is not None:
+        return as_dates(attribute.cuts, attribute.unit)
+    return np.array(attribute.cuts, dtype=np.float64)
+
+
+def as_array(levels: tuple[Any, ...]) -> AnyArray:
+    """Return levels as an array: numbers where all are, else objects."""
+    if all(type(one) is int for one in levels) or all(
+        type(one) is float for one in levels
+    ):
+        return np.array(levels)
+    array = np.empty(len(levels), dtype=object)
+    array[:] = levels
+    return array
+
+
+def representatives(attribute: Axis) -> FloatArray:
+    """Return a public number for each regular cell, or refuse.
+
+    The middle of a cell between edges, the cell number where there are none, the
+    level itself where levels are numbers.
+    """
+    called = attribute.name or "this attribute"
+    if attribute.unit is not None:
+        raise DomainError(
+            f"{called} holds dates, which have no sum; count them, or group by them"
+        )
+    if attribute.levels is not None:
+        plain = attribute.levels[: attribute.regular]
+        if any(isinstance(one, bool | str) for one in plain):
+            raise DomainError(
+                f"{called} has levels, which have no sum",
+                way_out="Count them, group by them, or give their public values: "
+                "sum(name, values=[...])",
+                code="levels_have_no_sum",
+                column=called,
+            )
+        return np.array(plain, dtype=np.float64)
+    if attribute.cuts is None:
+        return np.arange(attribute.regular, dtype=np.float64)
+    cuts = np.array(attribute.cuts, dtype=np.float64)
+    return cuts[:-1] + (cuts[1:] - cuts[:-1]) / 2

@@ -5,20 +5,21 @@ Any partition is contiguous along some order of the cells, so two arrays describ
     order   4 5 0 1 2 3        cell at each position; None means 0 1 2 ...
     edges   0   2     4 5 6    bucket j holds positions edges[j] .. edges[j+1]
 
-A Hilbert order of a grid is a `Buckets` of single cells. Counts are summed along
-it, estimates spread evenly over each bucket, and policies and workloads project
-along it: DAWA's query transformation, the quotient graph and dynamic policies are
-this one operation.
+Counts are summed along it, estimates spread evenly over each bucket, and policies and
+workloads project along it.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError
+
+from .domain import Domain
 
 
 class Buckets:
@@ -169,3 +170,21 @@ class Buckets:
 
     def __repr__(self) -> str:
         return f"Buckets({self.count} of {self.cells} cells)"
+
+
+def cell_order(domain: Domain) -> Buckets:
+    """Return the cells in an order along which stretches are compact. O(cells).
+
+    One attribute keeps its own order, several are walked along a Hilbert curve.
+    """
+    return _cell_order(domain.shape)
+
+
+@lru_cache(maxsize=4)
+def _cell_order(shape: tuple[int, ...]) -> Buckets:
+    cells = int(np.prod(shape))
+    if len(shape) == 1:
+        return Buckets.single_cells(cells)
+    return Buckets.single_cells(
+        cells, kernels.hilbert_order(shape), curve=len(shape) == 2
+    )

@@ -121,6 +121,11 @@ class Attributes:
         """Names of the attributes; None where none was given."""
         return tuple(one.name for one in self.attributes)
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the attributes in tables: "axis0", "axis1", ... where none is."""
+        return tuple(name or f"axis{at}" for at, name in enumerate(self.names))
+
     def axis(self, name: str | int) -> int:
         """Return the axis of the attribute called `name`, or numbered so."""
         if isinstance(name, int | np.integer) and not isinstance(name, bool):

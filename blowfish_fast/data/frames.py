@@ -21,11 +21,11 @@ import numpy as np
 
 from blowfish_fast._support.html import table, text
 from blowfish_fast._support.optional import require
-from blowfish_fast._support.typing import AnyArray
+from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.errors import DomainError, MissingExtraError, SizeError
 
-from .cell_values import cell_columns, column_name
-from .domain import Domain
+from .axes import as_array, cut_values
+from .domain import Attributes, Domain
 
 if TYPE_CHECKING:
     import pandas
@@ -284,6 +284,35 @@ def _texts(column: AnyArray) -> Iterator[Any]:
     return iter(column.tolist())
 
 
+def cell_columns(domain: Attributes, places: list[IntArray]) -> dict[str, AnyArray]:
+    """Return columns that describe cells, given their places along each axis.
+
+    Levels and cell numbers have one column, by the attribute's name. Cells between
+    edges have two, ``_from`` and ``_to``, and one more, ``_cell``, where the attribute
+    has cells without a place on the axis.
+    """
+    columns: dict[str, AnyArray] = {}
+    for name, attribute, place in zip(
+        domain.column_names, domain.attributes, places, strict=True
+    ):
+        if attribute.levels is not None:
+            columns[name] = as_array(attribute.levels)[place]
+        elif attribute.cuts is not None:
+            cuts = cut_values(attribute)
+            none = np.nan if attribute.unit is None else np.datetime64("NaT")
+            blank = np.array([none] * len(attribute.extras), dtype=cuts.dtype)
+            columns[f"{name}_from"] = np.concatenate([cuts[:-1], blank])[place]
+            columns[f"{name}_to"] = np.concatenate([cuts[1:], blank])[place]
+        else:
+            columns[name] = place
+        if attribute.extras and attribute.levels is None:
+            words = np.array(["", *attribute.extras], dtype=object)
+            columns[f"{name}_cell"] = words[
+                np.maximum(place - attribute.regular + 1, 0)
+            ]
+    return columns
+
+
 def labelled_arrays(
     domain: Domain, values: Mapping[str, AnyArray], attributes: Mapping[str, str]
 ) -> Any:
@@ -295,7 +324,7 @@ def labelled_arrays(
             "a dataset of xarray needs xarray, which is not installed; install it "
             "with: pip install xarray"
         ) from problem
-    names = [column_name(domain, axis) for axis in range(domain.ndim)]
+    names = domain.column_names
     coordinates: dict[str, Any] = {}
     for axis, name in enumerate(names):
         cells = cell_columns(domain.marginal(axis), [np.arange(domain.shape[axis])])

@@ -20,9 +20,8 @@ from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import malformed_as, quoted
 from blowfish_fast.errors import DomainError, InputError, SizeError
 
-from .counting import Counting, PrivateCounts, RecordTerms
 from .domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain, narrow
-from .histogram import Histogram
+from .histogram import Counting, Histogram, PrivateCounts, RecordTerms
 
 LARGEST_NUMBER = 2**62
 """Cells are numbered in 64 bits."""

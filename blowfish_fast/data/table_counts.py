@@ -22,9 +22,8 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import as_counts, as_whole, malformed_as, quoted
 from blowfish_fast.errors import CountsError, DomainError, InputError
 
-from .counting import Counting, PrivateCounts, RecordTerms
 from .domain import Attributes
-from .histogram import Histogram
+from .histogram import Counting, Histogram, PrivateCounts, RecordTerms
 from .persons import Bound, RecordKeys, bounded_cells
 from .records import place_blocks
 from .sql import bounded_table, cell_batches

@@ -18,7 +18,7 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast._support.validation import as_choice, as_share
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement

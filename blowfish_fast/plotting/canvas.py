@@ -13,8 +13,7 @@ import numpy as np
 
 from blowfish_fast._support.optional import require
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
-from blowfish_fast.data.axes import Axis
-from blowfish_fast.data.cell_values import cut_values
+from blowfish_fast.data.axes import Axis, cut_values
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import DomainError, InputError

@@ -28,7 +28,6 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_confidence
 from blowfish_fast.data.axes import Axis
-from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.predicates import (
     Cover,
     everything,
@@ -98,7 +97,7 @@ class Questions(ABC, Generic[Answer]):
             if not all(is_within(one, outer) for one in self._grid.axes[axis]):
                 raise InputError(
                     "a part is counted relative to a selection that contains it; on "
-                    f"{column_name(self._release.domain, axis)} it does not"
+                    f"{self._release.domain.column_names[axis]} it does not"
                 )
         base, counted = whole._grid.count(), self._grid.count()
         quotient = Quotient(
@@ -281,12 +280,12 @@ class Questions(ABC, Generic[Answer]):
         order = np.arange(values.size).reshape(shape).transpose(axes).reshape(-1)
         found = values[order]
         answers = GroupedAnswers(
-            [column_name(domain, axis) for axis in named],
+            [domain.column_names[axis] for axis in named],
             [[name for name, _ in self._groups[axis]] for axis in named],
             measure,
             found,
             claim._replace(bounds=partial(_in_order, claim.bounds, order, found)),
-            of=None if of is None else column_name(domain, of),
+            of=None if of is None else domain.column_names[of],
             seeded=not getattr(self._release, "private", True),
         )
         return self._hand_over(answers)
@@ -333,7 +332,7 @@ class Selection(Questions[Estimate]):
             refined[axis] = intersection(refined[axis], cover)
             if not refined[axis]:
                 raise InputError(
-                    f"no value of {column_name(domain, axis)} meets all conditions on "
+                    f"no value of {domain.column_names[axis]} meets all conditions on "
                     "it, so nothing is selected"
                 )
         return Selection(self._release, refined)
@@ -371,7 +370,7 @@ class Selection(Questions[Estimate]):
     def __repr__(self) -> str:
         domain = self._release.domain
         parts = [
-            f"{column_name(domain, axis)} in cells "
+            f"{domain.column_names[axis]} in cells "
             + ", ".join(f"[{low:g}, {high:g})" for low, high in cover)
             for axis, cover in enumerate(self._covers)
             if cover != everything(domain.attributes[axis])

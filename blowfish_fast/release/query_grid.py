@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
-from blowfish_fast.data.axes import Axis
+from blowfish_fast.data.axes import Axis, representatives
 from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.cell_values import representatives
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover
 from blowfish_fast.errors import InputError, SizeError

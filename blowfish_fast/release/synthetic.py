@@ -17,8 +17,7 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole, malformed_as
-from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis
-from blowfish_fast.data.cell_values import as_array, column_name, cut_values
+from blowfish_fast.data.axes import MISSING, OUTSIDE, Axis, as_array, cut_values
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import Table
 from blowfish_fast.errors import InputError, SizeError
@@ -62,7 +61,7 @@ def sample_records(
     places = np.unravel_index(cells, domain.shape)
     return Table(
         {
-            column_name(domain, axis): draw_values(attribute, place, generator)
+            domain.column_names[axis]: draw_values(attribute, place, generator)
             for axis, (attribute, place) in enumerate(
                 zip(domain.attributes, places, strict=True)
             )

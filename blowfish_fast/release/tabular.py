@@ -46,8 +46,7 @@ def cell_table(source: Any, confidence: float | None) -> Table:
 
     What the cell stands for, its estimate, and its interval.
     """
-    from blowfish_fast.data.cell_values import cell_columns
-    from blowfish_fast.data.frames import Table
+    from blowfish_fast.data.frames import Table, cell_columns
 
     places = np.unravel_index(np.arange(source.domain.size), source.domain.shape)
     columns = cell_columns(source.domain, list(places))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import blowfish_fast as bf
-from blowfish_fast.data.counting import RecordTerms
+from blowfish_fast.data.histogram import RecordTerms
 
 from .examples import argument
 from .kernel_arguments import kernel_arguments

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.errors import SizeError
 from blowfish_fast.measure import memory
 from blowfish_fast.mechanisms.registry import MECHANISMS

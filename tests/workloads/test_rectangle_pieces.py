@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from blowfish_fast import Domain
-from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.workloads.ranges import rectangle_pieces
 from tests.reference.forms import dense_form
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain
-from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import WorkloadError
 from blowfish_fast.workloads import Rectangles, random_boxes
 from tests.reference.forms import dense_form, dense_projection

@@ -22,11 +22,11 @@ from blowfish_fast._support.validation import as_share
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.series import FORMS, Series, read_epoch
 from blowfish_fast.accounting.statements import Entry, Preview
+from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.persons import Bound, RecordKeys
 from blowfish_fast.data.records import Rule
-from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import (
     BudgetError,
     CountsError,
@@ -37,7 +37,7 @@ from blowfish_fast.errors import (
 from blowfish_fast.measure.budgets import Budget, stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
-from blowfish_fast.mechanisms.plugins import check_vouched
+from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.release.release import Release
 
 from .files.data_source import open_source

@@ -29,8 +29,8 @@ from blowfish_fast.apps.cli.parsing.where import (
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
 from blowfish_fast.apps.cli.wording import reword
 from blowfish_fast.data.axes import Axis, as_dates
-from blowfish_fast.data.cell_values import cell_columns, column_name
 from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import cell_columns
 from blowfish_fast.data.predicates import Cover, attribute_cover
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.measure.strategies.answers import Answers
@@ -133,8 +133,7 @@ def _answer_ranges(release: Release, asked: Question) -> AnswerTable:
         boxes, columns = read_queries(asked.file, domain)
     else:
         boxes = parse_queries(asked.ranges, domain)
-        names = [column_name(domain, axis) for axis in range(domain.ndim)]
-        columns = {",".join(names): np.array(asked.ranges, dtype=object)}
+        columns = {",".join(domain.column_names): np.array(asked.ranges, dtype=object)}
     if not boxes.whole_cells:
         return AnswerTable(
             {**_beside_answers(columns), "count": release.answer(boxes)},
@@ -201,11 +200,11 @@ def _answer_quantiles(release: Release, asked: Question) -> AnswerTable:
     if domain.ndim > 1 and asked.quantile_of is None:
         raise InputError(
             "say of which column: --quantile 0.5 --of COLUMN; this release has "
-            f"{', '.join(column_name(domain, axis) for axis in range(domain.ndim))}"
+            f"{', '.join(domain.column_names)}"
         )
     axis = find_attribute(asked.quantile_of or "0", domain)
     attribute = domain.attributes[axis]
-    name = column_name(domain, axis) if attribute.cuts is not None else "cell"
+    name = domain.column_names[axis] if attribute.cuts is not None else "cell"
     name = "value" if name in (*ANSWERED, "quantile", *_group_names(asked)) else name
     if domain.ndim == 1 and not (asked.where or asked.by or attribute.extras):
         return AnswerTable(
@@ -302,10 +301,9 @@ def _query_columns(workload: Workload) -> dict[str, AnyArray]:
     if isinstance(workload, Prefixes):
         return {"to_cell": np.arange(1, domain.size + 1)}
     if isinstance(workload, Rectangles):
-        named = [column_name(domain, axis) for axis in range(domain.ndim)]
         return {
             f"{name}_{end}_cell": corner[:, axis]
-            for axis, name in enumerate(named)
+            for axis, name in enumerate(domain.column_names)
             for end, corner in (("from", workload.lows), ("to", workload.highs))
         }
     return {"query": np.arange(workload.queries)}

@@ -19,7 +19,6 @@ import numpy.typing as npt
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_whole
-from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.domain import Attributes
 from blowfish_fast.data.frames import Table
 from blowfish_fast.data.records import domain_with_rules, place_blocks
@@ -172,7 +171,7 @@ def record_table(
     order = generator.permutation(columns.shape[1])
     return Table(
         {
-            column_name(domain, axis): draw_values(
+            domain.column_names[axis]: draw_values(
                 attribute, columns[axis][order].astype(np.int64), generator
             )
             for axis, attribute in enumerate(domain.attributes)

@@ -10,8 +10,8 @@ import pytest
 from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.apps.cli.files.record_files import Needed, RecordsFile
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
+from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.records import domain_with_rules
-from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import BlowfishError, InputError
 
 

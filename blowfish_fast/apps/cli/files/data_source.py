@@ -17,10 +17,10 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.parsing.array_files import loaded_array, numbers_from_file
+from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.records import Rule
-from blowfish_fast.data.text_form import TextForm
 from blowfish_fast.errors import InputError
 
 from .demo_people import made_up_people

@@ -23,16 +23,18 @@ from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.csv_files import (
     CsvTable,
+    TextForm,
     duckdb_module,
     lacking_column,
+    literal,
     read_head,
+    trim_spaces,
 )
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.persons import Bound, RecordKeys, bounded_cells
 from blowfish_fast.data.records import Rule, cell_blocks, place_blocks, refuse_weights
 from blowfish_fast.data.table_counts import TableCounts, bounded_places
-from blowfish_fast.data.text_form import TextForm, literal, trim_spaces
 from blowfish_fast.errors import InputError
 
 CSV = (".csv", ".tsv", ".txt")

@@ -19,7 +19,6 @@ from typing import Any
 
 from blowfish_fast.apps.cli.explanations import Section, explain_release
 from blowfish_fast.apps.cli.printing import column_texts, plain
-from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.frames import Table
 from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
@@ -52,8 +51,7 @@ def write_report(
     is that of the intervals in the picture.
     """
     _, sections = explain_release(release, name)
-    columns = [column_name(release.domain, at) for at in range(release.domain.ndim)]
-    title = f"Counts by {' and '.join(columns)}"
+    title = f"Counts by {' and '.join(release.domain.column_names)}"
     parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(str(release.guarantee))}</p>"]
     if not release.private:
         parts.append(

@@ -24,7 +24,6 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.axes import Axis
-from blowfish_fast.data.cell_values import column_name
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, attribute_cover, everything, extent
 from blowfish_fast.errors import InputError
@@ -41,9 +40,9 @@ def find_attribute(word: str, domain: Domain) -> int:
     """Return the axis of an attribute by its name, by axis0, or by its number."""
     name = word.strip()
     for axis in range(domain.ndim):
-        if name in (column_name(domain, axis), str(axis)):
+        if name in (domain.column_names[axis], str(axis)):
             return axis
-    known = [column_name(domain, axis) for axis in range(domain.ndim)]
+    known = [*domain.column_names]
     raise InputError(
         f"there is no column {name!r} in this release; it has {', '.join(known)}"
         f"{nearest(name, known)}"
@@ -83,7 +82,7 @@ def parse_queries(listed: Sequence[str], domain: Domain) -> Rectangles:
     for words in listed:
         parts = [words] if domain.ndim == 1 else words.split(",")
         if len(parts) != domain.ndim:
-            known = [column_name(domain, axis) for axis in range(domain.ndim)]
+            known = [*domain.column_names]
             raise InputError(
                 f"this release has {domain.ndim} columns, {', '.join(known)}; a range "
                 f"gives one part for each with commas between, and received {words!r}. "
@@ -123,13 +122,13 @@ def read_queries(path: Path, domain: Domain) -> tuple[Rectangles, dict[str, AnyA
 
 
 def _pairs(domain: Domain) -> list[tuple[str, str]]:
-    called = [column_name(domain, axis) for axis in range(domain.ndim)]
+    called = [*domain.column_names]
     return [(f"{name}_from", f"{name}_to") for name in called]
 
 
 def _column_names(row: list[str], domain: Domain) -> list[str] | None:
     """Return the names of the columns; None where the file begins with numbers."""
-    known = [column_name(domain, axis) for axis in range(domain.ndim)]
+    known = [*domain.column_names]
     known += [name for pair in _pairs(domain) for name in pair]
     if domain.ndim == 1:
         known += [name for pair in ENDS for name in pair]
@@ -149,7 +148,7 @@ def _by_axis(row: dict[str, str], domain: Domain) -> list[str]:
     texts = []
     for axis, pair in enumerate(_pairs(domain)):
         pairs = [pair, *ENDS] if domain.ndim == 1 else [pair]
-        text = row.get(column_name(domain, axis), "")
+        text = row.get(domain.column_names[axis], "")
         for low, high in pairs:
             if row.get(low) or row.get(high):
                 text = f"{row.get(low, '')}..{row.get(high, '')}"

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING
 from blowfish_fast import kernels
 from blowfish_fast._support.cores import threads_for
 from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.policies import Policy
 

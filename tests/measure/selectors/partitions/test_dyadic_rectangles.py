@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import Domain
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.errors import EpsilonError, InputError
 from blowfish_fast.kernels.space.box_buckets import bucket_boxes
 from blowfish_fast.measure.selectors.partitions import DyadicRectangles
