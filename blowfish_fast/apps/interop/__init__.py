@@ -8,8 +8,7 @@ from __future__ import annotations
 from .benchmark_engine import Engine
 from .estimator import NotFittedError, RepeatedFitWarning
 from .opendp_style import OpenDPMeasurement, as_measurement, as_opendp
-from .private_histogram import PrivateHistogram
-from .private_kmeans import PrivateKMeans
+from .private_estimators import PrivateHistogram, PrivateKMeans
 
 __all__ = [
     "Engine",

@@ -1,12 +1,9 @@
 """What the estimators share: parameters, clones, reading records, paying for a fit.
 
-Serves `PrivateHistogram` and `PrivateKMeans`. They follow scikit-learn's conventions
-without needing it: parameters are stored as given and checked in `fit`, what `fit`
-learned ends in an underscore, and `sklearn.base.clone`, pipelines and searches work.
-
-    fit(X)      records -> cells of a public domain -> mechanism -> release_
-                the ledger is charged first, every time
-    the rest    reads release_ only, which is public: it costs nothing
+They follow scikit-learn's conventions without needing it: parameters are stored as
+given and checked in `fit`, which charges the ledger first, every time; what it learned
+ends in an underscore and is public. Policies are stated before the domain is known: as
+an object, a word, or a function of the domain.
 """
 
 from __future__ import annotations
@@ -15,6 +12,7 @@ import importlib
 import inspect
 import sys
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,15 +20,57 @@ import numpy as np
 
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import BlowfishError, EpsilonError, InputError, PrivacyError
+from blowfish_fast.errors import (
+    BlowfishError,
+    DomainError,
+    EpsilonError,
+    InputError,
+    PolicyError,
+    PrivacyError,
+)
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.policies import Policy
+from blowfish_fast.policies import AddRemove, Attribute, Full, Line, Policy
 from blowfish_fast.release.release import Release
-
-from .stated_policy import check_stated, policy_over
 
 if TYPE_CHECKING:
     from blowfish_fast.accounting.ledger import Ledger
+
+WORDS: dict[str, Callable[[Domain], Policy]] = {
+    "add_remove": AddRemove,
+    "full": Full,
+    "line": Line,
+    "attribute": Attribute,
+}
+"""Policies that a domain alone determines."""
+
+
+def check_stated(policy: Any) -> None:
+    """Refuse what is no policy, before any data arrives."""
+    if isinstance(policy, str) and policy in WORDS:
+        return
+    if not isinstance(policy, Policy) and (
+        isinstance(policy, str | type(None)) or not callable(policy)
+    ):
+        raise PolicyError(
+            f"state the policy: one of {sorted(WORDS)}, a Policy, or a function from "
+            f"a Domain to one; received {policy!r}"
+        )
+
+
+def policy_over(policy: Any, domain: Domain) -> Policy:
+    """Return the stated policy over a domain."""
+    check_stated(policy)
+    if isinstance(policy, str):
+        return WORDS[policy](domain)
+    stated = policy if isinstance(policy, Policy) else policy(domain)
+    if not isinstance(stated, Policy):
+        raise PolicyError(f"the function for the policy returned {stated!r}")
+    if stated.domain != domain:
+        raise DomainError(
+            f"the policy lies over {stated.domain!r} and the data over {domain!r}; "
+            "give the policy as a word, or as a function from a Domain"
+        )
+    return stated
 
 
 class NotFittedError(BlowfishError, ValueError, AttributeError):
@@ -107,7 +147,7 @@ class Estimator:
         return type(self)(**self.get_params())
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle keeps: the release as bytes, and never a ledger."""
+        """Return what a pickle keeps: the release as bytes, never a ledger."""
         if self.ledger is not None:
             raise PrivacyError(
                 "a copy of a ledger would forget what is charged to the other one, so "
@@ -262,11 +302,7 @@ class Estimator:
         return policy_over(self.policy, Domain.product(*domains))
 
     def _check_order(self, domain: Domain) -> None:
-        """Refuse a table whose column bears the name of another attribute.
-
-        Columns are taken in their order, as everywhere in scikit-learn; other names
-        than the domain's do no harm, the same ones in another order would.
-        """
+        """Refuse the domain's own names in another order; others do no harm."""
         columns = list(getattr(self, "feature_names_in_", ()))
         swapped = any(
             own != name and name in domain.names

@@ -1,8 +1,7 @@
 """A mechanism as an OpenDP measurement: function, metric, measure and privacy map.
 
-Serves programs that compose measurements. `as_measurement` speaks OpenDP's words for
-any policy and needs no OpenDP; `as_opendp` builds a real OpenDP measurement, which
-chains with its transformations and goes into its compositors and odometers.
+`as_measurement` speaks OpenDP's words for any policy and needs no OpenDP; `as_opendp`
+builds a real OpenDP measurement.
 
     policy          distance between databases             privacy map
     any             steps along the policy                 d_in * epsilon
@@ -73,6 +72,8 @@ class OpenDPMeasurement:
     >>> measurement = as_measurement(mechanism)
     >>> measurement.output_measure, measurement.map(d_in=2)
     ('MaxDivergence', 1.0)
+    >>> measurement.check(d_in=3, d_out=1.5), measurement([3, 0, 2, 5]).estimate.shape
+    (True, (4,))
     >>> print(measurement.input_metric)
     steps; in one step one record moves to an adjacent cell
     """
@@ -133,22 +134,7 @@ class OpenDPMeasurement:
 def as_measurement(mechanism: Mechanism) -> OpenDPMeasurement:
     """Return a mechanism with the interface of an OpenDP measurement.
 
-    Works under any policy, and without OpenDP; see `OpenDPMeasurement` for the proof of
-    its privacy map, `as_opendp` for an object that OpenDP itself accepts.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> line = bf.Domain(4)
-    >>> policy = bf.policies.Line(line)
-    >>> ordered = bf.Ordered(policy, bf.workloads.Prefixes(line), epsilon=0.5)
-    >>> measurement = as_measurement(ordered)
-    >>> measurement.map(d_in=3)
-    1.5
-    >>> measurement.check(d_in=3, d_out=1.5)
-    True
-    >>> measurement([3, 0, 2, 5]).estimate.shape
-    (4,)
+    Works under any policy, and without OpenDP: see `OpenDPMeasurement`.
     """
     return OpenDPMeasurement(mechanism)
 

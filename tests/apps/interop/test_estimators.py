@@ -20,7 +20,7 @@ from blowfish_fast.apps.interop import (
     PrivateKMeans,
     RepeatedFitWarning,
 )
-from blowfish_fast.apps.interop.private_histogram import cell_volumes
+from blowfish_fast.apps.interop.private_estimators import cell_volumes
 from blowfish_fast.errors import (
     BlowfishError,
     BudgetError,
