@@ -6,6 +6,7 @@ python -m experiments page --out FOLDER             a page from finished runs
 python -m experiments coverage                      the table of docs/coverage.md
 python -m experiments certificates --trials 10000   shares of false certificates
 python -m experiments survey --trials 3             all tables of surveys, and rivals
+python -m experiments widths --data FOLDER          half-widths of certified intervals
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from blowfish_fast.apps.cli.experiment_runs import run_experiments
 from blowfish_fast.apps.cli.printing import remark, show
 from blowfish_fast.errors import BlowfishError
 
+from .certified_widths import width_report
 from .collection import ALL, all_experiments, experiment_named
 from .interval_coverage import certificate_report, write_coverage
 from .results_page import write_page
@@ -27,7 +29,7 @@ from .survey_rivals import rival_report
 from .survey_tables import survey_report
 
 PAGE, COVERAGE, CERTIFICATES = "page", "coverage", "certificates"
-SURVEY = "survey"
+SURVEY, WIDTHS = "survey", "widths"
 REFUSED = 2
 
 application = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -40,7 +42,7 @@ def reproduce(
         typer.Argument(
             help='A table or figure such as dawa-table2; "all" of them; "page", which '
             'writes a page from the results in --out; or "coverage", "certificates", '
-            '"survey".',
+            '"survey", "widths".',
             show_default=False,
         ),
     ],
@@ -88,6 +90,10 @@ def reproduce(
     if name == SURVEY:
         show(survey_report(trials or 3))
         show(rival_report(data))
+        return
+    if name == WIDTHS:
+        for line in width_report(data, trials or 3):
+            show(line)
         return
     run_experiments(
         list(all_experiments().values()) if name == ALL else [experiment_named(name)],
