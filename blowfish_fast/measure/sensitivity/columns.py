@@ -29,7 +29,8 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
 from blowfish_fast.policies import ABSENT, Change, Full, Policy
-from blowfish_fast.workloads import Fractions, Linear, Pieces, Rectangles, Workload
+from blowfish_fast.workloads import Linear, Rectangles, Workload
+from blowfish_fast.workloads.base import form_matrix
 
 MOST_ENTRIES = 2**26
 """Most coefficients of a workload that are listed."""
@@ -77,14 +78,18 @@ class Columns(NamedTuple):
 
 def workload_columns(workload: Workload) -> Columns:
     """Return the columns of a workload; refused above 2^26 coefficients."""
-    from scipy import sparse
-
-    cells = workload.domain.size
     if isinstance(workload, Linear):
-        matrix = sparse.csc_array(workload.matrix)
+        rows = workload.matrix
     else:
+        cells = workload.domain.size
         form = workload.explicit_form(Buckets.single_cells(cells))
-        matrix = sparse.csc_array(_entries(form), shape=(workload.queries, cells))
+        rows = form_matrix(form, cells, most=MOST_ENTRIES)
+        if rows is None:
+            raise SizeError(
+                f"{workload.queries:,} queries have too many coefficients to compare: "
+                f"at most 2^26 = {MOST_ENTRIES:,}. Ask for fewer or smaller queries"
+            )
+    matrix = rows.tocsc()
     matrix.sum_duplicates()
     matrix.sort_indices()
     return Columns(
@@ -93,38 +98,6 @@ def workload_columns(workload: Workload) -> Columns:
         matrix.indices.astype(np.int64),
         matrix.data.astype(np.float64),
     )
-
-
-def _entries(form: Fractions | Pieces) -> tuple[FloatArray, tuple[IntArray, IntArray]]:
-    """List the coefficients of a form over single cells: values, rows and columns."""
-    if isinstance(form, Fractions):
-        queries = np.arange(form.first.size)
-        several = form.first < form.last
-        rows = np.concatenate([queries, queries, queries[several]])
-        starts = np.concatenate([form.first, form.first + 1, form.last[several]])
-        ends = np.concatenate(
-            [
-                form.first + 1,
-                np.maximum(form.last, form.first + 1),
-                form.last[several] + 1,
-            ]
-        )
-        values = np.concatenate(
-            [form.first_fraction, np.ones(queries.size), form.last_fraction[several]]
-        )
-    else:
-        rows = np.repeat(np.arange(form.pointers.size - 1), np.diff(form.pointers))
-        starts, ends, values = form.starts, form.ends, form.values
-    sizes = ends - starts
-    total = int(sizes.sum())
-    if total > MOST_ENTRIES:
-        raise SizeError(
-            f"these queries have {total:,} coefficients; at most 2^26 = "
-            f"{MOST_ENTRIES:,} are compared. Ask for fewer or smaller queries"
-        )
-    within = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    columns = np.repeat(starts, sizes) + within
-    return np.repeat(values, sizes), (np.repeat(rows, sizes), columns)
 
 
 def longest_column(columns: Columns, cells: IntArray) -> Change:

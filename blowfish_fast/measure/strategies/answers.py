@@ -31,8 +31,7 @@ from blowfish_fast.measure.noise import (
     Spread,
     budget_unit,
 )
-from blowfish_fast.measure.sensitivity.policy import sensitivity
-from blowfish_fast.measure.sensitivity.squares import worst_squares
+from blowfish_fast.measure.sensitivity.policy import sensitivity, worst_moves
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix
@@ -140,20 +139,17 @@ class Answers(LinearStrategy):
 
         Lemma LA11.
         """
-        if power == 2:
-            return int(weights.max(initial=0)) * self._squared_reach(policy)
-        return int(weights.max(initial=0)) * self._reach(policy)
+        if power == 1:
+            return int(weights.max(initial=0)) * self._reach(policy)
+        ones = np.ones(self.matrix.shape[0], dtype=np.int64)
+        squares = worst_moves(self.matrix, ones, policy, power)
+        return int(weights.max(initial=0)) * squares
 
     def _reach(self, policy: Policy) -> int:
         """Return the sensitivity under the policy at hand, whoever made this."""
         if policy is self._made_for:
             return self.reach
         return _whole(sensitivity(policy, Linear(policy.domain, self.matrix)))
-
-    def _squared_reach(self, policy: Policy) -> int:
-        """Return the largest sum of squared moves of all answers, or a bound above."""
-        ones = np.ones(self.matrix.shape[0], dtype=np.int64)
-        return worst_squares(self.matrix, ones, policy)
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return one scale for all answers; refuse a budget that leaves none.

@@ -12,7 +12,7 @@ Everything is dense linear algebra: for small domains.
 from __future__ import annotations
 
 import math
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,10 +21,9 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts
 from blowfish_fast.errors import DomainError, InputError, IntervalError, SizeError
 from blowfish_fast.measure.noise import WEIGHT_BITS, Scales, Spread
-from blowfish_fast.measure.sensitivity.policy import sensitivity
-from blowfish_fast.measure.sensitivity.squares import worst_squares
+from blowfish_fast.measure.sensitivity.policy import worst_moves
 from blowfish_fast.policies import Policy
-from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces
+from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import form_matrix
 
 from .base import LinearStrategy
@@ -147,34 +146,11 @@ class Explicit(LinearStrategy):
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest weighted change of the rows along one edge: Lemma ST5.
-
-        Weights are divided by what they share, which keeps sums of whole numbers
-        exact in floating point.
-        """
+        """Return the largest weighted change of the rows along one edge: Lemma ST5."""
         if weights[self.measured_rows :].any():
             raise InputError("totals of parts are published exactly or not at all")
         rows = weights[: self.measured_rows]
-        if power == 2:
-            return worst_squares(self.matrix, rows, policy)
-        kept = np.flatnonzero(rows)
-        if not kept.size:
-            return 0
-        shared = reduce(math.gcd, rows[kept].tolist())
-        from scipy import sparse
-
-        reduced = sparse.dia_array(
-            ((rows[kept] // shared)[None].astype(np.float64), [0]),
-            shape=(kept.size, kept.size),
-        )
-        scaled = reduced @ self.matrix[kept].astype(np.float64)
-        if abs(scaled).sum(axis=0).max(initial=0.0) >= 2.0**52:
-            raise SizeError(
-                "the columns of the strategy matrix add up to more than 2^52; use "
-                "smaller whole numbers or a larger step"
-            )
-        moved = sensitivity(policy, Linear(policy.domain, scaled))
-        return int(shared) * math.ceil(float(moved))
+        return worst_moves(self.matrix, rows, policy, power)
 
     def _inverse(self, scales: Scales) -> FloatArray:
         """Return the matrix that turns noisy rows into cells.

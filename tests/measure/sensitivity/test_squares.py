@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import blowfish_fast as bf
-from blowfish_fast.measure.sensitivity import squares
-from blowfish_fast.measure.sensitivity.squares import worst_squares
+from blowfish_fast.measure.sensitivity import policy as squares
+from blowfish_fast.measure.sensitivity.policy import worst_moves
 from tests.reference.policy_examples import on_a_line
 
 
@@ -39,7 +39,7 @@ def test_few_edges_are_priced_as_defined(data, policy):
             st.lists(st.integers(0, 2**30), min_size=len(matrix), max_size=len(matrix))
         )
     )
-    found = worst_squares(sparse.csr_array(matrix), weights, policy)
+    found = worst_moves(sparse.csr_array(matrix), weights, policy, 2)
     assert found == by_definition(matrix, weights, policy)
 
 
@@ -50,7 +50,7 @@ def test_where_edges_are_not_listed_the_price_is_never_too_low(data, policy):
     weights = np.arange(1, len(matrix) + 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(squares, "LISTED_EDGES", -1)
-        found = worst_squares(sparse.csr_array(matrix), weights, policy)
+        found = worst_moves(sparse.csr_array(matrix), weights, policy, 2)
     assert found >= by_definition(matrix, weights, policy)
 
 
@@ -59,12 +59,12 @@ def test_whoever_is_absent_stands_at_zero_in_the_bound(monkeypatch):
     rows = sparse.csr_array(np.full((1, 3), 2))
     monkeypatch.setattr(squares, "LISTED_EDGES", -1)
     policy = bf.policies.Full(domain)
-    assert worst_squares(rows, np.array([5]), policy) == 0
-    assert worst_squares(rows, np.array([5]), bf.policies.WithAbsent(policy)) >= 20
+    assert worst_moves(rows, np.array([5]), policy, 2) == 0
+    assert worst_moves(rows, np.array([5]), bf.policies.WithAbsent(policy), 2) >= 20
 
 
 def test_nothing_to_move_costs_nothing():
     policy = bf.policies.Full(bf.Domain(3))
     empty = sparse.csr_array(np.zeros((2, 3)))
-    assert worst_squares(empty, np.array([1, 1]), policy) == 0
-    assert worst_squares(empty, np.array([0, 0]), policy) == 0
+    assert worst_moves(empty, np.array([1, 1]), policy, 2) == 0
+    assert worst_moves(empty, np.array([0, 0]), policy, 2) == 0

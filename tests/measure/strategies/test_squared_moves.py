@@ -12,7 +12,7 @@ from blowfish_fast import Domain
 from blowfish_fast.audit import policy_families
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.sensitivity.squares import worst_squares
+from blowfish_fast.measure.sensitivity.policy import worst_moves
 from blowfish_fast.measure.strategies import (
     Answers,
     Cells,
@@ -188,7 +188,7 @@ def test_too_many_edges_to_list_leave_a_bound():
     weights = np.array([2, 5])
     policy = Full(Domain(cells))
     true = max(2 * 16 + 5 * 9, 2 * 16)
-    assert true <= worst_squares(sparse.csr_array(rows), weights, policy) <= 2 * 45
+    assert true <= worst_moves(sparse.csr_array(rows), weights, policy, 2) <= 2 * 45
     rows[1, 6] = -3
-    bound = worst_squares(sparse.csr_array(rows), weights, policy)
+    bound = worst_moves(sparse.csr_array(rows), weights, policy, 2)
     assert 5 * 36 <= bound <= 4 * 45
