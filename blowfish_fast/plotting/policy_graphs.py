@@ -62,7 +62,7 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
     >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
     >>> axes = bf.plotting.policy_graph(bf.policies.Threshold(ages, theta=2))
     >>> axes.get_title()
-    'Threshold: 10 cells, 17 edges, at most 4 at a cell'
+    'Threshold: 10 cells, 17 edges'
     """
     if not isinstance(policy, Policy):
         raise InputError(
@@ -86,7 +86,6 @@ def graph_facts(policy: Policy) -> str:
     parts = [f"{type(policy).__name__}: {policy.domain.size:,} cells"]
     try:
         parts.append(f"{policy.edge_count:,} edges")
-        parts.append(f"at most {policy.max_degree:,} at a cell")
         apart = policy.components().count
     except SizeError:
         return ", ".join(parts)

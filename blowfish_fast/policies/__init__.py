@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from .add_remove import AddRemove
 from .base import POLICIES, Policy, from_dict
-from .blocks import Blocks
-from .constrained import Constrained, histogram_sensitivity
+from .blocks import Blocks, Full
+from .constrained import Constrained
 from .constraints import (
     Constraints,
     CountConstraints,
     MarginalConstraints,
     RectangleConstraints,
 )
-from .full import Full
-from .graph import Graph, join_extra_cells
-from .line import Line
-from .people.per_person import PerPerson, check_bound, refuse_units
-from .people.with_absent import WithAbsent
+from .graph import Graph
+from .graph import join_extra_cells as join_extra_cells
+from .per_person import PerPerson
+from .per_person import check_bound as check_bound
+from .per_person import refuse_units as refuse_units
+from .presence import AddRemove, WithAbsent
 from .product import Attribute, Product
 from .projection import Band, Projection
-from .protocol import ABSENT, Bandwidth, Change, Components, PersonRule
+from .protocol import ABSENT
+from .protocol import Change as Change
 from .table import TablePolicy
-from .threshold import Threshold
+from .threshold import Line, Threshold
 
 __all__ = [
     "ABSENT",
@@ -29,10 +30,7 @@ __all__ = [
     "AddRemove",
     "Attribute",
     "Band",
-    "Bandwidth",
     "Blocks",
-    "Change",
-    "Components",
     "Constrained",
     "Constraints",
     "CountConstraints",
@@ -41,7 +39,6 @@ __all__ = [
     "Line",
     "MarginalConstraints",
     "PerPerson",
-    "PersonRule",
     "Policy",
     "Product",
     "Projection",
@@ -49,11 +46,7 @@ __all__ = [
     "TablePolicy",
     "Threshold",
     "WithAbsent",
-    "check_bound",
     "from_dict",
-    "histogram_sensitivity",
-    "join_extra_cells",
-    "refuse_units",
 ]
 
 

@@ -28,8 +28,7 @@ from blowfish_fast.errors import DomainError, PolicyError, SizeError
 
 from .constraints import Constraints
 from .drawing import draw_graph, is_small
-from .implication import implies
-from .protocol import ABSENT, PolicyGraph
+from .protocol import ABSENT, PolicyGraph, implies
 
 POLICIES: dict[str, type[Policy]] = {}
 """Every kind of policy and its class; a class enters when it is defined."""
@@ -42,8 +41,8 @@ class Policy(PolicyGraph):
     --------
     >>> import blowfish_fast as bf
     >>> policy = bf.policies.Threshold(bf.Domain(6), theta=2)
-    >>> policy.edge_count, policy.max_degree, policy.distance(0, 5).tolist()
-    (9, 4, 3.0)
+    >>> policy.edge_count, policy.distance(0, 5).tolist()
+    (9, 3.0)
     >>> policy.edges_up_to(9), policy.edges_up_to(8)
     (9, None)
     >>> policy.implies(bf.policies.Line(bf.Domain(6)))
@@ -160,7 +159,7 @@ class Policy(PolicyGraph):
     def implies(self, other: Policy) -> bool:
         """Return whether this policy protects at least what `other` does.
 
-        False where that is not known (`implication`).
+        False where that is not known.
         """
         return implies(self, other)
 
@@ -326,7 +325,6 @@ class Policy(PolicyGraph):
         # Some graphs are too large to be walked, even to count their edges.
         with contextlib.suppress(SizeError):
             rows.append(("edges", f"{self.edge_count:,}"))
-            rows.append(("at one cell", f"at most {self.max_degree:,}"))
             rows.append(("connected parts", f"{self.components().count:,}"))
         drawing = ""
         if is_small(self.domain):
@@ -365,7 +363,6 @@ class SameGraph(Policy):
     components = _of_base("components")
     edges = _of_base("edges")
     edge_count = _of_base("edge_count")
-    max_degree = _of_base("max_degree")
     bottom_cells = _of_base("bottom_cells")
     bandwidth = _of_base("bandwidth")
     longest_edge = _of_base("longest_edge")

@@ -1,4 +1,4 @@
-"""Values inside one block are the secret; the block itself may be known.
+"""Any value may be any other: over all cells, or inside blocks that may be known.
 
 labels   0 0 1 1 1 0        cells 0, 1, 5 are joined to each other; so are 2, 3, 4
 """
@@ -20,6 +20,71 @@ from blowfish_fast.errors import PolicyError
 from .base import Policy, values_name
 from .projection import Band, Projection, bins_of_cells, clique_bins
 from .protocol import Bandwidth, Change, Components, PolicyGraph
+
+
+class Full(Policy):
+    """Every two cells are joined: any record may have any value; the total is public.
+
+    The edges are never stored: a domain of 2^20 cells has 5 * 10^11 of them.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Full(Domain(8)).components().private
+    array([False])
+    """
+
+    kind = "full"
+    takes_wide = True
+
+    neighbours = "one record changes its value to any other"
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield every pair of cells, n (n - 1) / 2 in all: for small domains."""
+        for low in range(self.domain.size - 1):
+            for start in range(low + 1, self.domain.size, chunk):
+                cells = np.arange(start, min(start + chunk, self.domain.size))
+                yield np.column_stack([np.full(cells.size, low), cells])
+
+    @property
+    def edge_count(self) -> int:
+        """Every pair of cells."""
+        return self.domain.size * (self.domain.size - 1) // 2
+
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return that every cell reaches the last one, along any order."""
+        cells = self.domain.size
+        return Bandwidth(np.full(cells, cells - 1, dtype=np.int64), True)
+
+    def longest_edge(self) -> int:
+        """Return the span of the whole line, in C order."""
+        return self.domain.size - 1
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return every step along a line; on a grid there are too many."""
+        if len(shape) > 1 or shape[0] - 1 > most:
+            return None
+        return np.arange(1, shape[0])[:, None]
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        return np.where(first == second, 0.0, 1.0)
+
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the range of the values."""
+        return Change(float((lines.max(axis=1) - lines.min(axis=1)).max()), True)
+
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        return not other.has_bottom
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return Full(domain)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            "nobody can tell, beyond a factor e^eps, which of any two values a person "
+            "has; the number of people is public (bounded differential privacy)"
+        )
 
 
 class Blocks(Policy):
@@ -129,11 +194,6 @@ class Blocks(Policy):
     def edge_count(self) -> int:
         """Summed over blocks, the pairs of cells."""
         return int((self.sizes * (self.sizes - 1) // 2).sum())
-
-    @property
-    def max_degree(self) -> int:
-        """One less than the largest block."""
-        return int(self.sizes.max()) - 1
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the last cell of each block along any order."""

@@ -1,34 +1,84 @@
-"""A policy together with counts that everybody knows.
+"""A policy together with counts that everybody knows, and how many records then move.
 
 Neighbouring databases keep the known counts, so several records move at once, each
-along an edge of the policy without constraints:
+along an edge of the policy without constraints. A move may lower one known count and
+lift another, so two databases with the same counts differ by closed chains of moves:
 
-    database 1    a  b  c        known: one record in {a}, one in {b}, one in {c}
-    database 2    b  c  a        three moves, none of which alone keeps the counts
+    a cycle      q0 -> q1 -> q2 -> q0      each count is lowered once and lifted once
+    a path   o -> q0 -> q1 -> o            "o": a move that touches one count only
 
-A mechanism that is private at eps / group_size without the constraints is private at
-eps with them, `group_size` being the most moves that neighbours can need.
+A move read backwards lifts what it lowered, so the graph on counts is undirected. Its
+longest simple cycle and path bound how many records neighbours differ in (Blowfish,
+Theorem 8.2, for edge-closed neighbours; ``docs/proofs/constraints.md``).
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Self
+import math
+from typing import Any, NamedTuple, NoReturn, Self
 
+import numpy as np
+
+from blowfish_fast import kernels
+from blowfish_fast._support.typing import BoolArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.errors import PolicyError
+from blowfish_fast.errors import PolicyError, SizeError
 
 from .base import Policy, SameGraph, from_dict
-from .constraints import Constraints
-from .query_graph import Chains, chains
+from .blocks import Full
+from .constraints import Constraints, MarginalConstraints, RectangleConstraints
+from .product import Attribute
+from .projection import Band
+from .protocol import ABSENT
+from .threshold import Line, Threshold
+
+EXACT_QUERIES = 20
+"""Largest connected set of queries that is searched exactly."""
+
+MOST_SUBSETS = 2**24
+"""Subsets of queries that are walked in all, over several connected sets."""
+
+MOST_WALKED = 2**24
+"""Most edges between kinds of cells that are walked one by one."""
+
+PAIRS_AT_ONCE = 2**20
+
+
+class QueryGraph(NamedTuple):
+    """Which known counts one move can touch.
+
+    `pairs` (p, 2) are queries such that a move lowers one and lifts the other; `open`
+    marks queries that a move can touch alone. Not `exact`: there may be fewer of both.
+    """
+
+    pairs: IntArray
+    open: BoolArray
+    exact: bool
+
+
+class Chains(NamedTuple):
+    """Longest chains of moves that keep all known counts; bounds if not `exact`.
+
+    Moves of the longest simple `cycle` (alpha in the paper, 0 if there is none) and of
+    the longest simple `path` from v+ to v- (xi, at least 1).
+    """
+
+    cycle: int
+    path: int
+    exact: bool
+
+    @property
+    def group_size(self) -> int:
+        """Most records in which neighbouring databases differ."""
+        return max(self.cycle, self.path, 1)
 
 
 class Constrained(SameGraph):
     """The edges of a policy, and public counts that neighbours must agree on.
 
-    Made by `Policy.with_constraints`. Edges, components and distances are those of
-    the policy without constraints; only neighbours differ.
+    Made by `Policy.with_constraints`.
 
     Parameters
     ----------
@@ -52,8 +102,8 @@ class Constrained(SameGraph):
     >>> from blowfish_fast.policies import Full, MarginalConstraints
     >>> grid = Domain((2, 3))
     >>> policy = Full(grid).with_constraints(MarginalConstraints(grid, 0))
-    >>> policy.group_size, histogram_sensitivity(policy)
-    (2, 4)
+    >>> policy.group_size
+    2
     """
 
     kind = "constrained"
@@ -156,17 +206,189 @@ class Constrained(SameGraph):
         return f"Constrained({self._whole.base!r}, {self.constraints!r}{seen})"
 
 
-def histogram_sensitivity(policy: Policy) -> int:
-    """Return how far the histograms of two neighbours lie apart in L1, at most.
+def chains(constraints: Constraints, policy: Policy) -> Chains:
+    """Return the longest chains of moves: closed forms first, then the graph.
 
-    Exact without constraints; with them 2 * max(alpha, xi), the bound of Theorem 8.2.
-
-    Examples
-    --------
-    >>> from blowfish_fast import Domain
-    >>> from blowfish_fast.policies import AddRemove, Line
-    >>> [histogram_sensitivity(one(Domain(9))) for one in (AddRemove, Line)]
-    [1, 2]
+    Refuses constraints of which one move lowers or lifts several: no bound is known
+    for these but the number of records.
     """
-    one_record = 2 if policy.has_moves else int(policy.has_bottom)
-    return one_record * policy.group_size
+    if isinstance(constraints, MarginalConstraints):
+        one_full = isinstance(policy, Full) and constraints.are_disjoint
+        apart = isinstance(policy, Attribute) and constraints.share_no_attribute
+        if one_full or apart:
+            # Complete graphs, and products of complete graphs, have a cycle through
+            # all their nodes; a marginal counts every record, so no path is open.
+            sizes = constraints.marginal_sizes()
+            return Chains(max(n if n > 1 else 0 for n in sizes), 1, True)
+    try:
+        return longest_chains(build_query_graph(constraints, policy))
+    except SizeError as problem:
+        if constraints.are_disjoint:
+            return _ceiling(constraints, policy)
+        raise PolicyError(
+            f"{constraints!r} overlap, and whether one move lowers or lifts several of "
+            f"them cannot be checked: {problem}. State fewer, or disjoint queries"
+        ) from None
+
+
+def _ceiling(constraints: Constraints, policy: Policy) -> Chains:
+    """Bound chains by the number of queries; the paper forgets open paths."""
+    queries = constraints.queries
+    may_open = policy.has_bottom or not constraints.cover
+    return Chains(queries if queries > 1 else 0, queries + 1 if may_open else 1, False)
+
+
+def build_query_graph(constraints: Constraints, policy: Policy) -> QueryGraph:
+    """Return the graph on queries, from the quotient of the policy by kinds of cell.
+
+    Cells of one kind lie in the same queries, so the edges between kinds say it all.
+    Raises `SizeError` where there are too many.
+    """
+    if (
+        isinstance(constraints, RectangleConstraints)
+        and isinstance(policy, Line | Threshold | Band)
+        and (constraints.queries > EXACT_QUERIES or policy.edge_count > MOST_WALKED)
+        and constraints.are_disjoint
+    ):
+        # A rectangle walled in by others is not open; few are, and open is safe.
+        is_open = np.full(constraints.queries, not constraints.cover)
+        return QueryGraph(_near_rectangles(constraints, policy), is_open, False)
+    quotient = policy.project(constraints.cell_kinds.labels)
+    if quotient.edge_count > MOST_WALKED:
+        raise SizeError(
+            f"the policy has {quotient.edge_count:,} edges between kinds of cells, and "
+            f"at most 2^24 = {MOST_WALKED:,} are walked"
+        )
+    return _walk_edges(constraints, policy, quotient)
+
+
+def _walk_edges(
+    constraints: Constraints, policy: Policy, quotient: Policy
+) -> QueryGraph:
+    kinds = constraints.cell_kinds
+    is_open = np.zeros(constraints.queries, dtype=np.bool_)
+    keys: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    for edges in quotient.edges():
+        ends = np.where(edges == ABSENT, kinds.absent, edges)
+        one, two = np.ascontiguousarray(ends.T)
+        lowered, lifted = kernels.edge_changes(kinds.pointers, kinds.members, one, two)
+        several = (lowered == kernels.SEVERAL) | (lifted == kernels.SEVERAL)
+        if several.any():
+            first = edges[np.flatnonzero(several)[0]]
+            _refuse(constraints, policy, *(int(kind) for kind in first))
+        both = (lowered >= 0) & (lifted >= 0)
+        low = np.minimum(lowered[both], lifted[both])
+        high = np.maximum(lowered[both], lifted[both])
+        keys.append(np.unique(low * constraints.queries + high))
+        is_open[lowered[(lowered >= 0) & ~both]] = True
+        is_open[lifted[(lifted >= 0) & ~both]] = True
+    pairs = np.column_stack(
+        np.divmod(np.unique(np.concatenate(keys)), constraints.queries)
+    )
+    return QueryGraph(pairs, is_open, True)
+
+
+def _refuse(constraints: Constraints, policy: Policy, one: int, two: int) -> NoReturn:
+    """Say which move lowers or lifts several queries."""
+    labels = constraints.cell_kinds.labels
+    cells = [
+        ABSENT if kind == ABSENT else int(np.argmax(labels == kind))
+        for kind in (one, two)
+    ]
+    start, end = ('"absent"' if cell == ABSENT else f"cell {cell}" for cell in cells)
+    lowered = constraints.lowers(*cells).tolist()
+    lifted = constraints.lifts(*cells).tolist()
+    raise PolicyError(
+        f"these constraints are not sparse for {policy!r}: a record between values "
+        f"like {start} and {end} would lower queries {lowered[:5]} and lift "
+        f"{lifted[:5]}, and at most one of each is allowed. No bound on the noise is "
+        "known then but the number of records; state disjoint queries, or a policy "
+        "with fewer edges"
+    )
+
+
+def _near_rectangles(constraints: RectangleConstraints, policy: Policy) -> IntArray:
+    """Return the pairs of disjoint rectangles that some edge of a threshold joins.
+
+    The closest cells of two rectangles decide. Rectangles are swept along the first
+    axis: O(r log r) and the pairs that are close along it.
+    """
+    order = np.argsort(constraints.lows[:, 0], kind="stable")
+    lows, lasts = constraints.lows[order], constraints.highs[order] - 1
+    furthest = _last_row_reached(policy, lasts[:, 0])
+    ends = np.searchsorted(lows[:, 0], furthest, side="right")
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    first = np.arange(order.size)
+    widths = np.maximum(ends - first - 1, 0)
+    stops = np.cumsum(widths)
+    start = 0
+    while start < order.size:
+        base = stops[start] - widths[start]
+        stop = max(start + 1, int(np.searchsorted(stops, base + PAIRS_AT_ONCE)))
+        one = np.repeat(first[start:stop], widths[start:stop])
+        offset = np.repeat(stops[start:stop] - widths[start:stop], widths[start:stop])
+        two = one + 1 + (np.arange(one.size) + base - offset)
+        closest = np.clip(lows[two], lows[one], lasts[one])
+        facing = np.clip(closest, lows[two], lasts[two])
+        shape = policy.domain.shape
+        joined = policy.joins(
+            np.ravel_multi_index(tuple(closest.T), shape),
+            np.ravel_multi_index(tuple(facing.T), shape),
+        )
+        found.append(np.column_stack([order[one[joined]], order[two[joined]]]))
+        start = stop
+    return np.concatenate(found)
+
+
+def _last_row_reached(policy: Policy, rows: IntArray) -> IntArray:
+    """Return how far along the first axis a record in each of `rows` can move."""
+    band = policy.bandwidth()
+    if band is not None and policy.domain.ndim == 1:
+        return band.far[rows]
+    assert isinstance(policy, Threshold)
+    return rows + math.ceil(policy.theta)
+
+
+def longest_chains(graph: QueryGraph) -> Chains:
+    """Return the longest cycle and path of a graph on queries.
+
+    Connected sets of at most 20 queries are searched exactly, O(2^q q); larger ones
+    are bounded by their size, O(edges).
+    """
+    labels = _component_labels(graph)
+    sizes = np.bincount(labels)
+    is_open = np.bincount(labels, weights=graph.open) > 0
+    cycle, path, exact, subsets = 0, 1, graph.exact, 0
+    for part in np.argsort(-sizes, kind="stable").tolist():
+        size = int(sizes[part])
+        longest = size if size > 1 else 0
+        opened = size + 1 if is_open[part] else 1
+        if longest <= cycle and opened <= path:
+            continue
+        subsets += 1 << min(size, EXACT_QUERIES + 5)
+        if size <= EXACT_QUERIES and subsets <= MOST_SUBSETS:
+            bits, starts = _as_bits(graph, np.flatnonzero(labels == part))
+            longest = kernels.longest_cycle(bits)
+            opened = 1 + kernels.longest_open_path(bits, starts) if starts else 1
+        else:
+            exact = False
+        cycle, path = max(cycle, longest), max(path, opened)
+    return Chains(cycle, path, exact)
+
+
+def _component_labels(graph: QueryGraph) -> IntArray:
+    one, two = np.ascontiguousarray(graph.pairs.T)
+    rows = kernels.adjacency(one, two, graph.open.size)
+    labels, _ = kernels.component_labels(*rows)
+    return labels
+
+
+def _as_bits(graph: QueryGraph, nodes: IntArray) -> tuple[IntArray, int]:
+    """Return the neighbours of each node of one connected set, and the open ones."""
+    place = {int(node): number for number, node in enumerate(nodes)}
+    bits = np.zeros(nodes.size, dtype=np.int64)
+    for one, two in graph.pairs[np.isin(graph.pairs[:, 0], nodes)].tolist():
+        bits[place[one]] |= 1 << place[two]
+        bits[place[two]] |= 1 << place[one]
+    starts = sum(1 << number for number, node in enumerate(nodes) if graph.open[node])
+    return bits, starts

@@ -122,11 +122,6 @@ class Graph(Policy):
         """Number of different edges."""
         return self.rows.neighbours.size // 2
 
-    @property
-    def max_degree(self) -> int:
-        """Largest number of edges at one cell."""
-        return int(np.diff(self.rows.pointers)[:-1].max())
-
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the furthest neighbour of each cell along any order."""
         cells = self.domain.size
@@ -283,21 +278,8 @@ def _read_edges(edges: Any, cells: int) -> IntArray:
 def join_extra_cells(inner: Policy, domain: Domain) -> Graph:
     """Return a policy over one attribute whose extra cells are joined to all others.
 
-    For a line of ages::
-
-        0 - 1 - 2 - 3
-        |   |   |   |
-          (missing)            whether an age is missing is as secret as the age
-
     `inner` lies over ``domain.without_extra_cells()``. A cell for missing values or
     values outside has no place along its axis; joined to all others it protects most.
-
-    Examples
-    --------
-    >>> from blowfish_fast.policies import Line
-    >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
-    >>> join_extra_cells(Line(ages), ages.with_extra_cells(missing=True)).edge_count
-    5
     """
     (axis,) = domain.attributes
     if inner.edge_count > MOST_JOINED_EDGES:

@@ -102,18 +102,6 @@ def pairs_in_ball(shape: tuple[int, ...], ball: Ball) -> int:
     return (ball.weigh(weights) - cells) // 2
 
 
-def central_degree(shape: tuple[int, ...], ball: Ball) -> int:
-    """Return how many cells the ball around the central cell holds besides it."""
-    weights = []
-    for side in shape:
-        centre = (side - 1) // 2
-        far = np.arange(side - centre)
-        ways = (far <= centre).astype(np.int64) + (far <= side - 1 - centre)
-        ways[0] = 1
-        weights.append(ways)
-    return ball.weigh(weights) - 1
-
-
 def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
     """Return the sides of the largest boxes whose diagonal steps lie in the ball.
 

@@ -20,7 +20,7 @@ from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
 from .base import Policy, from_dict
-from .full import Full
+from .blocks import Full
 from .projection import Projection, clique_bins, labels_along, only_axis
 from .protocol import (
     Bandwidth,
@@ -128,11 +128,6 @@ class Product(Policy):
         """Summed over factors, their edges times the cells of the others."""
         cells = self.domain.size
         return sum(one.edge_count * (cells // one.domain.size) for one in self.factors)
-
-    @property
-    def max_degree(self) -> int:
-        """Summed over the factors."""
-        return sum(one.max_degree for one in self.factors)
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the bandwidth of the only factor that has several cells, or None."""

@@ -114,13 +114,6 @@ class Band(Policy):
         """Summed over cells, the cells that each reaches."""
         return int(self._lengths.sum())
 
-    @property
-    def max_degree(self) -> int:
-        """Cells reached, and cells that reach here."""
-        cells = np.arange(self.domain.size)
-        before = cells - np.searchsorted(self.far, cells)
-        return int((self._lengths + before).max())
-
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return the furthest neighbours along the line's own order."""
         return Bandwidth(self.far, True) if order is None else None

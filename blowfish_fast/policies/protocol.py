@@ -1,16 +1,11 @@
-"""What a family of policies states about its graph, and the terms it is stated in.
-
-A policy is a graph. Its nodes are the cells of the domain and, where presence is a
-secret, one more node "absent". Neighbouring databases differ in one record that moves
-along one edge. A policy never sees data.
+"""What a family of policies states about its graph, and when one implies another.
 
     edge            histograms of neighbours differ by      said by
     (u, v)          one record less in u, one more in v     has_moves
     (u, absent)     one record less in u                    has_bottom, bottom_cells
 
-Both kinds may stand in one graph, as in ``Graph(domain, [[0, 1], [0, -1]])``. What is
-said of moves (`bandwidth`, `largest_change`, `grid_moves`) then leaves "absent" out,
-and whoever prices an edge takes the larger of the two kinds.
+Both kinds may stand in one graph. What is said of moves (`bandwidth`, `largest_change`,
+`grid_moves`) leaves "absent" out, and whoever prices an edge takes the larger kind.
 """
 
 from __future__ import annotations
@@ -32,6 +27,9 @@ ABSENT = -1
 MOST_LISTED = 2**27
 """Most edges that are walked one by one, for a quotient or a sensitivity."""
 
+MOST_COMPARED = MOST_LISTED // 8
+"""Most edges that are looked up one by one, to see whether another policy has them."""
+
 
 class Components(NamedTuple):
     """Connected parts of the policy graph.
@@ -39,13 +37,6 @@ class Components(NamedTuple):
     `labels` gives the component of each cell, or None when there is just one;
     `private` marks the components that hold the node "absent". The number of records
     in any other component is public, since no edge changes it.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> blocks = bf.policies.Blocks(bf.Domain(4), [0, 0, 1, 1])
-    >>> blocks.components().labels.tolist(), blocks.components().private.tolist()
-    ([0, 0, 1, 1], [False, False])
     """
 
     labels: IntArray | None
@@ -62,12 +53,6 @@ class Bandwidth(NamedTuple):
 
     The neighbours of position i that come after it lie in ``i + 1 .. far[i]``; with
     `all_between` they are all of these. `far` never decreases then.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> bf.policies.Threshold(bf.Domain(5), theta=2).bandwidth()
-    Bandwidth(far=array([2, 3, 4, 4, 4]), all_between=True)
     """
 
     far: IntArray
@@ -78,14 +63,6 @@ class Change(NamedTuple):
     """The largest change along some edges; a bound above it if not `exact`.
 
     `how` names the rule that gave it, where there are several.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import blowfish_fast as bf
-    >>> values = np.array([[0.0, 1.0, 3.0, 4.0]])
-    >>> bf.policies.Line(bf.Domain(4)).largest_change(values)
-    Change(value=2.0, exact=True, how='')
     """
 
     value: float
@@ -98,14 +75,6 @@ class PersonRule(NamedTuple):
 
     `person` names the column that says whose record it is, None where it is not named;
     `count` is "records" or "persons": whether a person counts once.
-
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> visits = bf.policies.Full(bf.Domain(3))
-    >>> visits.per_person(5, person="patient").person_rule
-    PersonRule(person='patient', count='records')
     """
 
     person: str | None
@@ -148,16 +117,17 @@ class PolicyGraph(ABC):
     def edge_count(self) -> int:
         """Number of edges."""
 
-    @property
-    @abstractmethod
-    def max_degree(self) -> int:
-        """Largest number of edges at one cell."""
-
     @abstractmethod
     def largest_change(self, lines: FloatArray) -> Change:
-        """Return the largest change of values along an edge between two cells.
+        """Return the largest change, along a move, of values of shape (lines, cells).
 
-        `lines` has shape (lines, cells): several sets of values at once.
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import blowfish_fast as bf
+        >>> values = np.array([[0.0, 1.0, 3.0, 4.0]])
+        >>> bf.policies.Line(bf.Domain(4)).largest_change(values)
+        Change(value=2.0, exact=True, how='')
         """
 
     @abstractmethod
@@ -209,7 +179,7 @@ class PolicyGraph(ABC):
     def _includes(self, other: PolicyGraph) -> bool | None:
         """Return whether a closed rule finds all edges of `other` here; None if none.
 
-        Both lie over one domain, neither has constraints, and "absent" is no obstacle.
+        Both lie over one domain, without constraints; "absent" is no obstacle.
         """
         return None
 
@@ -282,3 +252,73 @@ def bin_keys(first: IntArray, second: IntArray, bins: int) -> IntArray:
     one, two = first[differ], second[differ]
     keys: IntArray = np.minimum(one, two) * np.int64(bins) + np.maximum(one, two)
     return keys
+
+
+def implies(one: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether a guarantee under `one` is one under `other`; False if not known.
+
+    A graph with more edges has more neighbours, so its guarantee is the stronger one.
+    Releases under constraints are private at eps / group_size without them, so they
+    keep the promise of every policy with no more edges and no larger group size.
+    Proof: ``docs/proofs/policies.md``.
+    """
+    # The one door between persons and records: neither implies the other, not even
+    # with one record each, for a record that appears can take the place of another.
+    if one.person_rule != other.person_rule:
+        return False
+    if _implied_by_parent(one, other) or one == other:
+        return True
+    if one.person_rule is not None:
+        # Every release checks that its data hold no more records of a person than its
+        # policy says, so how many these are does not matter here.
+        return implies(one.unconstrained, other.unconstrained)
+    if other.group_size > one.group_size:
+        return False
+    if one.has_constraints:
+        return implies(one.unconstrained, other.unconstrained)
+    if other.has_constraints:
+        return False
+    if one.domain != other.domain:
+        return _implied_through_attributes(one, other)
+    return _includes(one, other)
+
+
+def _implied_by_parent(one: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether the policy that `one` is a projection of implies `other`.
+
+    Not where cells were only put in another order and both domains look alike:
+    nobody could tell counts in the old order from counts in the new one.
+    """
+    if one.parent is None or not implies(one.parent, other):
+        return False
+    reordered = one.buckets is not None and one.buckets.order is not None
+    return not (reordered and one.domain == other.domain)
+
+
+def _implied_through_attributes(one: PolicyGraph, other: PolicyGraph) -> bool:
+    """Return whether `one` protects all that its attributes show of a table."""
+    columns = other.domain.columns_for(one.domain)
+    seen = None if columns is None else other._seen_through(columns, one.domain)
+    return seen is not None and seen.domain == one.domain and implies(one, seen)
+
+
+def _includes(one: PolicyGraph, other: PolicyGraph) -> bool:
+    """Compare the edges of two policies over one domain."""
+    if not (other.has_moves or other.has_bottom):
+        return True
+    if other.has_bottom and not one.has_bottom:
+        return False
+    for known in (one._includes(other), other._lies_within(one)):
+        if known is not None:
+            return known
+    mine, theirs = one.bandwidth(), other.bandwidth()
+    if not other.has_bottom and mine is not None and theirs is not None:
+        as_far = bool((mine.far >= theirs.far).all())
+        if mine.all_between and (as_far or theirs.all_between):
+            return as_far
+    try:
+        if other.edge_count > MOST_COMPARED:
+            return False
+        return all(one._joined(*chunk.T.copy()).all() for chunk in other.edges())
+    except SizeError:
+        return False

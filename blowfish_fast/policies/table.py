@@ -22,10 +22,9 @@ import numpy as np
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from .add_remove import AddRemove
 from .base import Policy, from_dict
-from .full import Full
-from .people.with_absent import WithAbsent, as_length, presence_words
+from .blocks import Full
+from .presence import AddRemove, WithAbsent, as_length, presence_words
 from .product import Product, seen_by_factors
 from .protocol import PolicyGraph
 
@@ -300,7 +299,6 @@ class TablePolicy(Policy):
     components = _unlisted("the components")
     edges = _unlisted("the edges")
     edge_count = _unlisted("the number of edges")
-    max_degree = _unlisted("the degree")
     largest_change = _unlisted("sensitivities")
     _distance = _unlisted("distances")
     _quotient = _unlisted("a quotient")

@@ -21,12 +21,11 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError, PolicyError, SizeError
 
-from .base import Policy, values_name
+from .base import Policy, on_one_axis, values_name
 from .grid_steps import (
     Ball,
     Metric,
     ball_distances,
-    central_degree,
     half_ball,
     largest_change_in_ball,
     maximal_boxes,
@@ -45,6 +44,79 @@ METRIC_WORDS = {
     "l2": "in a straight line",
     "linf": "in each attribute",
 }
+
+
+class Line(Policy):
+    """Cells next to each other are joined; a record d cells away is d edges away.
+
+    Parameters
+    ----------
+    domain : Domain
+        One ordered attribute.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Line(Domain(8)).edge_count
+    7
+    >>> Line(Domain(8)).distance(2, 7)
+    array(5.)
+    """
+
+    kind = "line"
+    neighbours = "one record moves to an adjacent cell"
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
+        on_one_axis(domain, "Line")
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield (i, i + 1)."""
+        for start in range(0, self.domain.size - 1, chunk):
+            low = np.arange(start, min(start + chunk, self.domain.size - 1))
+            yield np.column_stack([low, low + 1])
+
+    @property
+    def edge_count(self) -> int:
+        """One less than cells."""
+        return self.domain.size - 1
+
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return that each cell reaches the next, along the cells' own order."""
+        if order is not None:
+            return None
+        last = self.domain.size - 1
+        return Bandwidth(np.minimum(np.arange(1, last + 2), last), True)
+
+    def longest_edge(self) -> int:
+        """Return 1, or 0 on a single cell."""
+        return min(1, self.domain.size - 1)
+
+    def grid_moves(self, shape: tuple[int, ...], most: int) -> IntArray | None:
+        """Return the step to the next cell, or to the next of merged ones."""
+        if len(shape) > 1:
+            return None
+        return np.ones((min(1, shape[0] - 1), 1), dtype=np.int64)
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        steps: FloatArray = np.abs(first - second).astype(np.float64)
+        return steps
+
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return the largest step from one cell to the next."""
+        changes = np.abs(np.diff(lines, axis=1))
+        return Change(float(changes.max(initial=0.0)), True)
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return Line(domain) if buckets.order is None else Projection(self, buckets)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            f"two people whose {values_name(self.domain)} lie in neighbouring cells "
+            "cannot be told apart beyond e^eps; d cells apart, e^(eps*d); the number "
+            "of people is public"
+        )
 
 
 class Threshold(Policy):
@@ -74,8 +146,8 @@ class Threshold(Policy):
     >>> ages = Domain.from_edges(range(0, 101, 5), name="age")
     >>> Threshold(ages, theta=10, unit="value").bandwidth().far[:3]
     array([2, 3, 4])
-    >>> Threshold(Domain((9, 9)), theta=2, metric="linf").max_degree
-    24
+    >>> Threshold(Domain((9, 9)), theta=2, metric="linf").joins(0, [20, 3])
+    array([ True, False])
     """
 
     kind = "threshold"
@@ -187,18 +259,6 @@ class Threshold(Policy):
             cells, limit = self.domain.size, min(self._ball.limit, self.domain.size - 1)
             return limit * cells - limit * (limit + 1) // 2
         return pairs_in_ball(self.domain.shape, self._ball)
-
-    @property
-    def max_degree(self) -> int:
-        """Neighbours of the central cell."""
-        if self.unit == "value":
-            return Band(self.domain, self._far).max_degree
-        if self._on_line:
-            last = self.domain.size - 1
-            return min(self._ball.limit, last // 2) + min(
-                self._ball.limit, last - last // 2
-            )
-        return central_degree(self.domain.shape, self._ball)
 
     def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
         """Return how far each cell of a line reaches, along the cells' own order."""

@@ -25,7 +25,6 @@ def test_distance_counts_the_attributes_that_differ():
     one = np.ravel_multi_index((1, 2, 3), (4, 5, 6))
     two = np.ravel_multi_index((3, 2, 5), (4, 5, 6))
     assert policy.distance(one, two) == 2
-    assert policy.max_degree == 3 + 4 + 5
 
 
 def test_one_attribute_is_the_full_policy():
@@ -64,7 +63,7 @@ def test_a_dense_quotient_is_refused_with_its_size(monkeypatch):
     policy = policies.Attribute(Domain((12, 12)))
     quotient = policy.project(np.arange(144)[::-1].copy())
     with pytest.raises(SizeError, match=r"792 pairs of bins.*policies\.Full"):
-        quotient.max_degree  # noqa: B018
+        quotient.rows  # noqa: B018
     assert quotient.components().count == 1
 
 

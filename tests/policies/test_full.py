@@ -12,7 +12,6 @@ def test_every_pair_is_joined():
     edges = np.concatenate(list(policy.edges()))
     assert edges.tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     assert policy.edge_count == 6
-    assert policy.max_degree == 3
 
 
 def test_it_implies_every_policy_without_absent():

@@ -13,7 +13,6 @@ def test_repeats_and_directions_count_once():
     assert reference.listed(policy) == {(0, 1), (2, 3), (2, -1)}
     assert policy == policies.Graph(Domain(4), [[2, 3], [0, 1], [2, -1]])
     assert policy.edge_count == 3
-    assert policy.max_degree == 2
 
 
 def test_a_part_with_absent_has_a_private_total():

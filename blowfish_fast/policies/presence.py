@@ -1,9 +1,9 @@
-"""Presence beside moves: every cell of a policy is also joined to "absent".
+"""Presence as the secret: alone, or beside the moves of another policy.
 
-    base          0 -- 1 -- 2 -- 3        moves at e^eps per edge
-    WithAbsent    each joined to "absent" presence at e^(length eps)
+    AddRemove     absent -- each cell     presence at e^eps, a change at e^(2 eps)
+    WithAbsent    0 -- 1 -- 2 -- 3        moves at e^eps per edge
+                  each joined to "absent" presence at e^(length eps)
 
-`AddRemove` alone protects presence at e^eps and a change of value at e^(2 eps);
 ``WithAbsent(Full(domain))`` protects both at e^eps, and costs cells what `Full` does.
 """
 
@@ -22,12 +22,77 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import AxisView, Domain, WideDomain
 from blowfish_fast.errors import PolicyError
 
-from ..add_remove import AddRemove
-from ..base import Policy, SameGraph, from_dict
-from ..implication import implies
-from ..protocol import ABSENT, Components, PolicyGraph
+from .base import Policy, SameGraph, from_dict
+from .protocol import ABSENT, Bandwidth, Change, Components, PolicyGraph, implies
 
 PUBLIC_TOTALS = re.compile(r"[;,] (and )?the number of people[^;]*is public[^;]*$")
+
+
+class AddRemove(Policy):
+    """Every cell is joined to "absent": adding or removing one record stays hidden.
+
+    A mechanism that is private under `AddRemove` at eps / 2 is private at eps under
+    every policy without "absent": a move is a removal and an addition.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> AddRemove(Domain(8)).has_bottom
+    True
+    >>> AddRemove(Domain(8)).distance(2, [2, 5, -1])
+    array([0., 2., 1.])
+    """
+
+    kind = "add_remove"
+    takes_wide = True
+
+    has_bottom = True
+    has_moves = False
+    neighbours = "one record is added or removed"
+
+    def edges(self, chunk: int = 2**20) -> Iterator[IntArray]:
+        """Yield (cell, -1) for every cell."""
+        for start in range(0, self.domain.size, chunk):
+            cells = np.arange(start, min(start + chunk, self.domain.size))
+            yield np.column_stack([cells, np.full(cells.size, ABSENT)])
+
+    @property
+    def edge_count(self) -> int:
+        """One per cell."""
+        return self.domain.size
+
+    def bottom_cells(self) -> BoolArray:
+        """Mark every cell."""
+        return np.ones(self.domain.size, dtype=np.bool_)
+
+    def bandwidth(self, order: IntArray | None = None) -> Bandwidth | None:
+        """Return that no cell is joined to another, along any order."""
+        return Bandwidth(np.arange(self.domain.size), True)
+
+    def longest_edge(self) -> int:
+        """Return 0: no edge joins two cells."""
+        return 0
+
+    def _distance(self, first: IntArray, second: IntArray) -> FloatArray:
+        through = np.where((first == ABSENT) | (second == ABSENT), 1.0, 2.0)
+        return np.where(first == second, 0.0, through)
+
+    def largest_change(self, lines: FloatArray) -> Change:
+        """Return 0: no record moves."""
+        return Change(0.0, True)
+
+    def _includes(self, other: PolicyGraph) -> bool | None:
+        return not other.has_moves
+
+    def _quotient(self, buckets: Buckets, domain: Domain) -> Policy:
+        return AddRemove(domain)
+
+    def describe(self) -> str:
+        """Say in plain words what stays indistinguishable."""
+        return (
+            "nobody can tell, beyond a factor e^eps, whether any one person is in the "
+            "data at all (unbounded differential privacy)"
+        )
 
 
 class WithAbsent(SameGraph):
@@ -90,11 +155,6 @@ class WithAbsent(SameGraph):
     def edge_count(self) -> int:
         """Moves, and one edge per cell."""
         return self.base.edge_count + self.domain.size
-
-    @property
-    def max_degree(self) -> int:
-        """One more than among the moves."""
-        return self.base.max_degree + 1
 
     def bottom_cells(self) -> BoolArray:
         """Mark every cell."""

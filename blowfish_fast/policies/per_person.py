@@ -1,9 +1,5 @@
 """User-level privacy: a person is protected with all her records.
 
-    record level    one record moves along one edge
-    PerPerson       every record of one person stays or moves along one edge, or all of
-                    them appear or disappear; at most k of them are counted
-
 A mechanism that is private at eps / k for single records is private at eps for persons
 of whom at most k records are counted: walk the k edges one record at a time. Where each
 person counts once, her m <= k records stand for Q/m unit records each, Q = lcm(1..k),
@@ -27,9 +23,9 @@ from blowfish_fast.data.persons import (
 )
 from blowfish_fast.errors import PolicyError
 
-from ..base import Policy, SameGraph, from_dict
-from ..protocol import PersonRule
-from .with_absent import WithAbsent
+from .base import Policy, SameGraph, from_dict
+from .presence import WithAbsent
+from .protocol import PersonRule
 
 
 class PerPerson(SameGraph):
@@ -196,19 +192,7 @@ class PerPerson(SameGraph):
 
 
 def refuse_units(policy: Policy, what: str) -> None:
-    """Refuse a policy whose counts are parts of persons; say what to ask instead.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> visits = bf.policies.Full(bf.Domain(3))
-    >>> refuse_units(visits.per_person(5), "the error of a mean")
-    >>> try:
-    ...     refuse_units(visits.per_person(5, count="persons"), "the error of a mean")
-    ... except bf.errors.PolicyError as problem:
-    ...     print(problem.code)
-    parts_of_persons
-    """
+    """Refuse a policy whose counts are parts of persons; say what to ask instead."""
     if policy.units > 1:
         raise PolicyError(
             f"{what} is not known for persons who count once",
@@ -223,18 +207,6 @@ def check_bound(policy: Policy, bound: Bound | None) -> None:
     """Refuse data whose persons are not what the policy of a release says of them.
 
     `bound` is what the data say, ``Histogram.bound``; None for counts that say nothing.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> visits = bf.policies.Full(bf.Domain(3))
-    >>> counted = bf.Histogram(visits.domain, [4, 0, 9], at_most=5)
-    >>> check_bound(visits.per_person(5), counted.bound)
-    >>> try:
-    ...     check_bound(visits, counted.bound)
-    ... except bf.errors.PolicyError as problem:
-    ...     print(problem.code)
-    persons_under_records
     """
     if not isinstance(policy, PerPerson):
         if bound is not None:

@@ -37,7 +37,6 @@ def test_it_has_the_edges_of_its_base_and_one_to_absent_from_every_cell(base):
     np.testing.assert_array_equal(
         policy.joins(first, second), graph.joins(first, second)
     )
-    assert policy.max_degree == graph.max_degree
     assert policy.implies(graph)
     assert graph.implies(policy)
     assert from_dict(policy.to_dict()) == policy

@@ -1,1 +1,0 @@
-"""Policies about people: all records of a person, and whether somebody is there."""
