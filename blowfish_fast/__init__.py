@@ -10,7 +10,7 @@ Names load on first use: ``import blowfish_fast`` brings in nothing heavier than
 
 from __future__ import annotations
 
-from ._support.lazy import attach
+from ._support.optional import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -46,11 +46,10 @@ __getattr__, __dir__, __all__ = attach(
         "mechanisms": "",
         "mechanisms.contingency": "Contingency",
         "mechanisms.dawa": "Dawa",
-        "mechanisms.gaussian": "Gaussian",
         "mechanisms.hierarchy": "Hierarchy",
         "mechanisms.kmeans": "KMeans",
-        "mechanisms.laplace": "Laplace",
-        "mechanisms.maps.adaptive_grid": "AdaptiveGrid",
+        "mechanisms.laplace": "Gaussian Laplace",
+        "mechanisms.maps.grids": "AdaptiveGrid",
         "mechanisms.maps.kd_tree": "KdTree",
         "mechanisms.ordered": "Ordered",
         "mechanisms.transformed": "Transformed",

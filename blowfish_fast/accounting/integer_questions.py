@@ -17,15 +17,14 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_fraction
-from blowfish_fast.data.cell_values import column_name, representatives
+from blowfish_fast.data.axes import representatives
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.predicates import Cover
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.gaussian_tails import gaussian_draw_half_widths
-from blowfish_fast.mechanisms.gaussian import Gaussian
-from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.measure.tails import gaussian_draw_half_widths
+from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
 from blowfish_fast.policies import PerPerson, refuse_units
 from blowfish_fast.release.group_answers import Claim, GroupedAnswers
 from blowfish_fast.release.query_grid import SparseRows, coverage_rows, product_rows
@@ -94,7 +93,7 @@ class IntegerRows:
         release = ledger.release(recipe, data, request, rng)
         (measurement,) = release.measurements
         return GroupedAnswers(
-            [column_name(self.domain, axis) for axis, _ in groups],
+            [self.domain.column_names[axis] for axis, _ in groups],
             [names for _, names in groups],
             self.measure,
             measurement.noisy.astype(np.float64) * self.step,

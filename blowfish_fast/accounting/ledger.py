@@ -35,7 +35,7 @@ from blowfish_fast.measure.budgets import Budget, BudgetTerms, as_rho, stated_bu
 from blowfish_fast.measure.handle import Progress
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.certifier import Certifier
-from blowfish_fast.mechanisms.plugins import check_vouched
+from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate, Kind
 from blowfish_fast.release.release import Release

@@ -24,7 +24,7 @@ from blowfish_fast._support.validation import quoted
 from blowfish_fast.errors import InputError, LedgerError, PolicyError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.plugins import check_vouched
+from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.policies import Full, PerPerson, Policy, WithAbsent, from_dict
 from blowfish_fast.release.release import Release
 

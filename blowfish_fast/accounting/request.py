@@ -33,7 +33,7 @@ from blowfish_fast.measure.handle import Progress
 from blowfish_fast.measure.memory import check_memory
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease
-from blowfish_fast.mechanisms.plugins import outside_parts
+from blowfish_fast.mechanisms.registry import outside_parts
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release

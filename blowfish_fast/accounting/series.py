@@ -29,7 +29,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import CountsError, InputError, LedgerError, PolicyError
 from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.mechanisms.plugins import check_vouched
+from blowfish_fast.mechanisms.registry import check_vouched
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
 

@@ -19,9 +19,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
 
-from blowfish_fast.data.buckets import Buckets
+from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.order import cell_order
 from blowfish_fast.errors import (
     BlowfishError,
     DataDependentError,
@@ -29,7 +28,7 @@ from blowfish_fast.errors import (
     SizeError,
 )
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.measure.strategies.edges.band_cuts import cut_edges, is_forest
+from blowfish_fast.measure.strategies.edges.edge_cuts import cut_edges, is_forest
 from blowfish_fast.measure.strategies.edges.edge_noise import MOST_EDGES, EdgeNoise
 from blowfish_fast.measure.strategies.strategy_choice import (
     NAMES,
@@ -38,10 +37,8 @@ from blowfish_fast.measure.strategies.strategy_choice import (
     all_choices,
 )
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.gaussian import Gaussian
-from blowfish_fast.mechanisms.laplace import Laplace
-from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
-from blowfish_fast.mechanisms.registry import MECHANISMS
+from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
+from blowfish_fast.mechanisms.registry import MECHANISMS, MechanismName, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Line, Policy, refuse_units
 from blowfish_fast.workloads import Form, Implicit, Workload

@@ -30,12 +30,10 @@ from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
 from blowfish_fast.mechanisms.dawa import Dawa
-from blowfish_fast.mechanisms.gaussian import Gaussian
 from blowfish_fast.mechanisms.hierarchy import Hierarchy
-from blowfish_fast.mechanisms.laplace import Laplace
-from blowfish_fast.mechanisms.ordered import Ordered
-from blowfish_fast.mechanisms.ordered_hierarchical import OrderedHierarchical
-from blowfish_fast.mechanisms.plugins import MechanismName, find_mechanism
+from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
+from blowfish_fast.mechanisms.ordered import Ordered, OrderedHierarchical
+from blowfish_fast.mechanisms.registry import MechanismName, find_mechanism
 from blowfish_fast.mechanisms.transformed import Transformed, is_grid
 from blowfish_fast.policies import Graph, Policy
 from blowfish_fast.workloads import Identity, Prefixes, Tables, Workload

@@ -11,7 +11,7 @@ from typing import Any
 
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.plugins import outside_parts
+from blowfish_fast.mechanisms.registry import outside_parts
 
 from .invariants import Breach
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from blowfish_fast.mechanisms.baselines.ahp import Ahp
+from blowfish_fast.mechanisms.baselines.bucketed import (
+    Ahp,
+    NoiseFirst,
+    Php,
+    StructureFirst,
+)
 from blowfish_fast.mechanisms.baselines.efpa import Efpa
 from blowfish_fast.mechanisms.baselines.mwem import Mwem
-from blowfish_fast.mechanisms.baselines.noise_first import NoiseFirst
-from blowfish_fast.mechanisms.baselines.php import Php
-from blowfish_fast.mechanisms.baselines.structure_first import StructureFirst
-from blowfish_fast.mechanisms.maps.adaptive_grid import AdaptiveGrid
-from blowfish_fast.mechanisms.maps.hierarchical_kd_tree import HierarchicalKdTree
-from blowfish_fast.mechanisms.maps.hybrid_tree import HybridTree
-from blowfish_fast.mechanisms.maps.kd_tree import KdTree
-from blowfish_fast.mechanisms.maps.quad_tree import QuadTree
-from blowfish_fast.mechanisms.maps.uniform_grid import UniformGrid
+from blowfish_fast.mechanisms.maps.grids import AdaptiveGrid, UniformGrid
+from blowfish_fast.mechanisms.maps.kd_tree import HierarchicalKdTree, KdTree
+from blowfish_fast.mechanisms.maps.quad_tree import HybridTree, QuadTree
 
 from .base import Mechanism, Outcome
 from .contingency import Contingency
 from .dawa import Dawa
-from .gaussian import Gaussian
-from .hierarchy import Hierarchy
+from .hierarchy import Hierarchy, Privelet
 from .kmeans import KMeans, KMeansRelease
-from .laplace import Laplace
+from .laplace import Gaussian, Laplace
 from .matching import Matching
-from .ordered import Ordered
-from .ordered_hierarchical import OrderedHierarchical
-from .privelet import Privelet
+from .ordered import Ordered, OrderedHierarchical
 from .transformed import Transformed
 
 __all__ = [

@@ -21,7 +21,6 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, IntervalError, SizeError, WorkloadError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.measure.strategies.error_statistics import (
@@ -34,6 +33,7 @@ from blowfish_fast.measure.strategies.error_statistics import (
     largest_query_move,
     ramp_edges,
 )
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.policies import from_dict as policy_from_dict
 from blowfish_fast.release.certificates import (

@@ -1,24 +1,25 @@
 """DAWA: buckets chosen from the data, then a tree tuned to the workload.
 
-Pieces: partitions ``partitions.dyadic_tree``, ``partitions.least_cost`` and, on grids,
-``partitions.dyadic_rectangles`` with queries from ``kernels.box_buckets``; weights from
-``kernels.greedy_weights``, inference from ``kernels.fit``, cells of a grid
-along ``kernels.hilbert``.
+Rectangles of a map follow evenness, an adaptive grid follows density; neither serves
+scattered and concentrated data alike, so a private test chooses (Lemma SC5):
+
+    epsilon   [count 1 %][test .2 to 6 %][ the rest: rectangles, or an adaptive grid ]
+    few records:  [count 1 %][again 5 %][test 6 %, if it can tell][ the rest ]
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack, get_args
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast._support.validation import as_choice, as_floor, as_share
-from blowfish_fast.data.buckets import Buckets
-from blowfish_fast.data.order import cell_order
+from blowfish_fast.data.buckets import Buckets, cell_order
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
@@ -28,27 +29,39 @@ from blowfish_fast.measure.selectors.partitions import (
     DyadicTree,
     Partition,
 )
+from blowfish_fast.measure.selectors.selections import ScatterTest
 from blowfish_fast.measure.strategies import Cells, LinearStrategy, TreeStrategy
-from blowfish_fast.measure.strategies.counted_buckets import mean_noise
+from blowfish_fast.measure.strategies.cells import mean_noise
+from blowfish_fast.measure.strategies.trees.grid_plan import (
+    count_epsilon,
+    rough_total,
+)
 from blowfish_fast.measure.strategies.trees.tree_weights import (
     FLOOR,
     level_tree,
     tuned_tree,
 )
 from blowfish_fast.policies import AddRemove, Policy
-from blowfish_fast.workloads import Identity, Workload
+from blowfish_fast.workloads import Identity, Rectangles, Union, Workload
 
 from .base import Mechanism, Outcome
 from .example_data import Example, striped
 from .fits import asks_ranges, halved_non_negative, non_negative_cells
-from .maps.adaptive_grid import AdaptiveGrid
-from .maps.map_choice import MapChoice, asks_boxes, chosen_map
+from .maps.grids import AdaptiveGrid
 
 StrategyName = Literal["greedy", "uniform", "geometric", "cells"]
 Fit = Literal["best", "non_negative", "shrink"]
 
 # Beyond, rectangles by default would take a gigabyte and many seconds.
 MOST_RECTANGLE_CELLS = 2**22
+
+RECORDS_SHARE, AGAIN_SHARE = Fraction(1, 100), Fraction(5, 100)
+# Chosen on four maps and on thinned versions of them.
+THRESHOLD, LEAST_THRESHOLD, MOST_THRESHOLD = 2.0, 0.002, 0.25
+SHARE, LEAST_SHARE, MOST_SHARE = 3.0, 0.002, 0.06
+PRICE = 0.3
+SHARE_BITS = 20
+FEWEST_PARTS = 10
 
 
 class Dawa(Mechanism):
@@ -151,11 +164,7 @@ class Dawa(Mechanism):
             )
         if isinstance(partition, DyadicRectangles):
             partition.check_grid(self.domain)
-        if strategy not in ("greedy", "uniform", "geometric", "cells"):
-            raise InputError(
-                'strategy must be "greedy", "uniform", "geometric" or "cells"; '
-                f"received {strategy!r}"
-            )
+        strategy = as_choice(strategy, "strategy", get_args(StrategyName))
         self.fit = as_choice(fit, "fit", ("best", None, "non_negative", "shrink"))
         if fit == "best":
             self.fit = "non_negative" if asks_ranges(workload) else None
@@ -250,17 +259,14 @@ class Dawa(Mechanism):
         return kernels.bucket_boxes(buckets.order, buckets.edges, self.domain.shape)
 
     def _strategy(self, bucketed: Handle) -> LinearStrategy:
-        leaves = bucketed.policy.domain.size
-        root_exact = not bucketed.policy.has_bottom
         if self.strategy == "cells":
             return Cells.under(bucketed.policy)
         if self.strategy in ("uniform", "geometric"):
-            geometric = self.strategy == "geometric"
             return level_tree(
-                leaves,
+                bucketed.policy.domain.size,
                 2,
-                root_exact=root_exact,
-                geometric=geometric,
+                root_exact=not bucketed.policy.has_bottom,
+                geometric=self.strategy == "geometric",
                 power=bucketed.remaining.power,
             )
         form = self.workload.form(bucketed.buckets)
@@ -302,3 +308,63 @@ def _shrink_buckets(measured: Measurement) -> FloatArray:
     noisy = measured.strategy.infer(measured.noisy, measured.scales)
     widths = measured.scales.widths[: noisy.size]
     return buckets.expand(kernels.shrink_towards_zero(noisy, widths, buckets.sizes))
+
+
+class MapChoice(NamedTuple):
+    """Whether a map is scattered, how many records it has, and what that cost.
+
+    An adaptive grid is cut into `fewest_parts` along each axis, at least.
+    """
+
+    scattered: bool
+    records: float
+    fewest_parts: int
+    bought: list[Measurement]
+
+
+def asks_boxes(workload: Workload) -> bool:
+    """Return whether all queries are rectangles, for which the choice was measured."""
+    if isinstance(workload, Union):
+        return all(asks_boxes(one) for one in workload.parts)
+    return isinstance(workload, Rectangles)
+
+
+def chosen_map(
+    private: Handle, partition: DyadicRectangles, policy: Policy, share: Fraction
+) -> MapChoice:
+    """Count the records, if their number is private, and test for scatter: Lemma SC5.
+
+    `share` is what the rectangles would spend on their partition; it sets the price of
+    a bucket. What is left of the budget is for whoever comes next.
+    """
+    budget = private.remaining
+    scale = count_epsilon(policy, budget)
+    records, bought = rough_total(private, None, budget=RECORDS_SHARE * budget)
+    off = 1 / RECORDS_SHARE if bought else Fraction(0)
+    if bought and records * scale < 2 * off:
+        # Less than twice the scale of its noise: next to nothing is known.
+        records, more = rough_total(private, None, budget=AGAIN_SHARE * budget)
+        bought, off = bought + more, 1 / AGAIN_SHARE
+    mass = records * scale
+    # A grid of more boxes has fewer records in a box than the scale of its noise.
+    parts = min(math.isqrt(max(int(mass - off), 1)), FEWEST_PARTS)
+    part, threshold = _settings(mass)
+    noise = mean_noise(policy, budget - share * budget)
+    test = ScatterTest(
+        partition.level_weights(private.policy.domain.shape),
+        price=PRICE * partition.price * noise,
+        threshold=threshold,
+    )
+    if test.threshold * mass * part <= test.sensitivity(policy):
+        # The noise of the test is above its threshold: it could not tell.
+        return MapChoice(True, records, parts, bought)
+    scattered = private.select(test, budget=part * budget)
+    return MapChoice(scattered, records, parts, bought)
+
+
+def _settings(mass: float) -> tuple[Fraction, float]:
+    """Return share and threshold for a number of records times epsilon; public."""
+    root = math.sqrt(max(mass, 1.0))
+    share = min(max(SHARE / root, LEAST_SHARE), MOST_SHARE)
+    threshold = min(max(THRESHOLD / root, LEAST_THRESHOLD), MOST_THRESHOLD)
+    return Fraction(math.floor(share * 2**SHARE_BITS), 2**SHARE_BITS), threshold

@@ -7,21 +7,18 @@ whole down (``kernels.top_down_fit``, proof in ``docs/proofs/top_down.md``).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import FloatArray
+from blowfish_fast._support.validation import as_choice
+from blowfish_fast.data.buckets import cell_order
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.order import cell_order
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.strategies import TreeStrategy
-from blowfish_fast.workloads import (
-    AllRanges,
-    Identity,
-    Ranges,
-    Union,
-    Workload,
-)
+from blowfish_fast.workloads import AllRanges, Identity, Ranges, Union, Workload
 
 
 def asks_ranges(workload: Workload) -> bool:
@@ -46,6 +43,14 @@ def asks_ranges(workload: Workload) -> bool:
     if isinstance(workload, Ranges):
         return bool((workload.starts > 0).any())
     return isinstance(workload, AllRanges | Identity)
+
+
+def best_fit(fit: Any, workload: Workload) -> Any:
+    """Read `fit` where "non_negative" is offered, and is best for ranges and cells."""
+    known = as_choice(fit, "fit", ("best", None, "non_negative"))
+    if known == "best":
+        return "non_negative" if asks_ranges(workload) else None
+    return known
 
 
 def non_negative_cells(measured: Measurement, linear: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.selectors import partitions
 from blowfish_fast.measure.selectors.partitions.matching_pairs import MOST_CELLS
 from blowfish_fast.measure.strategies import Cells, LinearStrategy
-from blowfish_fast.measure.strategies.counted_buckets import mean_noise
+from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.strategy_choice import best_choice
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload

@@ -1,12 +1,30 @@
-"""Every mechanism by name: the command line, audits and benchmarks walk this table."""
+"""Every mechanism by name, and those that other packages define.
+
+    "dawa"                 a name of the table
+    "my_histogram"         a name under which an installed package offers one
+    "my_package:Mine"      a class in a module that can be imported
+
+A package offers mechanisms by entry points, which are imported when asked for by name;
+a ledger takes them only with the curator's word, for nobody here has proved them.
+"""
 
 from __future__ import annotations
 
+import difflib
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
 from blowfish_fast import mechanisms
+from blowfish_fast._support.validation import quoted
+from blowfish_fast.errors import InputError
+from blowfish_fast.measure.selectors.partitions.base import Partition
+from blowfish_fast.measure.strategies.base import LinearStrategy
 
 from .base import Mechanism
 from .contingency import Contingency
-from .gaussian import Gaussian
+from .laplace import Gaussian
 
 TABLE_MECHANISMS: dict[str, type[Mechanism]] = {Contingency.name: Contingency}
 """Mechanisms of many tables: who wants one histogram does not walk them."""
@@ -19,3 +37,104 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     for kind in (getattr(mechanisms, name) for name in mechanisms.__all__)
     if issubclass(kind, Mechanism) and kind not in (Mechanism, Contingency, Gaussian)
 }
+
+GROUP = "blowfish_fast.mechanisms"
+"""Entry points under which installed packages offer mechanisms."""
+
+MechanismName = str | type[Mechanism]
+"""A name of the registry or of an entry point, ``"package:Class"``, or a class."""
+
+HOME = __name__.partition(".")[0]
+
+
+def offered_mechanisms() -> dict[str, EntryPoint]:
+    """Return what installed packages offer, by name; nothing is imported."""
+    return {one.name: one for one in entry_points(group=GROUP)}
+
+
+def find_mechanism(named: Any) -> type[Mechanism]:
+    """Return the class of a mechanism of the package or from outside.
+
+    Examples
+    --------
+    >>> find_mechanism("dawa").__name__
+    'Dawa'
+    >>> find_mechanism("blowfish_fast:Laplace").name
+    'laplace'
+    """
+    found = named
+    if isinstance(named, str):
+        known = {**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS}
+        found = known.get(named) or _imported(named)
+    if not isinstance(found, type) or not issubclass(found, Mechanism):
+        raise InputError(
+            f"a mechanism is a subclass of Mechanism; received {quoted(named)}"
+        )
+    name = getattr(found, "name", None)
+    if not isinstance(name, str) or MECHANISMS.get(name, found) is not found:
+        raise InputError(
+            "a mechanism from outside needs a name of its own, a class attribute that "
+            f"no mechanism of the package has; {found.__name__} has {name!r}"
+        )
+    return found
+
+
+def _imported(named: str) -> Any:
+    offered = offered_mechanisms()
+    if named in offered:
+        return offered[named].load()
+    module, colon, attribute = named.partition(":")
+    if not colon:
+        known = [*MECHANISMS, *offered]
+        close = difflib.get_close_matches(named, known, n=1)
+        hint = f". Did you mean {close[0]}?" if close else ""
+        raise InputError(
+            f"there is no mechanism {named!r}{hint}; there are {', '.join(known)}, and "
+            "package:Class for one of your own"
+        )
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, ValueError) as problem:
+        raise InputError(f"{named!r} cannot be imported: {problem}") from None
+    except AttributeError:
+        raise InputError(f"the module {module} has no class {attribute!r}") from None
+
+
+def outside_parts(mechanism: Mechanism) -> list[str]:
+    """Return where parts of a mechanism come from that the package did not define.
+
+    The mechanism itself, its partition, its strategy, or candidates it may run.
+    """
+    return list(dict.fromkeys(_outside(mechanism)))
+
+
+def _outside(part: Any) -> Iterator[str]:
+    kind = part if isinstance(part, type) else type(part)
+    if issubclass(kind, Mechanism | Partition | LinearStrategy):
+        if kind.__module__.partition(".")[0] != HOME:
+            yield f"{kind.__module__}:{kind.__qualname__}"
+        if issubclass(kind, Mechanism) and kind is not part:
+            for one in vars(part).values():
+                yield from _outside(one)
+    elif isinstance(part, Mapping):
+        for one in part.values():
+            yield from _outside(one)
+    elif isinstance(part, list | tuple):
+        for one in part:
+            yield from _outside(one)
+
+
+def check_vouched(mechanisms: Iterable[Mechanism], *, vouched: bool) -> None:
+    """Refuse what was defined outside the package, unless somebody vouches for it."""
+    if vouched:
+        return
+    for one in mechanisms:
+        strange = outside_parts(one)
+        if strange:
+            raise InputError(
+                f"{', '.join(strange)} was defined outside blowfish_fast, which has "
+                "not proved its privacy; a ledger takes it from a curator who vouches "
+                "for it",
+                way_out="Write release(..., vouched=True). Nothing was charged",
+                code="not_vouched",
+            )

@@ -24,7 +24,7 @@ from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition
 from blowfish_fast.measure.strategies import Cells, Explicit, LinearStrategy, PrefixSums
-from blowfish_fast.measure.strategies.counted_buckets import mean_noise
+from blowfish_fast.measure.strategies.cells import mean_noise
 from blowfish_fast.measure.strategies.edges.edge_lines import grid_shape
 from blowfish_fast.measure.strategies.ordered.prefix_fits import (
     SINGLE_CELLS,

@@ -29,9 +29,9 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import ReleaseFileError
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales, Spread, laplace_variance
 from blowfish_fast.measure.strategies.error_statistics import PARTS
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Rectangles, Workload
 from blowfish_fast.workloads.base import Fractions
 

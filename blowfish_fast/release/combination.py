@@ -23,8 +23,8 @@ from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DomainError, InputError, PolicyError
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Spread
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.workloads import Identity, Workload
 
 from .grants import Scope, with_answers

@@ -48,8 +48,8 @@ from .group_answers import (
     Quotient,
     variance_bounds,
 )
+from .quantiles import SelectedQuantiles
 from .query_grid import AnswerSource, Grid, GridAnswers, ValueRows, value_rows
-from .selected_quantiles import SelectedQuantiles
 
 Answer = TypeVar("Answer")
 NamedCovers = dict[int, list[tuple[Any, Cover]]]

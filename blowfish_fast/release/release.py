@@ -31,13 +31,6 @@ from blowfish_fast.measure.noise import Spread, largest_rounding, without_roundi
 from blowfish_fast.workloads import Prefixes, Workload
 
 from .certificates import Certificate, find_certificate, release_digest
-from .cumulative import (
-    cdf_bounds,
-    cdf_values,
-    check_ordered,
-    quantile_bounds,
-    quantile_places,
-)
 from .grants import (
     Bias,
     Scope,
@@ -48,6 +41,13 @@ from .grants import (
     with_answers,
 )
 from .guarantee import Guarantee
+from .quantiles import (
+    cdf_bounds,
+    cdf_values,
+    check_ordered,
+    quantile_bounds,
+    quantile_places,
+)
 from .tabular import Tabular, cell_arrays, cell_table
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from blowfish_fast.errors import (
     SizeError,
     WorkloadError,
 )
-from blowfish_fast.measure.laplace_tails import noise_half_widths
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from tests.reference.olap import brute_force
 

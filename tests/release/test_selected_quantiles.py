@@ -112,6 +112,6 @@ def test_what_has_no_order_has_no_quantile(monkeypatch):
     with pytest.raises(InputError, match=r"where\(x=slice\(None\)\)"):
         extended.where().quantile("x")
     assert 0 <= extended.where(x=slice(None)).quantile("x") <= 2
-    monkeypatch.setattr("blowfish_fast.release.selected_quantiles.MOST_TOTALS", 3)
+    monkeypatch.setattr("blowfish_fast.release.quantiles.MOST_TOTALS", 3)
     with pytest.raises(SizeError, match="20 cells"):
         release.where().quantile("pay").interval()

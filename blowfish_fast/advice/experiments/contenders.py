@@ -19,7 +19,7 @@ from blowfish_fast._support.typing import AnyArray, FloatArray
 from blowfish_fast._support.validation import as_epsilon
 from blowfish_fast.errors import BlowfishError
 from blowfish_fast.mechanisms.base import Mechanism
-from blowfish_fast.mechanisms.plugins import find_mechanism
+from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload

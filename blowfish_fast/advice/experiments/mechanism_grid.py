@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
-from blowfish_fast.mechanisms.plugins import find_mechanism
+from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 

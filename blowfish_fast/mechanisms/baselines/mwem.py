@@ -24,7 +24,7 @@ from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.selections import WorstQuery
 from blowfish_fast.measure.selectors.selections.queries import Runs
 from blowfish_fast.measure.strategies import Answers
-from blowfish_fast.measure.strategies.counted_buckets import bucket_counts
+from blowfish_fast.measure.strategies.cells import bucket_counts
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.mechanisms.example_data import Example, striped
 from blowfish_fast.policies import Policy

@@ -12,7 +12,7 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.audit.invariants import audit_invariants
 from blowfish_fast.measure.strategies import TreeStrategy
 from blowfish_fast.measure.strategies.trees.grid_plan import RoughTotal
-from blowfish_fast.mechanisms.maps import adaptive_grid
+from blowfish_fast.mechanisms.maps import grids
 from tests.reference.trees import dense_fit
 
 GRID = bf.Domain((40, 30))
@@ -85,7 +85,7 @@ def test_an_exact_number_of_records_is_caught(monkeypatch):
     def exact(private, records, *, budget):
         return RoughTotal(float(private._counts.sum()), [])
 
-    monkeypatch.setattr(adaptive_grid, "rough_total", exact)
+    monkeypatch.setattr(grids, "rough_total", exact)
     found = audit_invariants(small(bf.policies.AddRemove), COUNTS)
     assert "post-processing only" in [breach.invariant for breach in found]
 

@@ -13,7 +13,7 @@ from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import rough_total
-from blowfish_fast.mechanisms.maps.grid_levels import (
+from blowfish_fast.mechanisms.maps.grids import (
     cut_level,
     joined_levels,
     measure_leaves,

@@ -12,7 +12,7 @@ from blowfish_fast.audit import audit_measurements
 from blowfish_fast.audit.invariants import audit_invariants
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.measure.strategies.trees.grid_plan import RoughTotal
-from blowfish_fast.mechanisms.maps import uniform_grid
+from blowfish_fast.mechanisms.maps import grids
 
 GRID = bf.Domain((30, 20))
 BOXES = bf.workloads.Rectangles.random(GRID, 12, rng=1)
@@ -67,7 +67,7 @@ def test_an_exact_number_of_records_is_caught(monkeypatch):
 
     mechanism = bf.mechanisms.UniformGrid(bf.policies.AddRemove(GRID), BOXES, epsilon=1)
     assert audit_invariants(mechanism, COUNTS) == []
-    monkeypatch.setattr(uniform_grid, "rough_total", exact)
+    monkeypatch.setattr(grids, "rough_total", exact)
     assert any(
         breach.invariant == "post-processing only"
         for breach in audit_invariants(mechanism, COUNTS)

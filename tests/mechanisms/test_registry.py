@@ -21,8 +21,8 @@ from blowfish_fast.apps.cli.main import application
 from blowfish_fast.audit import plan
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError
-from blowfish_fast.mechanisms import plugins
-from blowfish_fast.mechanisms.baselines.ahp import Ahp
+from blowfish_fast.mechanisms import registry
+from blowfish_fast.mechanisms.baselines.bucketed import Ahp
 from examples.outside_mechanism.equal_widths import EqualWidths
 
 FOLDER = Path(__file__).parents[2] / "examples" / "outside_mechanism"
@@ -51,11 +51,11 @@ class LeaksWithEpsilon(EqualWidths):
 
 
 def test_a_mechanism_is_found_by_every_kind_of_name(monkeypatch):
-    entry = EntryPoint("equal_widths", PATH, plugins.GROUP)
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
+    entry = EntryPoint("equal_widths", PATH, registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     for named in (EqualWidths, PATH, "equal_widths"):
-        assert plugins.find_mechanism(named) is EqualWidths
-    assert plugins.find_mechanism("dawa") is bf.Dawa
+        assert registry.find_mechanism(named) is EqualWidths
+    assert registry.find_mechanism("dawa") is bf.Dawa
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_mechanism_is_found_by_every_kind_of_name(monkeypatch):
 )
 def test_what_is_no_mechanism_is_refused_with_the_reason(named, reason):
     with pytest.raises(InputError, match=reason):
-        plugins.find_mechanism(named)
+        registry.find_mechanism(named)
 
 
 def test_it_is_compared_and_recommended_beside_those_of_the_package():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.mechanisms.maps import map_choice
-from blowfish_fast.mechanisms.maps.map_choice import _settings, asks_boxes
+from blowfish_fast.mechanisms import dawa as recipe
+from blowfish_fast.mechanisms.dawa import _settings, asks_boxes
 
 
 @pytest.mark.parametrize("name", ["add_remove", "full"])
@@ -31,13 +31,13 @@ def test_a_map_pays_for_count_test_and_what_is_chosen(name):
 
 def test_few_records_are_counted_again_and_divided_into_few_parts(monkeypatch):
     shares = []
-    right = map_choice.rough_total
+    right = recipe.rough_total
 
     def counted(private, records, *, budget):
         shares.append(budget.amount * 5)
         return right(private, records, budget=budget)
 
-    monkeypatch.setattr(map_choice, "rough_total", counted)
+    monkeypatch.setattr(recipe, "rough_total", counted)
     grid = bf.Domain((32, 32))
     asked = bf.workloads.Rectangles.random(grid, 20, rng=1)
     few = np.zeros((32, 32), dtype=int)

@@ -1,54 +1,46 @@
-"""AdaptiveGrid: a coarse noisy grid, each box refined as far as its count allows.
-
-Pieces: sizes and number of records from ``strategies.grid_plan``, boxes from
-``strategies.box_tree``, strategy ``strategies.tree``, both levels combined by
-``kernels.fit``.
-"""
+"""Grids over maps: boxes as large as the records allow, even or refined where dense."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
+from blowfish_fast import kernels
 from blowfish_fast._support.typing import IntArray
 from blowfish_fast._support.validation import as_choice, as_positive, as_share, as_whole
-from blowfish_fast.measure.budgets import BudgetTerms
+from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle, Measurement
-from blowfish_fast.measure.strategies.trees.box_tree import BoxTree
+from blowfish_fast.measure.strategies.trees.box_tree import Arranged, BoxTree
 from blowfish_fast.measure.strategies.trees.grid_plan import (
+    Layer,
     as_records,
     count_epsilon,
+    one_measurement,
     parts_per_axis,
     rough_total,
 )
+from blowfish_fast.measure.strategies.trees.tree import TreeStrategy
 from blowfish_fast.mechanisms.base import Mechanism, Outcome
 from blowfish_fast.mechanisms.example_data import Example, stepped
 from blowfish_fast.mechanisms.fits import halved_non_negative
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload
 
-from .grid_levels import GridLevel, cut_level, joined_levels, measure_leaves
-
 RECORDS_SHARE = Fraction(1, 100)
 """Part of epsilon that buys the number of records where it is private."""
 
 COARSE_SHARE = Fraction(2, 5)
-"""Part of the rest that the coarse grid takes."""
+"""Part of the rest that the coarse grid of an adaptive one takes."""
 
 COARSER = 16.0
 """The coarse grid holds this many times fewer boxes than a uniform grid would."""
 
-DRY_RUN_REFUSAL = (
-    "the finer grids follow the noisy counts of the coarse one, so their error cannot "
-    "be predicted; that of UniformGrid with records=... can be"
-)
 
-
-class AdaptiveGrid(Mechanism):
-    """Release a map by an adaptive grid, refined where records are dense.
+class UniformGrid(Mechanism):
+    """Release a map by a uniform grid whose boxes are sized to the number of records.
 
     Parameters
     ----------
@@ -60,6 +52,78 @@ class AdaptiveGrid(Mechanism):
         makes it public, and buys it with `records_share` of epsilon where it does not.
     records_share : number in (0, 1)
         Part of epsilon that buys the number of records, if it must be bought.
+    constant : number
+        Records that a box should hold, times epsilon; the larger, the coarser.
+
+    Notes
+    -----
+    Guarantee: epsilon-Blowfish for `policy`; the number of records, where it is bought,
+        and the counts share epsilon (sequential composition).
+    Neighbours: one record moves along one edge of `policy`.
+    Sensitivity: one box when a record is added or removed, two when it moves; a public
+        total is exact.
+    Error: the noise of the boxes, known once their number is; it is predicted if
+        `records` is given. The error of taking boxes as even depends on the data.
+    Complexity: O(n) time and memory.
+    Source: the paper of `AdaptiveGrid`, m = sqrt(records * epsilon / constant) parts
+        per axis of a map and the power 2 / (d + 2) for d attributes, with the number of
+        records bought where the paper reads it; proof in
+        ``docs/proofs/uniform_grid.md``.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> grid = bf.Domain((200, 300))
+    >>> boxes = bf.workloads.Rectangles.random(grid, 100, rng=1)
+    >>> policy = bf.policies.AddRemove(grid)
+    >>> uniform = bf.mechanisms.UniformGrid
+    >>> mechanism = uniform(policy, boxes, epsilon=0.1, records=1_000_000)
+    >>> mechanism.release([[17] * 300] * 200, rng=1).details["parts"]
+    array([100, 100])
+    """
+
+    name = "uniform_grid"
+    cell_bytes = 320
+    example_case = Example(partial(stepped, steps=2, height=30))
+
+    def __init__(
+        self,
+        policy: Policy,
+        workload: Workload,
+        *,
+        records: int | None = None,
+        records_share: Any = RECORDS_SHARE,
+        constant: float = 10.0,
+        **budget: Unpack[BudgetTerms],
+    ) -> None:
+        super().__init__(policy, workload, **budget)
+        self.records = as_records(records)
+        self.records_share = as_share(records_share, "records_share")
+        self.constant = as_positive(constant, "constant")
+
+    def _run(self, private: Handle) -> Outcome:
+        share = self.records_share * self.budget
+        records, bought = rough_total(private, self.records, budget=share)
+        epsilon = count_epsilon(self.policy, private.remaining)
+        whole = BoxTree.whole(self.domain.shape)
+        parts = parts_per_axis(whole.highs, [records], epsilon, self.constant)
+        level = cut_level(whole, whole.leaves, parts)
+        counted = measure_leaves(private, level, private.remaining)
+        details = {"parts": parts[0], "records": records}
+        both = joined_levels(bought, [counted])
+        return Outcome.of(both, details, measurements=[*bought, counted])
+
+    def _pieces(self) -> int:
+        return 0
+
+
+class AdaptiveGrid(Mechanism):
+    """Release a map by an adaptive grid, refined where records are dense.
+
+    Parameters
+    ----------
+    policy, workload, epsilon
+        See `UniformGrid`, also for `records` and `records_share`.
     share : number in (0, 1)
         Part of the rest that the coarse grid takes.
     constant, fine_constant : number
@@ -134,7 +198,10 @@ class AdaptiveGrid(Mechanism):
     def _run(self, private: Handle) -> Outcome:
         share = self.records_share * self.budget
         records, bought = rough_total(private, self.records, budget=share)
-        private.refuse_dry_run(DRY_RUN_REFUSAL)
+        private.refuse_dry_run(
+            "the finer grids follow the noisy counts of the coarse one, so their error "
+            "cannot be predicted; that of UniformGrid with records=... can be"
+        )
         parts = self._coarse_parts(private, records)
         whole = BoxTree.whole(self.domain.shape)
         coarse = cut_level(whole, whole.leaves, parts)
@@ -173,3 +240,44 @@ class AdaptiveGrid(Mechanism):
 
     def _pieces(self) -> int:
         return 0
+
+
+class GridLevel(NamedTuple):
+    """A tree of boxes, and the same in the order of its strategy."""
+
+    tree: BoxTree
+    placed: Arranged
+
+
+def cut_level(tree: BoxTree, boxes: IntArray, parts: IntArray) -> GridLevel:
+    """Cut the boxes at the bottom of a tree."""
+    below = tree.divided(boxes, parts)
+    return GridLevel(below, below.arranged(tuple(tree.highs[0].tolist())))
+
+
+def measure_leaves(private: Handle, level: GridLevel, budget: Budget) -> Measurement:
+    """Measure the boxes at the bottom and nothing else."""
+    placed = level.placed
+    weights = np.zeros(placed.parents.size)
+    weights[: placed.buckets.count] = 1.0
+    strategy = TreeStrategy(kernels.tree_of_parents(placed.parents), weights)
+    return private.coarsened(placed.buckets).measure(strategy, budget=budget)
+
+
+def joined_levels(bought: list[Measurement], levels: list[Measurement]) -> Measurement:
+    """Return one or two levels, and the number of records if bought, as one."""
+    *coarser, finest = levels
+    if not bought and not coarser:
+        return finest
+    assert isinstance(finest.strategy, TreeStrategy)
+    tree = finest.strategy.tree
+    parents = tree.row_parents
+    # All levels visit the boxes of the first in one order: the children of the whole,
+    # from left to right.
+    below = np.flatnonzero(parents == tree.nodes - 1)
+    below = below[np.argsort(tree.by_row(tree.starts)[below])]
+    first = np.append(below, tree.nodes - 1)
+    layers = [Layer(finest, np.arange(tree.nodes))]
+    layers += [Layer(one, first) for one in coarser]
+    layers += [Layer(one, first[-1:]) for one in bought]
+    return one_measurement(parents, finest.buckets, layers)

@@ -10,7 +10,7 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.errors import DomainError, InputError, IntervalError
-from blowfish_fast.release.cumulative import (
+from blowfish_fast.release.quantiles import (
     cdf_values,
     monotone_totals,
     quantile_places,
