@@ -1,8 +1,6 @@
 """What the compiler of the kernels is at: told when it begins, and timed.
 
-The kernels compile on first use, which may take seconds, and keep what they compiled.
-`kernels._jit` reports here; whoever shows times or progress asks here, and loads no
-compiler by doing so.
+`kernels._jit` reports here; who shows times or progress asks, and loads no compiler.
 """
 
 from __future__ import annotations
@@ -13,17 +11,7 @@ from threading import Lock
 
 
 class CompilerWatch:
-    """Seconds that went into compiling, and who is told when it begins.
-
-    Examples
-    --------
-    >>> watch = CompilerWatch()
-    >>> watch.tell = lambda: print("compiling, once")
-    >>> watch.begin(); watch.begin(); watch.end(); watch.end()
-    compiling, once
-    >>> watch.seconds > 0
-    True
-    """
+    """Seconds that went into compiling, and who is told when it begins."""
 
     def __init__(self) -> None:
         self.tell: Callable[[], None] | None = None

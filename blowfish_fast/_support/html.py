@@ -1,15 +1,8 @@
 """What a notebook shows of an object: a small table, a bar, a drawing. No scripts.
 
-Serves every ``_repr_html_``. Text takes the colour of the page, lines are half
-transparent and nothing has a background, so light and dark notebooks both work. All
-texts are escaped: names of attributes come from other people's tables.
-
-    panel        heading, sentence, drawing, rows of (name, value)
-    table        a heading row and rows of cells
-    spent_bar    [######------]
-    sparkline    _.-'`-._        the estimate, in a few numbers
-    tiny_map     the same for two attributes
-    graph        nodes and edges of a small policy
+Text takes the colour of the page, lines are half transparent and nothing has a
+background, so light and dark notebooks both work. All texts are escaped: names of
+attributes come from other people's tables.
 """
 
 from __future__ import annotations
@@ -40,17 +33,7 @@ def panel(
     drawing: str = "",
     warning: str = "",
 ) -> str:
-    """Return a heading, a sentence, a drawing and named values.
-
-    Parameters
-    ----------
-    title, sentence, warning : str
-        Texts; escaped here.
-    rows : iterable of (str, value)
-        Escaped here.
-    drawing : str
-        HTML of this module.
-    """
+    """Return heading, sentence, drawing (HTML of this module) and named values."""
     parts = [f'<div style="margin-bottom:2px"><b>{text(title)}</b></div>']
     if warning:
         parts.append(

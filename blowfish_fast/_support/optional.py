@@ -1,12 +1,57 @@
-"""Optional dependencies, imported on first use with a helpful refusal."""
+"""What loads on first use: names of our own packages, and optional dependencies."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from types import ModuleType
+from types import MappingProxyType, ModuleType
+from typing import Any
 
 from blowfish_fast.errors import MissingExtraError
+
+
+def attach(
+    package: str,
+    homes: Mapping[str, str],
+    internal: Mapping[str, str] = MappingProxyType({}),
+    guard: str = "",
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    `homes` leads from a module to the names that it gives, with spaces between them; an
+    empty text stands for the module itself. `internal` is the same for names that are
+    reached alike and not public. `guard`, ``"module:function"``, hands out functions.
+    """
+    modules = {home.rpartition(".")[2]: home for home, names in homes.items()
+               if not names}  # fmt: skip
+    attributes = {name: home for home, names in homes.items() for name in names.split()}
+    public = sorted({*modules, *attributes} - {"__version__"})
+    for home, names in internal.items():
+        attributes |= dict.fromkeys(names.split(), home)
+        if not names:
+            modules[home.rpartition(".")[2]] = home
+
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            value: Any = importlib.import_module(f"{package}.{modules[name]}")
+        elif name in attributes:
+            home = importlib.import_module(f"{package}.{attributes[name]}")
+            value = getattr(home, name)
+            if guard and name in public and not isinstance(value, type):
+                module, _, function = guard.partition(":")
+                home = importlib.import_module(f"{package}.{module}")
+                value = getattr(home, function)(value)
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return public
+
+    return __getattr__, __dir__, public
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:

@@ -1,7 +1,6 @@
 """The colours of every picture: Okabe and Ito's, told apart by all kinds of eyes.
 
-Serves the pictures of ``plotting`` and the drawings in notebooks. Colour never says
-anything alone: lines also differ in dash and marker, and carry their names.
+Colour never says anything alone: lines also differ in dash and marker, and carry names.
 
     estimate   blue, solid       noise       sky, pale band
     reference  vermillion, - -   buckets     grey, thin
@@ -13,7 +12,6 @@ BLACK = "#000000"
 ORANGE = "#E69F00"
 SKY = "#56B4E9"
 GREEN = "#009E73"
-YELLOW = "#F0E442"
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 PURPLE = "#CC79A7"
@@ -27,7 +25,7 @@ ABSENT = VERMILLION
 LIMIT = VERMILLION
 
 SERIES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
-"""Colours of lines side by side, in order; yellow is too pale for a line."""
+"""Colours of lines side by side, in order; Okabe's yellow is too pale for a line."""
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))

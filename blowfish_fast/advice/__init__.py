@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blowfish_fast._support.lazy import attach
+from blowfish_fast._support.optional import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

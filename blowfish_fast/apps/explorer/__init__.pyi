@@ -6,14 +6,3 @@ from .engines import Database as Database
 from .exploration import Explorer as Explorer
 from .planning import Plan as Plan
 from .questions import read_question as read_question
-
-__all__ = [
-    "Answer",
-    "AttributeSpec",
-    "Database",
-    "Explorer",
-    "Plan",
-    "PolicySpec",
-    "TableSpec",
-    "read_question",
-]
