@@ -1,32 +1,119 @@
-"""Who may call what: a cookie with its second token, or a bearer secret.
+"""Who may call what, and the record of who did.
 
     page      cookie + X-CSRF-Token on everything that changes something
     client    Authorization: Bearer <secret>
 
-Each route asks for a role; failures are the same whether a secret was forged, revoked
-or never made.
+Failures are the same whether a secret was forged, revoked or never made. Logs hold
+names, times and amounts of budget, never data; only the owner reads them, and they may
+be moved away while the server runs.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import threading
+from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, HTTPException, Request
 
-from .keys import Caller
-from .monitoring import EventLog, Metrics
-from .rate_limits import RateLimit
-from .sessions import Logins
+from blowfish_fast.apps.explorer.exploration import Explorer
+
+from .keys import Caller, Login, Logins, RateLimit
 from .workspace import Workspace
 
 COOKIE = "blowfish_session"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+LONGEST = 200
+"""Characters of a value that is logged."""
+HELP = {
+    "blowfish_requests_total": "Requests by status.",
+    "blowfish_request_seconds_sum": "Seconds spent on requests.",
+    "blowfish_questions_total": "Questions by outcome: charged, replayed, refused.",
+    "blowfish_logins_total": "Attempts to log in, by outcome.",
+    "blowfish_budget": "Budget of a table.",
+    "blowfish_charged_total": "Charged to a table so far.",
+    "blowfish_databases_away": "Databases that do not answer.",
+}
+GAUGES = ("blowfish_budget", "blowfish_databases_away")
+
+
+class EventLog:
+    """Appends events to a file, each as one line of JSON."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, **fields: Any) -> None:
+        """Append an event; a full disk does not stop the server."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        plain = {
+            name: one[:LONGEST] if isinstance(one, str) else one
+            for name, one in fields.items()
+            if one is not None
+        }
+        line = json.dumps({"time": now, **plain}) + "\n"
+        try:
+            # Opened anew, so that whoever moves the file away gets a new one.
+            mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            handle = os.open(self.path, mode, 0o600)
+            try:
+                os.write(handle, line.encode())
+            finally:
+                os.close(handle)
+        except OSError:
+            return
+
+
+class Metrics:
+    """Counters of one server, since it started, as Prometheus reads them."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self._lock = threading.Lock()
+
+    def add(self, name: str, amount: float = 1, **labels: str) -> None:
+        """Add to a counter."""
+        with self._lock:
+            self._counts[name, _labels(labels)] += amount
+
+    def text(self, work: Workspace) -> str:
+        """Return all counters, and the budgets as they stand."""
+        with self._lock:
+            rows = dict(self._counts)
+        for table in work.tables:
+            ledger = work.explorer(table).ledger
+            labels = _labels({"table": table, "currency": ledger.currency.name})
+            rows["blowfish_budget", labels] = float(ledger.budget)
+            rows["blowfish_charged_total", labels] = float(ledger.spent)
+        rows["blowfish_databases_away", ""] = len(work.away())
+        lines = []
+        for name, words in HELP.items():
+            kind = "gauge" if name in GAUGES else "counter"
+            lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+            lines += [
+                f"{key}{labels} {value:.10g}"
+                for (key, labels), value in sorted(rows.items())
+                if key == name
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def _labels(labels: dict[str, str]) -> str:
+    # JSON escapes quotes, backslashes and breaks as Prometheus does.
+    inside = [
+        f"{name}={json.dumps(one, ensure_ascii=False)}" for name, one in labels.items()
+    ]
+    return "{" + ",".join(inside) + "}" if inside else ""
 
 
 class Gate:
-    """The locks of one server.
+    """The locks and the logs of one server.
 
     Parameters
     ----------
@@ -80,57 +167,50 @@ class Gate:
     def known(self, secret: str, request: Request) -> Caller | None:
         """Return whose secret it is; wrong ones are counted, and slowed down."""
         found = self.workspace.keys.identify(secret)
-        self.metrics.add(
-            "blowfish_logins_total", outcome="wrong" if found is None else "right"
-        )
+        outcome = "wrong" if found is None else "right"
+        self.metrics.add("blowfish_logins_total", outcome=outcome)
         if found is None:
             self.audit.write(what="wrong secret", origin=self.address(request))
-            self.limit(self.logins, self.address(request))
+            _limit(self.logins, self.address(request))
         return found
+
+    def session(self, request: Request) -> Login | None:
+        """Return the session of a browser."""
+        return self.sessions.find(request.cookies.get(COOKIE))
 
     def identify(self, request: Request) -> Caller:
         """Return who is asking, or refuse."""
-        identity = self._bearer(request) or self._cookie(request)
-        if identity is None:
+        secret = _bearer_secret(request)
+        who = None if secret is None else self.known(secret, request)
+        session = self.session(request) if who is None else None
+        if session is not None:
+            who = session.identity
+            changes = request.method not in SAFE_METHODS
+            if changes and not session.allows(request.headers.get("x-csrf-token")):
+                words = "the request lacks the token of this page; reload"
+                raise HTTPException(403, words)
+        if who is None:
             raise HTTPException(401, "log in first, or send a valid bearer secret")
-        request.state.who = identity.name
-        self.limit(self.requests, f"{identity.role} {identity.name}")
-        return identity
+        request.state.who = who.name
+        _limit(self.requests, f"{who.role} {who.name}")
+        return who
 
     def is_curator(self, request: Request) -> bool:
         """Return whether a request comes with the curator's secret or session."""
         secret = _bearer_secret(request)
         if secret is not None:
-            known = self.workspace.keys.identify(secret)
+            who = self.workspace.keys.identify(secret)
         else:
-            session = self.sessions.find(request.cookies.get(COOKIE))
-            known = None if session is None else session.identity
-        return known is not None and known.role == "curator"
+            session = self.session(request)
+            who = None if session is None else session.identity
+        return who is not None and who.role == "curator"
 
-    def limit(self, limit: RateLimit, caller: str) -> None:
-        """Refuse a caller who asks too often."""
-        waits = limit.wait(caller)
-        if waits > 0.0:
-            raise HTTPException(
-                429,
-                "too many requests; wait a moment",
-                headers={"Retry-After": str(max(1, round(waits)))},
-            )
 
-    def _bearer(self, request: Request) -> Caller | None:
-        secret = _bearer_secret(request)
-        if secret is None:
-            return None
-        return self.known(secret, request)
-
-    def _cookie(self, request: Request) -> Caller | None:
-        session = self.sessions.find(request.cookies.get(COOKIE))
-        if session is None:
-            return None
-        changes = request.method not in SAFE_METHODS
-        if changes and not session.allows(request.headers.get("x-csrf-token")):
-            raise HTTPException(403, "the request lacks the token of this page; reload")
-        return session.identity
+def _limit(limit: RateLimit, caller: str) -> None:
+    waits = limit.wait(caller)
+    if waits > 0.0:
+        headers = {"Retry-After": str(max(1, round(waits)))}
+        raise HTTPException(429, "too many requests; wait a moment", headers=headers)
 
 
 def _bearer_secret(request: Request) -> str | None:
@@ -138,44 +218,50 @@ def _bearer_secret(request: Request) -> str | None:
     return secret if kind.lower() == "bearer" else None
 
 
-def gate_of(request: Request) -> Gate:
-    """Return the server's gate."""
-    found: Gate = request.app.state.gate
-    return found
+class Visit(NamedTuple):
+    """Who calls a route, and the server that is called."""
+
+    who: Caller
+    gate: Gate
+
+    @property
+    def work(self) -> Workspace:
+        """What the server keeps."""
+        return self.gate.workspace
+
+    @property
+    def payer(self) -> str | None:
+        """Whose allotment pays: a curator spends from the budget itself."""
+        return self.who.name if self.who.role == "analyst" else None
+
+    def explorer(self, table: str) -> Explorer:
+        """Return a table's explorer."""
+        return self.gate.workspace.explorer(table)
 
 
 # Awaited where they are asked for: one that is not would be sent to a thread and back.
-async def gate(request: Request) -> Gate:
-    """Return the server's gate to a route."""
-    return gate_of(request)
-
-
-async def anyone(request: Request) -> Caller:
+async def anyone(request: Request) -> Visit:
     """Require somebody who is known."""
-    return gate_of(request).identify(request)
+    gate: Gate = request.app.state.gate
+    return Visit(gate.identify(request), gate)
 
 
-async def person(who: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def person(request: Request) -> Visit:
     """Require an analyst or a curator."""
-    if who.role == "monitor":
+    visit = await anyone(request)
+    if visit.who.role == "monitor":
         raise HTTPException(403, "this is for people; a monitor reads /metrics")
-    return who
+    return visit
 
 
-async def curator(who: Annotated[Caller, Depends(anyone)]) -> Caller:
+async def curator(request: Request) -> Visit:
     """Require a curator."""
-    if who.role != "curator":
+    visit = await anyone(request)
+    if visit.who.role != "curator":
         raise HTTPException(403, "this is for the curator alone")
-    return who
+    return visit
 
 
-async def the_workspace(request: Request) -> Workspace:
-    """Return the server's workspace."""
-    return gate_of(request).workspace
-
-
-Anyone = Annotated[Caller, Depends(anyone)]
-Person = Annotated[Caller, Depends(person)]
-Curator = Annotated[Caller, Depends(curator)]
-Work = Annotated[Workspace, Depends(the_workspace)]
-TheGate = Annotated[Gate, Depends(gate)]
+Anyone = Annotated[Visit, Depends(anyone)]
+Person = Annotated[Visit, Depends(person)]
+Curator = Annotated[Visit, Depends(curator)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import Field
@@ -17,12 +17,17 @@ from blowfish_fast.apps.explorer.attributes import (
 from blowfish_fast.apps.explorer.exploration import Explorer
 from blowfish_fast.apps.explorer.questions import Question
 from blowfish_fast.errors import BlowfishError
+from blowfish_fast.measure.budgets import BudgetTerms
 
-from .access import Person, TheGate, Work
-from .keys import Caller
+from .access import Person, Visit
 from .policy_pictures import policy_picture
 
 router = APIRouter(prefix="/api", tags=["analyst"])
+CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
+"""What a ledger says of the table that its own was cloned from."""
+Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+Part = Annotated[float, Field(gt=0, lt=1)]
+Request = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Asking(Model):
@@ -32,23 +37,12 @@ class Asking(Model):
     request: Annotated[str, Field(min_length=1, max_length=100)] | None = None
 
 
-def payer(who: Caller) -> str | None:
-    """Return whose allotment pays: the curator spends from the budget itself."""
-    return who.name if who.role == "analyst" else None
-
-
-CLONE_NOTES = ("clone_of", "spent_before", "currency_before")
-"""What a ledger says of the table that its own was cloned from."""
-
-
-def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
+def describe_table(explorer: Explorer, visit: Visit) -> dict[str, Any]:
     """Return what is public about a table, for JSON."""
-    table = explorer.table
-    ledger = explorer.ledger
-    total = ledger.budget.amount
-    share = ledger.allotments().get(who.name) if who.role == "analyst" else None
-    granted = total if who.role == "curator" else share.granted if share else 0
-    about = ledger.about
+    table, ledger = explorer.table, explorer.ledger
+    total, about = ledger.budget.amount, ledger.about
+    share = ledger.allotments().get(visit.who.name)
+    granted = total if visit.payer is None else share.granted if share else 0
     return {
         "name": table.name,
         "description": table.description,
@@ -63,7 +57,7 @@ def describe_table(explorer: Explorer, who: Caller) -> dict[str, Any]:
         ledger.currency.name: float(total),
         "granted": float(min(granted, total)),
         "spent": float(ledger.spent),
-        "remaining": float(explorer.remaining(payer(who))),
+        "remaining": float(explorer.remaining(visit.payer)),
         "frozen": ledger.frozen,
         "closed": explorer.closed,
         "presence": table.presence,
@@ -94,110 +88,119 @@ def describe_attribute(one: AttributeSpec) -> dict[str, Any]:
 
 
 @router.get("/tables")
-def tables(who: Person, work: Work) -> list[dict[str, Any]]:
+def tables(visit: Person) -> list[dict[str, Any]]:
     """List the tables, their public attributes, policies and budgets."""
-    return [describe_table(work.explorer(name), who) for name in work.tables]
+    return [describe_table(visit.explorer(name), visit) for name in visit.work.tables]
 
 
 @router.post("/explain")
-def explain(asking: Asking, who: Person, work: Work) -> dict[str, Any]:
+def explain(asking: Asking, visit: Person) -> dict[str, Any]:
     """Say what a question would cost, and which mechanisms could answer it. Free."""
-    explorer = work.explorer(asking.question.table)
-    return explorer.explain(asking.question, payer(who))
+    asked = asking.question
+    return visit.explorer(asked.table).explain(asked, visit.payer)
 
 
 class Buying(Model):
     """A question whose cost is a budget, and the probability of a larger error."""
 
     question: Question
-    beta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    beta: Part = 0.05
     scope: Literal["simultaneous", "per_query"] = "simultaneous"
 
 
 @router.post("/accuracy")
-def accuracy(buying: Buying, who: Person, work: Work) -> dict[str, Any]:
+def accuracy(buying: Buying, visit: Person) -> dict[str, Any]:
     """Say which largest error a budget buys. Free; no data is read."""
-    explorer = work.explorer(buying.question.table)
-    return explorer.accuracy(buying.question, beta=buying.beta, scope=buying.scope)
+    asked = buying.question
+    explorer = visit.explorer(asked.table)
+    return explorer.accuracy(asked, beta=buying.beta, scope=buying.scope)
 
 
 @router.post("/ask")
-def ask(asking: Asking, who: Person, work: Work, gate: TheGate) -> dict[str, Any]:
+def ask(asking: Asking, visit: Person) -> dict[str, Any]:
     """Answer a question; charged once, replayed for free ever after."""
-    explorer = work.explorer(asking.question.table)
+    explorer = visit.explorer(asking.question.table)
     # Names that people choose are their own; questions without one are shared.
-    own = None if asking.request is None else f"{who.name}/{asking.request}"
-    noted = {"who": who.name, "what": "ask", "table": asking.question.table}
+    own = None if asking.request is None else f"{visit.who.name}/{asking.request}"
+    noted = {"who": visit.who.name, "what": "ask", "table": asking.question.table}
+    counted, audit = visit.gate.metrics, visit.gate.audit
     try:
-        answer = explorer.ask(asking.question, analyst=payer(who), request=own)
+        answer = explorer.ask(asking.question, analyst=visit.payer, request=own)
     except BlowfishError as problem:
-        gate.metrics.add("blowfish_questions_total", outcome="refused")
-        gate.audit.write(**noted, refused=type(problem).__name__)
+        counted.add("blowfish_questions_total", outcome="refused")
+        audit.write(**noted, refused=type(problem).__name__)
         raise
     outcome = "replayed" if answer.replayed else "charged"
-    gate.metrics.add("blowfish_questions_total", outcome=outcome)
-    gate.audit.write(
+    counted.add("blowfish_questions_total", outcome=outcome)
+    audit.write(
         **noted,
         request=answer.request,
         cost=0.0 if answer.replayed else float(answer.budget),
         currency=answer.budget.currency,
     )
-    return {**answer.to_dict(), "remaining": float(explorer.remaining(payer(who)))}
+    return {**answer.to_dict(), "remaining": float(explorer.remaining(visit.payer))}
 
 
-class Certifying(Model):
+class StatedBudget(Model):
+    """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
+
+    epsilon: Amount | None = None
+    rho: Amount | None = None
+    delta: Part | None = None
+
+    @property
+    def stated(self) -> BudgetTerms:
+        """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
+        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        terms = {name: repr(one) for name, one in known.items() if one is not None}
+        return cast(BudgetTerms, terms)
+
+
+class Certifying(StatedBudget):
     """An answer to be certified, and what that may cost."""
 
     table: Name
-    request: Annotated[str, Field(min_length=1, max_length=200)]
-    epsilon: Annotated[float, Field(gt=0, le=1000)] | None = None
-    rho: Annotated[float, Field(gt=0, le=1000)] | None = None
+    request: Request
     fraction: Annotated[float, Field(gt=0, le=1)] = 0.95
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    confidence: Part = 0.95
 
 
 @router.post("/certify")
-def certify(
-    asked: Certifying, who: Person, work: Work, gate: TheGate
-) -> dict[str, Any]:
+def certify(asked: Certifying, visit: Person) -> dict[str, Any]:
     """Buy a certificate of how far one's answer is off the truth."""
-    explorer = work.explorer(asked.table)
-    _own_entry(explorer, asked.request, who)
-    stated = {"epsilon": asked.epsilon, "rho": asked.rho}
-    terms: Any = {name: repr(one) for name, one in stated.items() if one is not None}
+    explorer = _with_own_answer(asked.table, asked.request, visit)
     found = explorer.certify(
         asked.request,
-        analyst=payer(who),
+        analyst=visit.payer,
         fraction=asked.fraction,
         confidence=asked.confidence,
-        **terms,
+        **asked.stated,
     )
-    gate.audit.write(
-        who=who.name, what="certify", table=asked.table, request=asked.request, **stated
-    )
+    noted = asked.model_dump(include={"table", "request", "epsilon", "rho", "delta"})
+    visit.gate.audit.write(who=visit.who.name, what="certify", **noted)
     return {
         "kind": found.kind,
         "words": str(found),
-        "remaining": float(explorer.remaining(payer(who))),
+        "remaining": float(explorer.remaining(visit.payer)),
     }
 
 
-def _own_entry(explorer: Explorer, request: str, who: Caller) -> None:
+def _with_own_answer(table: str, request: str, visit: Visit) -> Explorer:
     """Refuse what is not there or another analyst's, in the same words."""
+    explorer = visit.explorer(table)
     entry = explorer.ledger.entry(request)
-    if entry is None or payer(who) not in (None, entry.analyst):
+    if entry is None or visit.payer not in (None, entry.analyst):
         raise HTTPException(404, "there is no answer under this name")
+    return explorer
 
 
 @router.get("/history")
 def history(
-    who: Person,
-    work: Work,
+    visit: Person,
     table: Annotated[Name, Query()],
     last: Annotated[int, Query(ge=1, le=10_000)] = 200,
 ) -> list[dict[str, Any]]:
     """List what was asked last: one's own questions, or all for the curator."""
-    explorer = work.explorer(table)
     return [
         {
             "number": one.number,
@@ -211,21 +214,18 @@ def history(
             "analyst": one.analyst,
             "question": (one.note or {}).get("question"),
         }
-        for one in explorer.history(payer(who))[-last:]
+        for one in visit.explorer(table).history(visit.payer)[-last:]
     ]
 
 
 @router.get("/answer")
 def answer(
-    who: Person,
-    work: Work,
+    visit: Person,
     table: Annotated[Name, Query()],
-    request: Annotated[str, Query(min_length=1, max_length=200)],
+    request: Annotated[Request, Query()],
 ) -> dict[str, Any]:
     """Return an answer of the history again. Free."""
-    explorer = work.explorer(table)
-    _own_entry(explorer, request, who)
-    found = explorer.answered(request)
+    found = _with_own_answer(table, request, visit).answered(request)
     if found is None:
         raise HTTPException(404, "there is no answer under this name")
     return found.to_dict()
@@ -233,12 +233,10 @@ def answer(
 
 @router.post("/policy-graph")
 def policy_graph(
-    who: Person,
-    work: Work,
+    visit: Person,
     table: Annotated[Name, Query()],
     attribute: Annotated[Name, Query()],
     policy: PolicySpec | None = None,
 ) -> dict[str, Any]:
     """Return an attribute's policy to be drawn: small graphs whole, others in words."""
-    spec = work.explorer(table).table
-    return policy_picture(spec, attribute, policy)
+    return policy_picture(visit.explorer(table).table, attribute, policy)

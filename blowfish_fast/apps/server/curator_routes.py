@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from fractions import Fraction
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Form, HTTPException, UploadFile
 from fastapi.responses import StreamingResponse
@@ -17,10 +17,10 @@ from blowfish_fast.apps.explorer.attributes import Model, Name, PolicySpec
 from blowfish_fast.apps.explorer.catalog import TableSpec
 from blowfish_fast.apps.explorer.questions import Question
 from blowfish_fast.errors import LedgerError
-from blowfish_fast.measure.budgets import Budget, BudgetTerms
+from blowfish_fast.measure.budgets import Budget
 
-from .access import Curator, TheGate, Work, curator
-from .analyst_routes import describe_table
+from .access import Curator, curator
+from .analyst_routes import Amount, StatedBudget, describe_table
 from .keys import ROLES, Role
 from .policy_pictures import question_picture
 from .workspace import MOST_UPLOADED
@@ -35,31 +35,6 @@ PEOPLE: dict[People, Role] = {
     "curators": "curator",
     "monitors": "monitor",
 }
-Amount = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
-
-
-class StatedBudget(Model):
-    """A budget or an allotment: epsilon, or rho, or epsilon with delta."""
-
-    epsilon: Amount | None = None
-    rho: Amount | None = None
-    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-    @property
-    def stated(self) -> BudgetTerms:
-        """What was stated, as a ledger takes it: in texts, so that 0.1 is a tenth."""
-        known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        terms: Any = {name: repr(one) for name, one in known.items() if one is not None}
-        return cast(BudgetTerms, terms)
-
-    def amount_in(self, ledger: Ledger) -> Fraction:
-        """Return the amount in a ledger's own currency; refuse the other one."""
-        budget = Budget.stated(**self.stated)
-        if budget.power != ledger.currency.power:
-            raise LedgerError(
-                f"this table counts {ledger.currency.name}; received {budget.words()}"
-            )
-        return budget.amount
 
 
 class Drawing(Model):
@@ -104,21 +79,21 @@ class Clone(StatedBudget):
 
 
 @router.post("/preview")
-def preview(asked: Previewing, work: Work) -> dict[str, Any]:
+def preview(asked: Previewing, visit: Curator) -> dict[str, Any]:
     """Show the true answer beside a private one. Never charged, kept or published."""
-    explorer = work.explorer(asked.question.table)
+    explorer = visit.explorer(asked.question.table)
     return explorer.preview(
         asked.question, epsilon=asked.epsilon, policies=asked.policies
     )
 
 
 @router.post("/trade-off", response_class=StreamingResponse)
-def trade_off(asked: TradingOff, work: Work) -> StreamingResponse:
+def trade_off(asked: TradingOff, visit: Curator) -> StreamingResponse:
     """Say what an accuracy costs at each threshold, a line of JSON for each.
 
     No data is read. Whole records come first, as theta null, then the largest.
     """
-    explorer = work.explorer(asked.question.table)
+    explorer = visit.explorer(asked.question.table)
     rows = explorer.trade_off(asked.question, asked.thetas)
     # What does not fit is refused with a status, before a line is sent.
     first = next(rows)
@@ -127,63 +102,59 @@ def trade_off(asked: TradingOff, work: Work) -> StreamingResponse:
 
 
 @router.post("/projected-graph")
-def projected_graph(asked: Drawing, work: Work) -> dict[str, Any]:
+def projected_graph(asked: Drawing, visit: Curator) -> dict[str, Any]:
     """Return the policy as the bins of a question see it, to be drawn."""
-    explorer = work.explorer(asked.question.table)
+    explorer = visit.explorer(asked.question.table)
     shape = explorer.shape(asked.question, asked.policies)
     return question_picture(shape.layout, shape.policy)
 
 
 @router.put("/tables/{table}/policies")
 def set_policies(
-    table: str, policies: dict[str, PolicySpec], who: Curator, work: Work
+    table: str, policies: dict[str, PolicySpec], visit: Curator
 ) -> dict[str, Any]:
     """State policies; none resets to the default. Only before the first charge."""
-    explorer = work.explorer(table)
+    explorer = visit.explorer(table)
     for name in policies:
         explorer.table.attribute(name)
     explorer.set_policies(policies)
-    return describe_table(explorer, who)
+    return describe_table(explorer, visit)
 
 
 @router.put("/tables/{table}/budget")
-def set_budget(
-    table: str, budget: StatedBudget, who: Curator, work: Work
-) -> dict[str, Any]:
+def set_budget(table: str, budget: StatedBudget, visit: Curator) -> dict[str, Any]:
     """State the budget. Only before the first charge."""
-    explorer = work.explorer(table)
-    explorer.set_budget(budget.amount_in(explorer.ledger))
-    return describe_table(explorer, who)
+    explorer = visit.explorer(table)
+    explorer.set_budget(amount_in(explorer.ledger, budget))
+    return describe_table(explorer, visit)
 
 
 @router.post("/tables/{table}/raise")
-def raise_budget(
-    table: str, budget: RaisedBudget, who: Curator, work: Work
-) -> dict[str, Any]:
+def raise_budget(table: str, budget: RaisedBudget, visit: Curator) -> dict[str, Any]:
     """Raise the budget at any time; the ledger keeps when, why and by whom."""
-    explorer = work.explorer(table)
-    amount = budget.amount_in(explorer.ledger)
-    explorer.ledger.raise_budget(amount, why=budget.why, by=who.name)
-    return describe_table(explorer, who)
+    explorer = visit.explorer(table)
+    amount = amount_in(explorer.ledger, budget)
+    explorer.ledger.raise_budget(amount, why=budget.why, by=visit.who.name)
+    return describe_table(explorer, visit)
 
 
 @router.post("/tables/{table}/clone", status_code=201)
-def clone_table(table: str, clone: Clone, who: Curator, work: Work) -> dict[str, Any]:
+def clone_table(table: str, clone: Clone, visit: Curator) -> dict[str, Any]:
     """Describe the same records under other policies; the first table is closed."""
-    made = work.clone_table(table, clone.name, clone.policies, **clone.stated)
-    return describe_table(made, who)
+    made = visit.work.clone_table(table, clone.name, clone.policies, **clone.stated)
+    return describe_table(made, visit)
 
 
 @router.delete("/tables/{table}", status_code=204)
-def delete_table(table: str, work: Work) -> None:
+def delete_table(table: str, visit: Curator) -> None:
     """Delete a table; its ledger is kept aside, because what was spent stays spent."""
-    work.delete_table(table)
+    visit.work.delete_table(table)
 
 
 @router.get("/analysts")
-def analysts(work: Work) -> list[dict[str, Any]]:
+def analysts(visit: Curator) -> list[dict[str, Any]]:
     """List the analysts and their allotments, table by table."""
-    ledgers = {name: work.explorer(name).ledger for name in work.tables}
+    ledgers = {name: visit.explorer(name).ledger for name in visit.work.tables}
     shares = {name: ledger.allotments() for name, ledger in ledgers.items()}
     return [
         {
@@ -194,42 +165,54 @@ def analysts(work: Work) -> list[dict[str, Any]]:
                 if one in by
             },
         }
-        for one in work.keys.names("analyst")
+        for one in visit.work.keys.names("analyst")
     ]
 
 
 @router.get("/people")
-def people(work: Work) -> dict[str, list[str]]:
+def people(visit: Curator) -> dict[str, list[str]]:
     """List curators, analysts and monitors by name."""
-    return {role: work.keys.names(role) for role in ROLES}
+    return {role: visit.work.keys.names(role) for role in ROLES}
 
 
 @router.post("/{people}/{name}", status_code=201)
-def add_person(people: People, name: str, work: Work, gate: TheGate) -> dict[str, str]:
+def add_person(people: People, name: str, visit: Curator) -> dict[str, str]:
     """Make a secret for somebody; it is shown this once, and an older one ends.
 
     Monitors read /metrics and nothing else.
     """
-    secret = work.keys.make(PEOPLE[people], name)
-    gate.sessions.close_all_of(name)
+    secret = visit.work.keys.make(PEOPLE[people], name)
+    visit.gate.sessions.close_all_of(name)
     return {"name": name, "secret": secret}
 
 
 @router.delete("/{people}/{name}", status_code=204)
-def revoke_person(people: People, name: str, work: Work, gate: TheGate) -> None:
+def revoke_person(people: People, name: str, visit: Curator) -> None:
     """Revoke somebody's secret and end the sessions; the last curator stays."""
-    work.keys.revoke(PEOPLE[people], name)
-    gate.sessions.close_all_of(name)
+    visit.work.keys.revoke(PEOPLE[people], name)
+    visit.gate.sessions.close_all_of(name)
 
 
 @router.put("/tables/{table}/allotments/{name}")
-def allot(table: str, name: str, budget: StatedBudget, work: Work) -> dict[str, float]:
+def allot(
+    table: str, name: str, budget: StatedBudget, visit: Curator
+) -> dict[str, float]:
     """Set what an analyst may spend of a table's budget."""
-    if name not in work.keys.names("analyst"):
+    if name not in visit.work.keys.names("analyst"):
         raise HTTPException(404, "there is no such analyst")
-    ledger = work.explorer(table).ledger
-    ledger.allot(name, budget.amount_in(ledger))
+    ledger = visit.explorer(table).ledger
+    ledger.allot(name, amount_in(ledger, budget))
     return plain_share(ledger, ledger.allotments()[name])
+
+
+def amount_in(ledger: Ledger, stated: StatedBudget) -> Fraction:
+    """Return an amount in a ledger's own currency; refuse the other one."""
+    budget = Budget.stated(**stated.stated)
+    if budget.power != ledger.currency.power:
+        raise LedgerError(
+            f"this table counts {ledger.currency.name}; received {budget.words()}"
+        )
+    return budget.amount
 
 
 def plain_share(ledger: Ledger, share: Share) -> dict[str, float]:
@@ -243,39 +226,39 @@ def plain_share(ledger: Ledger, share: Share) -> dict[str, float]:
 
 
 @router.get("/data-sets")
-def data_sets(work: Work) -> dict[str, dict[str, str]]:
+def data_sets(visit: Curator) -> dict[str, dict[str, str]]:
     """List tables that may be described, with columns and types."""
-    return work.data_sets()
+    return visit.work.data_sets()
 
 
 @router.post("/data-sets", status_code=201)
 def add_data_set(
-    work: Work,
+    visit: Curator,
     name: Annotated[Name, Form()],
     file: Annotated[UploadFile, File()],
 ) -> dict[str, Any]:
     """Add a data set as a CSV file with a header line."""
     content = file.file.read(MOST_UPLOADED + 1)
-    return {"name": name, "columns": work.add_csv(name, content)}
+    return {"name": name, "columns": visit.work.add_csv(name, content)}
 
 
 @router.post("/tables", status_code=201)
-def add_table(new: NewTable, who: Curator, work: Work) -> dict[str, Any]:
+def add_table(new: NewTable, visit: Curator) -> dict[str, Any]:
     """Describe a table and give it a budget."""
-    return describe_table(work.add_table(new.table, **new.stated), who)
+    return describe_table(visit.work.add_table(new.table, **new.stated), visit)
 
 
 @router.post("/tables/{table}/verify")
-def verify(table: str, work: Work) -> dict[str, str]:
+def verify(table: str, visit: Curator) -> dict[str, str]:
     """Check the chain of the table's ledger; return its head."""
-    return {"head": work.explorer(table).ledger.verify()}
+    return {"head": visit.explorer(table).ledger.verify()}
 
 
 # Last, because the words of other routes would be read as a state.
 @router.post("/tables/{table}/{state}")
 def close_or_open(
-    table: str, state: Literal["close", "open"], who: Curator, work: Work
+    table: str, state: Literal["close", "open"], visit: Curator
 ) -> dict[str, Any]:
     """Give stored answers only, from now on; or answer new questions again."""
-    work.close_table(table, closed=state == "close")
-    return describe_table(work.explorer(table), who)
+    visit.work.close_table(table, closed=state == "close")
+    return describe_table(visit.explorer(table), visit)

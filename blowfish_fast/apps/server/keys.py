@@ -1,10 +1,10 @@
-"""Secrets of curators, analysts and monitors: made here, kept as hashes.
+"""Who is known: secrets, log-ins of browsers, and how often each may ask.
 
     keys.json    {"curator": {"curator": "<salt>$<hash>"}, "analyst": {"ann": ...},
                   "monitor": {"prometheus": ...}}
 
-A secret is 256 random bits, so a plain salted hash cannot be guessed back; comparing
-takes the same time whichever part differs.
+Secrets and cookies are 256 random bits, so a plain hash of them cannot be guessed back;
+comparing takes the same time whichever part differs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ import json
 import os
 import secrets
 import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -24,8 +28,11 @@ Role = Literal["curator", "analyst", "monitor"]
 ROLES: tuple[Role, ...] = ("curator", "analyst", "monitor")
 CURATOR = "curator"
 """The first curator, whose secret the command line makes."""
-
 LONGEST_NAME = 64
+LASTS = 8 * 3600.0
+"""Seconds until a log-in ends."""
+MOST_SESSIONS = 10_000
+MOST_BUCKETS = 10_000
 
 
 class Caller(NamedTuple):
@@ -87,7 +94,6 @@ class Keys:
         return found
 
     def _write(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_suffix(".new")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w") as file:
@@ -97,5 +103,91 @@ class Keys:
         os.replace(draft, self.path)
 
 
+@dataclass(frozen=True)
+class Login:
+    """A logged-in browser; what it changes must come with the token `csrf`.
+
+    Another site can neither read that token nor send it in a header.
+    """
+
+    identity: Caller
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    ends: float = field(default_factory=lambda: time.monotonic() + LASTS)
+
+    def allows(self, token: str | None) -> bool:
+        """Return whether a request carries this session's second token."""
+        return token is not None and hmac.compare_digest(
+            token.encode(), self.csrf.encode()
+        )
+
+
+class Logins:
+    """All sessions of one server, in memory: a restart ends them."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Login] = {}
+        self._lock = threading.Lock()
+
+    def open(self, identity: Caller) -> tuple[str, Login]:
+        """Start a session; return the value of its cookie."""
+        cookie = secrets.token_urlsafe(32)
+        session = Login(identity)
+        with self._lock:
+            self._forget(lambda one: one.ends < time.monotonic())
+            if len(self._sessions) >= MOST_SESSIONS:
+                del self._sessions[next(iter(self._sessions))]
+            self._sessions[_digest(cookie)] = session
+        return cookie, session
+
+    def find(self, cookie: str | None) -> Login | None:
+        """Return the session of a cookie, unless it has ended."""
+        if cookie is None:
+            return None
+        session = self._sessions.get(_digest(cookie))
+        if session is None or session.ends < time.monotonic():
+            return None
+        return session
+
+    def close(self, cookie: str | None) -> None:
+        """End a session."""
+        if cookie is not None:
+            with self._lock:
+                self._sessions.pop(_digest(cookie), None)
+
+    def close_all_of(self, name: str) -> None:
+        """End every session of someone whose secret was revoked."""
+        with self._lock:
+            self._forget(lambda one: one.identity.name == name)
+
+    def _forget(self, ended: Callable[[Login], bool]) -> None:
+        left = {key: one for key, one in self._sessions.items() if not ended(one)}
+        self._sessions = left
+
+
+class RateLimit:
+    """A bucket of tokens for each of many callers, which refills at a steady rate."""
+
+    def __init__(self, capacity: float, per_second: float) -> None:
+        self.capacity, self.per_second = capacity, per_second
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def wait(self, caller: str) -> float:
+        """Take a token; return 0, or the seconds until there is one."""
+        now = time.monotonic()
+        with self._lock:
+            tokens, seen = self._buckets.pop(caller, (self.capacity, now))
+            tokens = min(self.capacity, tokens + (now - seen) * self.per_second)
+            waits = 0.0 if tokens >= 1.0 else (1.0 - tokens) / self.per_second
+            self._buckets[caller] = (tokens - 1.0 if waits == 0.0 else tokens, now)
+            while len(self._buckets) > MOST_BUCKETS:
+                self._buckets.popitem(last=False)
+        return waits
+
+
 def _hash(salt: str, secret: str) -> str:
     return hashlib.sha256(f"{salt}:{secret}".encode()).hexdigest()
+
+
+def _digest(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()

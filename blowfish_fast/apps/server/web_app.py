@@ -1,26 +1,53 @@
 """The server: one process, two roles, no request to anywhere else.
 
-    /            log in, then the page of one's role
-    /api/...     the same without the page; OpenAPI schema at /api/openapi.json
-    /health      whether it is well; /metrics counts what it does
-
-Errors carry the rule and the way out, and never a word of the database: whatever was
-not foreseen is "something went wrong" to the caller, and a type's name in the log.
+/            log in, then the page of one's role
+/api/...     the same without the page; OpenAPI schema at /api/openapi.json
+/health      ok, or degraded while a database is away; no log-in
+/metrics     Prometheus text, for a monitor's or a curator's secret
 """
 
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Sequence
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Annotated
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi.responses import (
+    FileResponse,
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+from fastapi.staticfiles import StaticFiles
+from fastapi.templating import Jinja2Templates
+from pydantic import Field
 
-from . import analyst_routes, curator_routes, operations, pages
-from .access import Gate
-from .error_responses import PROBLEMS, Problem, word_errors
-from .http_guard import HttpGuard
-from .rate_limits import RateLimit
+from blowfish_fast.apps.explorer.attributes import EXTRAS, Model
+
+from . import analyst_routes, curator_routes
+from .access import COOKIE, Anyone, Gate
+from .http_guard import PROBLEMS, HttpGuard, Problem, word_errors
+from .keys import RateLimit
 from .workspace import Workspace
+
+HERE = Path(__file__).parent
+YEAR = 365 * 24 * 3600
+STYLE_ID = re.compile(
+    r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)'
+)
+"""Plotly writes style sheets into the page, which the content security policy forbids.
+It leaves out those whose ids the page has."""
+SECONDS_KEPT = 5.0
+"""How long the health is told without asking the databases again."""
+
+router = APIRouter()
 
 
 def make_app(
@@ -53,8 +80,130 @@ def make_app(
     app.state.secure_cookies = secure_cookies
     app.include_router(analyst_routes.router)
     app.include_router(curator_routes.router)
-    app.include_router(operations.router)
-    pages.mount(app)
+    app.include_router(router)
+    _mount_pages(app)
     word_errors(app, f"{workspace.folder.absolute()}{os.sep}")
     app.add_middleware(HttpGuard, gate=app.state.gate)
     return app
+
+
+class LogIn(Model):
+    """Somebody's secret."""
+
+    secret: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@router.get("/health", tags=["operations"])
+def health(request: Request) -> dict[str, str]:
+    """Say whether the server and its databases are well. Needs no log-in.
+
+    Degraded: a database is away; stored answers are still given.
+    """
+    state = request.app.state
+    now = time.monotonic()
+    told_at, status = getattr(state, "health", (-SECONDS_KEPT, ""))
+    if now - told_at >= SECONDS_KEPT:
+        status = "degraded" if state.gate.workspace.away() else "ok"
+        state.health = now, status
+    return {"status": status}
+
+
+@router.get(
+    "/metrics",
+    tags=["operations"],
+    response_model=None,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def show_metrics(visit: Anyone) -> PlainTextResponse:
+    """Return counters of requests, questions and budgets, as Prometheus reads them."""
+    if visit.who.role == "analyst":
+        raise HTTPException(403, "this is for monitors and curators")
+    return PlainTextResponse(visit.gate.metrics.text(visit.work))
+
+
+@router.post("/api/session", tags=["session"])
+def log_in(given: LogIn, request: Request, response: Response) -> dict[str, str]:
+    """Log in with a secret; sets the cookie of a session."""
+    gate: Gate = request.app.state.gate
+    identity = gate.known(given.secret, request)
+    if identity is None or identity.role == "monitor":
+        raise HTTPException(401, "this secret is not known")
+    gate.audit.write(who=identity.name, what="log in", origin=gate.address(request))
+    cookie, session = gate.sessions.open(identity)
+    response.set_cookie(
+        COOKIE,
+        cookie,
+        httponly=True,
+        samesite="strict",
+        secure=request.app.state.secure_cookies,
+        path="/",
+    )
+    return {"role": identity.role, "name": identity.name, "csrf": session.csrf}
+
+
+@router.get("/api/session", tags=["session"])
+def who_am_i(visit: Anyone, request: Request) -> dict[str, str | None]:
+    """Say who is logged in, and the token that changes must carry."""
+    session = visit.gate.session(request)
+    token = None if session is None else session.csrf
+    return {"role": visit.who.role, "name": visit.who.name, "csrf": token}
+
+
+@router.delete("/api/session", status_code=204, tags=["session"])
+def log_out(visit: Anyone, request: Request) -> Response:
+    """End the session."""
+    visit.gate.sessions.close(request.cookies.get(COOKIE))
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, path="/")
+    return response
+
+
+def plotly_script() -> Path:
+    """Return the script that plotly ships inside its package."""
+    return Path(str(resources.files("plotly") / "package_data" / "plotly.min.js"))
+
+
+@cache
+def style_ids() -> list[str]:
+    """Return the ids under which plotly would write style sheets of its own."""
+    return STYLE_ID.findall(plotly_script().read_text(encoding="utf-8"))
+
+
+def _mount_pages(app: FastAPI) -> None:
+    """Add the pages to an application."""
+    templates = Jinja2Templates(HERE / "templates")
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+
+    @app.get("/vendor/plotly.min.js", include_in_schema=False)
+    def plotly() -> Response:
+        headers = {"Cache-Control": f"public, max-age={YEAR}, immutable"}
+        return FileResponse(
+            plotly_script(), media_type="text/javascript", headers=headers
+        )
+
+    @app.get("/", include_in_schema=False, response_class=HTMLResponse)
+    def home(request: Request) -> Response:
+        session = app.state.gate.session(request)
+        if session is None:
+            return templates.TemplateResponse(request, "login.html")
+        return RedirectResponse(f"/{session.identity.role}", 303)
+
+    def page(request: Request) -> Response:
+        role = request.url.path.removeprefix("/")
+        session = app.state.gate.session(request)
+        if session is None or session.identity.role != role:
+            return RedirectResponse("/", 303)
+        return templates.TemplateResponse(
+            request,
+            f"{role}.html",
+            {
+                "name": session.identity.name,
+                "csrf": session.csrf,
+                "extras": EXTRAS,
+                "taken_ids": style_ids(),
+                "plotly_version": metadata.version("plotly"),
+            },
+        )
+
+    for role in ("curator", "analyst"):
+        app.get(f"/{role}", include_in_schema=False, response_class=HTMLResponse)(page)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from blowfish_fast.apps.server.keys import CURATOR
-from blowfish_fast.apps.server.rate_limits import RateLimit
+from blowfish_fast.apps.server.keys import CURATOR, RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
 

@@ -10,9 +10,7 @@ import httpx
 import pytest
 
 from blowfish_fast.apps.server.http_guard import HEADERS, MOST_BYTES
-from blowfish_fast.apps.server.keys import CURATOR, Caller, Keys
-from blowfish_fast.apps.server.rate_limits import RateLimit
-from blowfish_fast.apps.server.sessions import Logins
+from blowfish_fast.apps.server.keys import CURATOR, Caller, Keys, Logins, RateLimit
 from blowfish_fast.errors import InputError
 
 from .serving import AGES, serving

@@ -10,7 +10,7 @@ from fractions import Fraction
 import httpx
 import pytest
 
-from blowfish_fast.apps.server.rate_limits import RateLimit
+from blowfish_fast.apps.server.keys import RateLimit
 from blowfish_fast.apps.server.web_app import make_app
 from blowfish_fast.apps.server.workspace import Workspace
 

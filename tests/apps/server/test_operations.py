@@ -9,8 +9,7 @@ import pytest
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.server.access import Gate
-from blowfish_fast.apps.server.keys import CURATOR
-from blowfish_fast.apps.server.rate_limits import RateLimit
+from blowfish_fast.apps.server.keys import CURATOR, RateLimit
 from blowfish_fast.apps.server.workspace import Workspace
 from blowfish_fast.errors import InputError
 
