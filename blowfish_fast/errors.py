@@ -7,14 +7,14 @@
     data        facts for other wordings {"attributes": 2}
 
 In Python the message is ``rule; received X. way_out``. Other faces replace fields by
-what their readers can type or send, from a table of their own by code: the command line
-has `apps.cli.wording`, the server `apps.server.error_responses`. Whatever a caller can
-cause descends from `BlowfishError`; an ``AssertionError`` would be our own bug.
+what their readers can type or send, from a table of their own by code. Whatever a
+caller can cause descends from `BlowfishError`; an ``AssertionError`` would be our bug.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -119,6 +119,21 @@ def compose_message(rule: str, received: str | None, way_out: str | None) -> str
     """Return ``rule; received X. way_out``, without the parts that are None."""
     message = rule if received is None else f"{rule}; received {received}"
     return message if way_out is None else f"{message}. {way_out}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return " (did you mean ...?)" where a known word is close, else nothing.
+
+    Examples
+    --------
+    >>> nearest("incone", ["age", "income"])
+    " (did you mean 'income'?)"
+    """
+    by_small_letters = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(word.lower(), list(by_small_letters), n=1)
+    # A word that is known, but lacks what follows it, is no advice.
+    meant = by_small_letters[close[0]] if close else word
+    return "" if meant == word else f" (did you mean {meant!r}?)"
 
 
 class InputError(BlowfishError, ValueError):

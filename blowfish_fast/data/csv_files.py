@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import difflib
 import gzip
 import io
 import os
@@ -28,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 
 DELIMITERS = (",", ";", "\t", "|")
 ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
@@ -240,8 +239,6 @@ def lacking_column(
             "and names none. Write such a line"
         )
     assert lacks is not None
-    close = difflib.get_close_matches(lacks, found, n=1)
-    meant = f" (did you mean {close[0]!r}?)" if close else ""
     shown = ", ".join(repr(one)[1:-1] for one in list(found)[:20])
     alone = (
         ". Only one was found: the first line must name all columns, with a comma, "
@@ -250,7 +247,7 @@ def lacking_column(
         else ""
     )
     return InputError(
-        f"{path} has no column {lacks!r}{meant}; its columns are {shown}{alone}"
+        f"{path} has no column {lacks!r}{nearest(lacks, found)}; its columns are {shown}{alone}"
     )
 
 

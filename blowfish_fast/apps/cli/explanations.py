@@ -20,16 +20,15 @@ import numpy as np
 
 from blowfish_fast import policies
 from blowfish_fast.advice.posterior_belief import most_steps, risk
-from blowfish_fast.apps.cli.parsing.spelling import nearest
-from blowfish_fast.errors import BlowfishError, InputError
+from blowfish_fast.errors import BlowfishError, InputError, nearest
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.strategies import strategy_choice
 from blowfish_fast.mechanisms.registry import MECHANISMS
 from blowfish_fast.policies import Policy
-from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.tabular import recipe_name
 from blowfish_fast.workloads import Identity
 
 from .release_questions import measures_answers

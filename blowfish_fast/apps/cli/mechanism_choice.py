@@ -6,43 +6,63 @@ best, --records         also of typical error                   (`recommend`)
 --alpha and --beta      of least epsilon                        (`translate`)
 --risk                  at the largest epsilon                  (`largest_epsilon`)
 tables                  all tables of a survey together         (`Contingency`)
+
+To predict loads the compiler and every kernel, so what was predicted is kept for the
+next command about the same domain, policy, queries, budget and sources of the package;
+no data is among these. What cannot be kept or read is predicted again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import inspect
+import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import blowfish_fast
 from blowfish_fast.advice.comparison import compare
-from blowfish_fast.errors import BlowfishError, DataDependentError, InputError
+from blowfish_fast.errors import (
+    BlowfishError,
+    DataDependentError,
+    InputError,
+    nearest,
+)
 from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.memory import BASE_BYTES
 from blowfish_fast.measure.strategies.strategy_choice import NAMES
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.contingency import Contingency
-from blowfish_fast.mechanisms.gaussian import Gaussian
-from blowfish_fast.mechanisms.laplace import Laplace
-from blowfish_fast.mechanisms.plugins import find_mechanism, offered_mechanisms
-from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
+from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
+from blowfish_fast.mechanisms.registry import (
+    MECHANISMS,
+    RHO_MECHANISMS,
+    find_mechanism,
+    offered_mechanisms,
+)
 from blowfish_fast.mechanisms.transformed import Transformed
 from blowfish_fast.policies import Policy
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Tables, Workload
 
-from .files.choice_memory import key_of, recall, remember
 from .options import look_here_for
 from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
-from .parsing.spelling import nearest
 from .printing import bar_counter, spinner, steps_bar
 from .release_plan import BUDGET_FORMS, Facts
 
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""
+MOST_KEPT = 64
+"""Predictions that are kept."""
+MOST_QUERIES = 2**16
+"""More are not spelled out for a key."""
 
 Step = Callable[[int, int, str], None]
 """Takes steps done, steps in all, and the name of the next."""
@@ -340,3 +360,53 @@ def drawn_error(release: Any, workload: Workload) -> float | None:
     except BlowfishError:
         return None
     return math.sqrt(float((errors**2).mean()))
+
+
+def memory_file() -> Path:
+    """Return the file of what is kept, in the folder of the user's caches."""
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "blowfish_fast" / "choices.json"
+
+
+def key_of(policy: Policy, workload: Workload, budget: Budget, name: str) -> str | None:
+    """Return what stands for all public facts; None where they are too many."""
+    if workload.queries > MOST_QUERIES:
+        return None
+    facts = [policy.to_dict(), workload.to_dict(), workload.declared, budget.to_dict()]
+    text = json.dumps([_sources(), name, *facts], default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def recall(key: str | None) -> dict[str, Any] | None:
+    """Return what was kept under a key."""
+    found = _read().get(key or "")
+    return found if isinstance(found, dict) else None
+
+
+def remember(key: str | None, found: dict[str, Any]) -> None:
+    """Keep what was found, and the latest of what was kept before."""
+    if key is None:
+        return
+    kept = dict(list(_read().items())[-MOST_KEPT + 1 :]) | {key: found}
+    with contextlib.suppress(OSError, RuntimeError):
+        path = memory_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(kept), encoding="utf-8")
+        fresh.replace(path)
+
+
+def _read() -> dict[str, Any]:
+    try:
+        kept = json.loads(memory_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError, RuntimeError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _sources() -> tuple[int, ...]:
+    """Return what changes with any edit of the package."""
+    folder = Path(blowfish_fast.__file__).parent
+    found = [one.stat() for one in folder.rglob("*.py")]
+    latest = max(one.st_mtime_ns for one in found)
+    return len(found), sum(one.st_size for one in found), latest

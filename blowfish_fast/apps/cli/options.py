@@ -1,7 +1,5 @@
 """Options of the commands: those that several share, and dataclasses of many.
 
-A command with many options takes them as one dataclass:
-
     @dataclass
     class Options:
         file: Annotated[Path, typer.Argument()]
@@ -17,17 +15,71 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+import blowfish_fast
 from blowfish_fast.errors import InputError
 
-from . import completions
+POLICIES = (
+    ("add_remove", "whether someone is in the data"),
+    ("full", "any two values; the number of people is public"),
+    ("line", "neighbouring values"),
+    ("attribute", "records that differ in one column"),
+    ("threshold:", "values at most so many cells apart"),
+    ("blocks:", "values inside one block"),
+    ("graph:", "pairs of cells from a file"),
+    ("product:", "one policy per column"),
+)
+POLICY_HELP = (
+    "What stays indistinguishable: full, add_remove, line, attribute, threshold:5, "
+    "threshold:5000:value, blocks:10, blocks:FILE, graph:FILE, product:line,full; "
+    "full+known:sex where totals are public."
+)
+WORKLOADS = (
+    ("identity", "every cell"),
+    ("prefixes", "running totals"),
+    ("all_ranges", "every range"),
+    ("total", "the number of people"),
+    ("ranges:", "random ranges, or those of a file"),
+    ("rectangles:", "random rectangles, or those of a file"),
+    ("marginals:", "the table over some columns"),
+)
+WORKLOAD_HELP = (
+    "What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
+    "rectangles:FILE, marginals:age,sex."
+)
+Offers = list[tuple[str, str]]
+"""What the shell offers after Tab, and what each means."""
+
+
+def offer_policies(incomplete: str) -> Offers:
+    """Return the policies that begin so."""
+    return _offers_that_begin(POLICIES, incomplete)
+
+
+def offer_workloads(incomplete: str) -> Offers:
+    """Return the workloads that begin so."""
+    return _offers_that_begin(WORKLOADS, incomplete)
+
+
+def offer_mechanisms(incomplete: str) -> Offers:
+    """Return the mechanisms that begin so; read from texts, which loads nothing."""
+    folder = Path(blowfish_fast.__file__).parent / "mechanisms"
+    texts = [one.read_text(encoding="utf-8") for one in folder.rglob("*.py")]
+    names = re.findall(r'^    name = "(\w+)"$', "\n".join(texts), re.MULTILINE)
+    return _offers_that_begin([(one, "") for one in sorted(names)], incomplete)
+
+
+def _offers_that_begin(offers: Iterable[tuple[str, str]], incomplete: str) -> Offers:
+    return [one for one in offers if one[0].startswith(incomplete)]
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
 Cells = Annotated[
@@ -46,9 +98,8 @@ PolicyWords = Annotated[
     typer.Option(
         "--policy",
         metavar="POLICY",
-        help="What stays indistinguishable: full, add_remove, line, attribute, "
-        "threshold:5, blocks:10, graph:FILE, product:line,full.",
-        autocompletion=completions.policies,
+        help=POLICY_HELP,
+        autocompletion=offer_policies,
         show_default=False,
     ),
 ]
@@ -58,7 +109,7 @@ Mechanisms = Annotated[
         "--mechanism",
         metavar="NAME",
         help="Only this one; package:Class for one of your own; may be repeated.",
-        autocompletion=completions.mechanisms,
+        autocompletion=offer_mechanisms,
     ),
 ]
 WorkloadWords = Annotated[
@@ -66,16 +117,9 @@ WorkloadWords = Annotated[
     typer.Option(
         "--workload",
         metavar="WORKLOAD",
-        help="What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
-        "rectangles:FILE, marginals:age,sex.",
-        autocompletion=completions.workloads,
+        help=WORKLOAD_HELP,
+        autocompletion=offer_workloads,
         show_default=False,
-    ),
-]
-Epsilon = Annotated[
-    str,
-    typer.Option(
-        metavar="NUMBER", help="What one release may spend.", show_default=False
     ),
 ]
 DATA, PRIVACY, OUTPUT = "Data", "Privacy and accuracy", "Output"
@@ -186,7 +230,7 @@ class Question:
     workload: str | None = option(
         "WORKLOAD",
         "Queries in words: identity, prefixes, ranges:FILE, ...",
-        autocompletion=completions.workloads,
+        autocompletion=offer_workloads,
     )
 
     @property
@@ -203,22 +247,7 @@ class Question:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose dataclass parameters are spread into their fields.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Size:
-    ...     width: int
-    ...     height: int = 1
-    >>> def area(size: Size, unit: str = "cm") -> None:
-    ...     print(size.width * size.height, unit)
-    >>> inspect.signature(with_options(area))
-    <Signature (*, width: int, height: int = 1, unit: str = 'cm')>
-    >>> with_options(area)(width=3, height=2, unit="m")
-    6 m
-    """
+    """Return a command whose dataclass parameters are spread into their fields."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     spread: dict[str, Any] = {}

@@ -20,14 +20,13 @@ from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.workloads import Workload
 
 from .parsing.domain import parse_domain, parse_table
-from .parsing.job import Job
+from .parsing.job import KNOWN_TOTALS, Job
 from .parsing.policy import (
     POLICY_FORMS,
     extend_policy,
     parse_policy,
     parse_table_policy,
 )
-from .parsing.spelling import KNOWN_TOTALS
 from .parsing.workload import (
     WORKLOAD_FORMS,
     asks_tables,

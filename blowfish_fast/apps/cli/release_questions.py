@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast.apps.cli.exit_codes import reword
 from blowfish_fast.apps.cli.options import Question
 from blowfish_fast.apps.cli.parsing.where import (
     find_attribute,
@@ -27,7 +28,6 @@ from blowfish_fast.apps.cli.parsing.where import (
     read_queries,
 )
 from blowfish_fast.apps.cli.parsing.workload import parse_workload
-from blowfish_fast.apps.cli.wording import reword
 from blowfish_fast.data.axes import Axis, as_dates
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.frames import cell_columns

@@ -13,7 +13,7 @@ import blowfish_fast.apps.cli.printing  # noqa: F401
 def empty_memory(tmp_path_factory: pytest.TempPathFactory, monkeypatch) -> Path:
     """Let every test predict for itself; return where predictions are kept."""
     path = tmp_path_factory.mktemp("memory") / "choices.json"
-    memory = "blowfish_fast.apps.cli.files.choice_memory"
+    memory = "blowfish_fast.apps.cli.mechanism_choice"
     monkeypatch.setattr(f"{memory}.memory_file", lambda: path)
     # Sources that are edited while tests run do not matter to them.
     monkeypatch.setattr(f"{memory}._sources", lambda: (0, 0, 0))

@@ -10,7 +10,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli import options
 from blowfish_fast.apps.cli.main import ORDER, PANELS, application, load_command
 from blowfish_fast.mechanisms.registry import (
     MECHANISMS,
@@ -144,9 +144,9 @@ def test_completion_is_installed_and_works_in_bash(tmp_path):
 
 
 def test_offers_are_what_there_is():
-    offered = {name for name, _ in completions.mechanisms("")}
+    offered = {name for name, _ in options.offer_mechanisms("")}
     assert offered == {*MECHANISMS, *RHO_MECHANISMS, *TABLE_MECHANISMS}
-    for offers in (completions.policies(""), completions.workloads("")):
+    for offers in (options.offer_policies(""), options.offer_workloads("")):
         assert all(about for _, about in offers)
 
 
@@ -154,7 +154,7 @@ def test_offered_policies_and_workloads_are_understood():
     from blowfish_fast.apps.cli.parsing.policy import PLAIN_POLICIES
     from blowfish_fast.apps.cli.parsing.workload import PLAIN_WORKLOADS
 
-    plain = {name for name, _ in completions.policies("") if not name.endswith(":")}
+    plain = {name for name, _ in options.offer_policies("") if not name.endswith(":")}
     assert plain == set(PLAIN_POLICIES)
-    plain = {name for name, _ in completions.workloads("") if not name.endswith(":")}
+    plain = {name for name, _ in options.offer_workloads("") if not name.endswith(":")}
     assert plain == set(PLAIN_WORKLOADS)

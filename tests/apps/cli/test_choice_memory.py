@@ -12,7 +12,6 @@ import pytest
 
 import blowfish_fast as bf
 from blowfish_fast.apps.cli import mechanism_choice
-from blowfish_fast.apps.cli.files import choice_memory
 from blowfish_fast.apps.cli.parsing.job import Job
 from blowfish_fast.apps.cli.release_plan import read_facts
 
@@ -76,7 +75,7 @@ def test_other_facts_are_predicted(changed, empty_memory):
 
 def test_an_edit_of_the_package_is_noticed(predictions, monkeypatch):
     chosen()
-    monkeypatch.setattr(choice_memory, "_sources", lambda: (1, 2, 3))
+    monkeypatch.setattr(mechanism_choice, "_sources", lambda: (1, 2, 3))
     chosen()
     assert len(predictions) == 2
 
@@ -91,34 +90,34 @@ def test_a_damaged_file_is_replaced(content, predictions, empty_memory):
 
 def test_a_folder_that_cannot_be_written_costs_time_only(predictions, monkeypatch):
     nowhere = Path("/dev/null/choices.json")
-    monkeypatch.setattr(choice_memory, "memory_file", lambda: nowhere)
+    monkeypatch.setattr(mechanism_choice, "memory_file", lambda: nowhere)
     assert chosen()[1:] == chosen()[1:]
     assert len(predictions) == 2
 
 
 def test_only_the_latest_are_kept(empty_memory):
-    for at in range(choice_memory.MOST_KEPT + 5):
-        choice_memory.remember(f"key {at}", {"at": at})
-    assert len(json.loads(empty_memory.read_text())) == choice_memory.MOST_KEPT
-    assert choice_memory.recall("key 0") is None
-    assert choice_memory.recall(f"key {at}") == {"at": at}
+    for at in range(mechanism_choice.MOST_KEPT + 5):
+        mechanism_choice.remember(f"key {at}", {"at": at})
+    assert len(json.loads(empty_memory.read_text())) == mechanism_choice.MOST_KEPT
+    assert mechanism_choice.recall("key 0") is None
+    assert mechanism_choice.recall(f"key {at}") == {"at": at}
 
 
 def test_many_queries_and_mechanisms_of_others_are_not_kept(empty_memory):
     line = bf.Domain(9)
-    many = bf.workloads.Ranges.random(line, choice_memory.MOST_QUERIES + 1, rng=1)
+    many = bf.workloads.Ranges.random(line, mechanism_choice.MOST_QUERIES + 1, rng=1)
     budget = bf.Laplace(bf.policies.Full(line), many, epsilon=1).budget
-    assert choice_memory.key_of(bf.policies.Full(line), many, budget, "best") is None
-    choice_memory.remember(None, {})
+    assert mechanism_choice.key_of(bf.policies.Full(line), many, budget, "best") is None
+    mechanism_choice.remember(None, {})
     assert not empty_memory.exists()
 
 
 def test_a_second_dry_run_loads_no_compiler(tmp_path):
     code = (
         "import sys\n"
-        "from blowfish_fast.apps.cli.files import choice_memory\n"
+        "from blowfish_fast.apps.cli import mechanism_choice\n"
         "from blowfish_fast.apps.cli.main import run_command\n"
-        "choice_memory._sources = lambda: (0, 0, 0)\n"
+        "mechanism_choice._sources = lambda: (0, 0, 0)\n"
         "words = 'release --data demo --domain age=16:91:5 --policy line --workload '\n"
         "words += 'prefixes --epsilon 1 --dry-run --picture ages.png'\n"
         "assert run_command(words.split()) == 0\n"

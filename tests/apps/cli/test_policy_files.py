@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
-from blowfish_fast.apps.cli.parsing.policy import parse_policy
-from blowfish_fast.apps.cli.parsing.policy_files import (
+from blowfish_fast.apps.cli.parsing.policy import (
     edges_from_file,
     labels_from_file,
+    parse_policy,
 )
 from blowfish_fast.errors import InputError
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli import wording
+from blowfish_fast.apps.cli import exit_codes
 from blowfish_fast.apps.cli.main import run_command
 from blowfish_fast.apps.server import error_responses
 
@@ -144,7 +144,7 @@ def codes_raised():
     return found
 
 
-@pytest.mark.parametrize("table", [wording.WORDINGS, error_responses.WORDINGS])
+@pytest.mark.parametrize("table", [exit_codes.WORDINGS, error_responses.WORDINGS])
 def test_every_wording_belongs_to_an_error_and_names_data_that_it_has(table):
     raised = codes_raised()
     assert set(table) <= set(raised)

@@ -55,7 +55,7 @@ def run_answer(
     Example: blowfish answer ages.blowfish --where age=20:40 --mean age
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.written_files import check_table, write_table
+    from blowfish_fast.apps.cli.files.outputs import check_table, write_table
     from blowfish_fast.apps.cli.release_questions import add_intervals, answer_question
     from blowfish_fast.data.frames import Table
     from blowfish_fast.data.predicates import extent
@@ -93,7 +93,7 @@ HELD = {"low", "certified_low", "noise_low"}
 def _as_plain(
     release: bf.Release, table: Table, confidence: float, about: str
 ) -> dict[str, Any]:
-    from blowfish_fast.release.recipe_names import recipe_name
+    from blowfish_fast.release.tabular import recipe_name
 
     columns = plain(table.columns)
     return {
@@ -110,7 +110,7 @@ def _as_plain(
 
 
 def _show(release: bf.Release, table: Table, about: str) -> None:
-    from blowfish_fast.release.recipe_names import recipe_name
+    from blowfish_fast.release.tabular import recipe_name
 
     shown = {name: column[:MOST_LINES] for name, column in table.columns.items()}
     texts = [column_texts(plain(column)) for column in shown.values()]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli import completions
 from blowfish_fast.apps.cli.options import (
     Cells,
     Json,
@@ -26,6 +25,7 @@ from blowfish_fast.apps.cli.options import (
     Top,
     WorkloadWords,
     look_here_for,
+    offer_policies,
 )
 from blowfish_fast.apps.cli.printing import (
     four_digits,
@@ -53,7 +53,7 @@ def run_compare(
             metavar="POLICY",
             help="What stays indistinguishable, as for policy describe; several are "
             "set side by side.",
-            autocompletion=completions.policies,
+            autocompletion=offer_policies,
             show_default=False,
         ),
     ],
@@ -75,7 +75,7 @@ def run_compare(
 
     Example: blowfish compare --cells 99 --policy line --workload ranges --epsilon 1
     """
-    from blowfish_fast.apps.cli.files.written_files import check_picture, write_picture
+    from blowfish_fast.apps.cli.files.outputs import check_picture, write_picture
     from blowfish_fast.apps.cli.parsing.domain import parse_domain
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload

@@ -35,8 +35,11 @@ def run_draw(
     Example: blowfish draw ages.blowfish --out ages.svg
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.release_outputs import read_release
-    from blowfish_fast.apps.cli.files.written_files import check_picture, draw_release
+    from blowfish_fast.apps.cli.files.outputs import (
+        check_picture,
+        draw_release,
+        read_release,
+    )
     from blowfish_fast.release.tables.tables_release import TablesRelease
 
     checked = as_confidence(confidence)
@@ -73,10 +76,10 @@ def run_report(
     Example: blowfish report ages.blowfish --out ages.html
     """
     from blowfish_fast._support.validation import as_confidence
-    from blowfish_fast.apps.cli.files.release_outputs import (
+    from blowfish_fast.apps.cli.files.outputs import (
         check_report,
         read_release,
-        report_release,
+        write_report,
     )
 
     checked = as_confidence(confidence)
@@ -85,5 +88,5 @@ def run_report(
     with spinner(f"reading {path.name}") as step:
         release = read_release(path)
         step("writing")
-        report_release(release, out, checked, name=str(path), whole=rounded)
+        write_report(release, out, checked, name=str(path), whole=rounded)
     show({"report": str(out)} if as_json else f"written: {out}")

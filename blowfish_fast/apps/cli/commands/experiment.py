@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from blowfish_fast.apps.cli import completions
+from blowfish_fast.apps.cli.exit_codes import INTERRUPTED
 from blowfish_fast.apps.cli.options import (
     Json,
     PolicyWords,
     WorkloadWords,
     look_here_for,
+    offer_mechanisms,
     option,
     with_options,
 )
+from blowfish_fast.apps.cli.printing import (
+    bar_counter,
+    console,
+    remark,
+    show,
+    steps_bar,
+)
+
+if TYPE_CHECKING:
+    from blowfish_fast.advice.experiments.experiment import Experiment
+    from blowfish_fast.advice.experiments.runner import Finished
 
 
 @dataclass(frozen=True)
@@ -34,7 +49,7 @@ class ExperimentOptions:
         "NAME",
         "May be repeated; package:Class for one of your own; every mechanism if left "
         "out.",
-        autocompletion=completions.mechanisms,
+        autocompletion=offer_mechanisms,
     )
     data: Path | None = option(
         None, "Folder with 1d/*.npy and 2d/*.npy; generated data if left out."
@@ -71,7 +86,6 @@ def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
     from blowfish_fast.advice.experiments.datasets import check_data, sets_in
     from blowfish_fast.advice.experiments.mechanism_grid import MechanismGrid
     from blowfish_fast.advice.experiments.runner import settings_for
-    from blowfish_fast.apps.cli.experiment_runs import run_experiments
     from blowfish_fast.apps.cli.parsing.policy import parse_policy
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
     from blowfish_fast.mechanisms.registry import MECHANISMS
@@ -99,3 +113,107 @@ def run_experiment(asked: ExperimentOptions, as_json: Json = False) -> None:
         anew=asked.anew,
         as_json=as_json,
     )
+
+
+def run_experiments(
+    chosen: Sequence[Experiment],
+    *,
+    data: Path | None,
+    trials: int | None,
+    out: Path,
+    seed: int | None,
+    processes: int,
+    anew: bool,
+    as_json: bool,
+    quick: bool = False,
+) -> None:
+    """Run seeded experiments one after the other, and show what came out."""
+    from blowfish_fast.advice.experiments.datasets import check_data
+    from blowfish_fast.advice.experiments.runner import run_experiment, settings_for
+
+    # A folder that is wrong is refused before the first of many hours.
+    check_data(data, sorted({need for one in chosen for need in one.needs}))
+    asked = [
+        settings_for(
+            one, out, trials=trials, seed=seed, data=data, quick=quick, anew=anew
+        )
+        for one in chosen
+    ]
+    with_figure = find_spec("matplotlib") is not None
+    results = []
+    for one, settings in zip(chosen, asked, strict=True):
+        try:
+            with steps_bar() as bar:
+                finished = run_experiment(
+                    one,
+                    settings,
+                    out,
+                    processes=processes,
+                    progress=bar_counter(bar, one.name),
+                    anew=anew,
+                    figure=with_figure,
+                )
+        except KeyboardInterrupt:
+            remark(
+                f"interrupted; finished tasks are kept in {out / one.name}.csv. Run "
+                "the same command to continue"
+            )
+            sys.exit(INTERRUPTED)
+        results.append(finished)
+        if not as_json:
+            _show_result(finished)
+    if as_json:
+        show({"results": [_plain(one) for one in results]})
+    elif not with_figure:
+        remark("no figures: install blowfish_fast[plot] to get them")
+
+
+def _show_result(finished: Finished) -> None:
+    from blowfish_fast.advice.experiments import result_files as written
+
+    summary = finished.summary
+    texts = [list(summary.columns)]
+    texts += [[written.format_value(value) for value in line] for line in summary.lines]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    console.print(finished.experiment.title, style="bold", highlight=False)
+    for line in texts:
+        first, *others = zip(line, widths, strict=True)
+        cells = [first[0].ljust(first[1])]
+        cells += [text.rjust(width) for text, width in others]
+        # Wider than the screen, a line runs over its edge rather than lose digits.
+        console.print("  ".join(cells), highlight=False, soft_wrap=True, markup=False)
+    verdict = written.verdict_line(summary, finished.settings)
+    files = ", ".join(str(one) for one in finished.files)
+    told = list(summary.notes)
+    if verdict:
+        told += [f"The paper: {finished.experiment.claim}", f"Here: {verdict}"]
+    for sentence in [*told, written.run_line(finished.settings), f"written: {files}"]:
+        console.print(sentence, highlight=False, markup=False)
+
+
+def _plain(finished: Finished) -> dict[str, Any]:
+    from blowfish_fast.advice.experiments import result_files as written
+
+    summary = finished.summary
+    verdict: dict[str, Any] = {}
+    if summary.verdict is not None:
+        verdict = {
+            "claim": finished.experiment.claim,
+            "outcome": summary.verdict.outcome,
+            "verdict": written.verdict_line(summary, finished.settings),
+        }
+    return {
+        "experiment": finished.experiment.name,
+        "title": finished.experiment.title,
+        "protocol": finished.experiment.protocol,
+        "trials": finished.settings.trials,
+        "seed": finished.settings.seed,
+        "generated_data": finished.settings.data is None,
+        "private": False,
+        "table": [
+            dict(zip(summary.columns, line, strict=True)) for line in summary.lines
+        ],
+        "notes": list(summary.notes),
+        "files": [str(one) for one in finished.files],
+        **verdict,
+    }

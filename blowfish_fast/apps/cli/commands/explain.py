@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import blowfish_fast as bf
-from blowfish_fast.apps.cli import completions
-from blowfish_fast.apps.cli.options import Json
+from blowfish_fast.apps.cli.options import Json, offer_mechanisms
 from blowfish_fast.apps.cli.printing import console, escape_control, show, spinner
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def run_explain(
         str,
         typer.Argument(
             help="A job file (.toml), the file of a release, or a mechanism's name.",
-            autocompletion=completions.mechanisms,
+            autocompletion=offer_mechanisms,
             show_default=False,
         ),
     ],
@@ -137,7 +136,7 @@ def _cost(job: Job, mechanism: Mechanism) -> tuple[list[str], float | None]:
 
 def _release(path: Path) -> tuple[dict[str, Any], list[Section]]:
     from blowfish_fast.apps.cli import explanations as say
-    from blowfish_fast.apps.cli.files.release_outputs import read_release
+    from blowfish_fast.apps.cli.files.outputs import read_release
 
     release = read_release(path)
     with spinner("computing what can be learnt"):

@@ -123,7 +123,7 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Print every charge, oldest first; draw the budget over time."""
-    from blowfish_fast.apps.cli.files.written_files import write_picture
+    from blowfish_fast.apps.cli.files.outputs import write_picture
 
     with open_ledger(path) as book:
         entries = book.history()

@@ -58,7 +58,7 @@ def draw_policy(
     as_json: Json = False,
 ) -> None:
     """Draw the graph of a policy; a large one is summarised."""
-    from blowfish_fast.apps.cli.files.written_files import write_picture
+    from blowfish_fast.apps.cli.files.outputs import write_picture
 
     stated = _stated_policy(cells, words)
     with spinner("drawing"):

@@ -11,7 +11,6 @@ import typer
 import blowfish_fast as bf
 from blowfish_fast.apps.cli.options import (
     Cells,
-    Epsilon,
     Json,
     Mechanisms,
     PolicyWords,
@@ -34,7 +33,12 @@ class RecommendOptions:
     cells: Cells
     policy: PolicyWords
     workload: WorkloadWords
-    epsilon: Epsilon
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER", help="What one release may spend.", show_default=False
+        ),
+    ]
     records: Annotated[
         int,
         typer.Option(help="Roughly how many records there are.", show_default=False),

@@ -93,7 +93,7 @@ def _release(
     """Release as stated, or say what that would mean."""
     from blowfish_fast._support.validation import as_share
     from blowfish_fast.apps.cli import mechanism_choice, release_job, release_plan
-    from blowfish_fast.apps.cli.files.release_outputs import Outputs
+    from blowfish_fast.apps.cli.files.outputs import Outputs
     from blowfish_fast.measure.memory import check_memory
     from blowfish_fast.mechanisms.certifier import predict_extra
 

@@ -224,7 +224,7 @@ def open_workspace(
 
 def _read_tables(path: Path) -> list[Any]:
     """Return descriptions of tables, each read once to see that it is one."""
-    from blowfish_fast.apps.explorer.exploration import as_table
+    from blowfish_fast.apps.explorer.catalog import as_table
 
     try:
         listed = json.loads(path.read_text())

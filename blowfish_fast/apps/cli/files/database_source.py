@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import urlparse
 
 from blowfish_fast._support.optional import require
-from blowfish_fast.apps.cli.parsing.spelling import nearest
 from blowfish_fast.apps.explorer.engines import Database
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -30,7 +29,7 @@ from blowfish_fast.data.sql import (
 )
 from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
-from blowfish_fast.errors import CountsError, EngineError, InputError
+from blowfish_fast.errors import CountsError, EngineError, InputError, nearest
 
 from .record_files import (
     SQLITE,

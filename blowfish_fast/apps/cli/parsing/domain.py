@@ -29,10 +29,9 @@ from blowfish_fast.data.domain import (
     WideDomain,
     narrow,
 )
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 
 from .array_files import is_number, lines_of
-from .spelling import nearest
 
 STEPS = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}

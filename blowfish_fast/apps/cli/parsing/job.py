@@ -1,61 +1,82 @@
 """A release stated once: its options, and the small TOML file that may hold them.
 
-    [data]       source, table, count_column, missing, outside, encoding, decimal,
-                 dates, blanks; person, record, at_most, count
-    [domain]     a line per column, or cells = "64x64"
-    [ledger_domain]  all columns of a new ledger, as in [domain]
-    [policy]     kind, with theta, unit, metric, size, file or factors; known
-    [workload]   kind, with number, file or columns
-    [mechanism]  name ("best" if left out), records, vouched
-    [budget]     epsilon, rho, epsilon and delta, risk, or alpha and beta; certify,
-                 ledger, total, request
-    [output]     release, table, round, picture, report, confidence
-
-Each field of `Job` is an option of ``blowfish release`` and has its place in the file;
-options override the file. Files are looked for beside the job file. Unknown names are
-refused, with the nearest known one: a misspelt policy must not become no policy.
+Each field of `Job` is an option of ``blowfish release`` and has its place in the file,
+a table for data, domain, ledger_domain, policy, workload, mechanism, budget and output.
+Options override the file; files are looked for beside it. Unknown names are refused,
+with the nearest known one: a misspelt policy must not become no policy.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args, get_type_hints
 
-from blowfish_fast.apps.cli import completions
-from blowfish_fast.apps.cli.options import DATA, OUTPUT, PRIVACY, option
-from blowfish_fast.errors import InputError
+from blowfish_fast.apps.cli.options import (
+    DATA,
+    OUTPUT,
+    POLICY_HELP,
+    PRIVACY,
+    WORKLOAD_HELP,
+    offer_mechanisms,
+    offer_policies,
+    offer_workloads,
+    option,
+)
+from blowfish_fast.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from blowfish_fast.measure.budgets import Budget, BudgetTerms
-
-from .job_tables import (
-    are_texts,
-    beside,
-    domain_words,
-    policy_words,
-    workload_words,
-)
-from .spelling import nearest
 
 BEST = "best"
 EXAMPLE = "`blowfish release --example` prints one"
 ON_QUERIES = "queries"
 """What tables call noise on the stated queries themselves."""
+KNOWN_TOTALS = "+known:"
+"""Parts a policy from the columns whose totals are public."""
+SUFFIXES = (".csv", ".npy", ".txt")
+"""Endings of files of numbers, labels or queries."""
+SETTINGS = ("file", "theta", "size", "number", "unit", "metric", "factors", "columns")
+"""What follows the kind of a policy or workload, in this order."""
 PANELS = {"data": DATA, "domain": DATA, "output": OUTPUT}
 """Panel of the options that a table of the job file holds; else `PRIVACY`."""
 
-TEXT, NUMBER, WHOLE, TEXTS, RULES, TRUTH, SEVERAL = (
-    "a text",
-    "a number",
-    "a whole number",
-    "a list of texts",
-    "a text, or a table from columns to texts",
-    "true or false",
-    "a text, or a list of texts",
-)
+
+def names_a_file(words: str) -> bool:
+    """Return whether words look like the name of a file of numbers."""
+    return Path(words).suffix.lower() in SUFFIXES
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+TAKES: dict[str, Callable[[Any], bool]] = {
+    "a text": _is_text,
+    "a number": _is_number,
+    "a whole number": lambda one: _is_number(one) and isinstance(one, int),
+    "true or false": lambda one: isinstance(one, bool),
+    "a list of texts": _are_texts,
+    "a text, or a list of texts": lambda one: (
+        _is_text(one) or (_are_texts(one) and len(one) > 0)
+    ),
+    "a text, or a table from columns to texts": lambda one: (
+        _is_text(one) or (isinstance(one, Mapping) and _are_texts([*one.values()]))
+    ),
+}
+"""What a name of a job file takes, and whether a value is that."""
+TEXT, NUMBER, WHOLE, TRUTH, TEXTS, SEVERAL, RULES = TAKES
 BY_TYPE = {int: WHOLE, float: NUMBER, list[str]: TEXTS, Mapping[str, str]: RULES}
 BY_TYPE |= {bool: TRUTH}
 BY_METAVAR = {"NUMBER": NUMBER, "PART": NUMBER}
@@ -73,11 +94,7 @@ class Place(NamedTuple):
 def _in(
     table: str, metavar: str | None, help_text: str, *names: str, **more: Any
 ) -> Any:
-    """Return an option that the job file states in `table`, `called` so if otherwise.
-
-    What it takes there follows from its type, and from `metavar` for numbers that stay
-    texts, which keeps 0.1 exact.
-    """
+    """Return an option that the job file states in `table`."""
     panel = PANELS.get(table, PRIVACY)
     return option(
         metavar, help_text, *names, table=table, rich_help_panel=panel, **more
@@ -162,17 +179,14 @@ class Job:
     policy: str | None = _in(
         "policy",
         "POLICY",
-        "What stays indistinguishable; no default: full, add_remove, line, attribute, "
-        "threshold:5, threshold:5000:value, blocks:10, blocks:FILE, graph:FILE, "
-        "product:line,full; full+known:sex where totals are public.",
-        autocompletion=completions.policies,
+        POLICY_HELP,
+        autocompletion=offer_policies,
     )
     workload: str | None = _in(
         "workload",
         "WORKLOAD",
-        "What will be asked: identity, prefixes, all_ranges, total, ranges:2000, "
-        "rectangles:FILE, marginals:age,sex.",
-        autocompletion=completions.workloads,
+        WORKLOAD_HELP,
+        autocompletion=offer_workloads,
     )
     epsilon: str | None = _in("budget", "NUMBER", "What may be spent.")
     rho: str | None = _in("budget", "NUMBER", "Or in rho: Gaussian noise (zCDP).")
@@ -194,7 +208,7 @@ class Job:
         "NAME",
         'A name, or "best" (default): chosen from public facts.',
         called="name",
-        autocompletion=completions.mechanisms,
+        autocompletion=offer_mechanisms,
     )
     records: int | None = _in(
         "mechanism",
@@ -273,13 +287,7 @@ class Job:
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any], folder: Path = Path()) -> Self:
-        """Read what a TOML file states.
-
-        Examples
-        --------
-        >>> Job.from_dict({"policy": {"kind": "threshold", "theta": 5}}).policy
-        'threshold:5'
-        """
+        """Read what a TOML file states."""
         _check_names(stated)
         found: dict[str, Any] = {
             name: words(stated.get(name, {}), folder)
@@ -298,7 +306,6 @@ class Job:
     @property
     def budget(self) -> Budget | None:
         """What may be spent, where it is stated: in epsilon or in rho."""
-        # Here, since help pages need no numbers.
         from blowfish_fast.measure.budgets import stated_budget
 
         return stated_budget(
@@ -331,7 +338,7 @@ class Job:
 
     @property
     def shown_data(self) -> str | None:
-        """Where the data is, without the password of an address."""
+        """Where the data is, without a password."""
         if self.data is None or "://" not in self.data:
             return self.data
         return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", self.data)
@@ -341,6 +348,84 @@ class Job:
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         found["data"] = self.shown_data
         return {name: one for name, one in found.items() if one not in (None, [])}
+
+
+def beside(folder: Path, name: str) -> str:
+    """Return the path of a file that a job names; addresses stay as they are."""
+    if "://" in name or name == "demo" or folder == Path():
+        return name
+    return str(folder / name)
+
+
+def domain_words(stated: Mapping[str, Any], folder: Path) -> list[str]:
+    """Return the cells of each column as --domain takes them."""
+    plain = stated.get("cells")
+    if len(stated) == 1 and isinstance(plain, int | str) and "=" not in str(plain):
+        return [str(plain)]
+    return [_column(name, cells, folder) for name, cells in stated.items()]
+
+
+def _column(name: str, cells: Any, folder: Path) -> str:
+    if isinstance(cells, list) and cells:
+        if _are_texts(cells):
+            if any("," in one for one in cells):
+                raise InputError(
+                    f"categories of {name!r} hold a comma; list them in a file, one "
+                    f'per line: {name} = "categories:@FILE"'
+                )
+            return f"{name}=categories:{','.join(cells)}"
+        if all(_is_number(one) or type(one) is datetime.date for one in cells):
+            return f"{name}=edges:{','.join(str(one) for one in cells)}"
+    if isinstance(cells, str) and cells:
+        kind, at, file = cells.partition("@")
+        return f"{name}={kind}{at}{beside(folder, file)}" if at else f"{name}={cells}"
+    if isinstance(cells, int) and not isinstance(cells, bool):
+        return f"{name}={cells}"
+    raise InputError(
+        f'the cells of {name!r} in [domain] are "0:101:1", a list of categories, a '
+        f"list of edges, or a number of cells; received {cells!r}"
+    )
+
+
+def policy_words(stated: Mapping[str, Any], folder: Path) -> str | None:
+    """Return a policy as --policy takes it; None where none is stated."""
+    if not stated:
+        return None
+    words, known = _words(stated, "policy", folder), stated.get("known", ())
+    return f"{words}{KNOWN_TOTALS}{','.join(known)}" if known else words
+
+
+def workload_words(stated: Mapping[str, Any], folder: Path) -> str | None:
+    """Return a workload as --workload takes it; a list of kinds is asked together."""
+    if not stated or not isinstance(stated.get("kind"), list):
+        return _words(stated, "workload", folder) if stated else None
+    if len(stated) > 1:
+        raise InputError(
+            "several workloads are a list of whole texts, such as "
+            '["total", "ranges:50"]; received it beside '
+            f"{', '.join(name for name in stated if name != 'kind')}"
+        )
+    parts = (_words({"kind": one}, "workload", folder) for one in stated["kind"])
+    return " | ".join(parts)
+
+
+def _words(stated: Mapping[str, Any], table: str, folder: Path) -> str:
+    """Put a table into the words that a flag would take."""
+    if "kind" not in stated:
+        raise InputError(f"[{table}] needs a kind; received {', '.join(stated)}")
+    kind, apart, rest = stated["kind"].partition(":")
+    if apart and names_a_file(rest):
+        rest = beside(folder, rest)
+    elif not apart and table == "workload" and names_a_file(kind):
+        kind = beside(folder, kind)
+    words = [kind, rest] if apart else [kind]
+    for name in SETTINGS:
+        value = stated.get(name)
+        if isinstance(value, list):
+            words.append(",".join(value))
+        elif value is not None:
+            words.append(beside(folder, value) if name == "file" else str(value))
+    return ":".join(words)
 
 
 IN_WORDS = {
@@ -370,7 +455,6 @@ def _places() -> dict[str, Place]:
 
 PLACES = _places()
 KNOWN: dict[str, dict[str, str]] = {
-    "data": {},
     "domain": {},
     "ledger_domain": {},
     "policy": {
@@ -384,13 +468,10 @@ KNOWN: dict[str, dict[str, str]] = {
         "known": TEXTS,
     },
     "workload": {"kind": SEVERAL, "number": WHOLE, "file": TEXT, "columns": TEXTS},
-    "mechanism": {},
-    "budget": {},
-    "output": {},
 }
 """Every table of a job file, its names, and what each takes."""
 for _place in PLACES.values():
-    KNOWN[_place.table][_place.name] = _place.takes
+    KNOWN.setdefault(_place.table, {})[_place.name] = _place.takes
 
 
 def _check_names(stated: Mapping[str, Any]) -> None:
@@ -416,16 +497,5 @@ def _check_value(table: str, name: str, value: Any) -> None:
             f"[{table}] has no {name!r}{nearest(name, known)}; it takes "
             f"{', '.join(known)}"
         )
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    fits = {
-        TEXT: isinstance(value, str),
-        NUMBER: number,
-        WHOLE: number and isinstance(value, int),
-        TRUTH: isinstance(value, bool),
-        TEXTS: are_texts(value),
-        SEVERAL: isinstance(value, str) or (are_texts(value) and len(value) > 0),
-        RULES: isinstance(value, str)
-        or (isinstance(value, Mapping) and are_texts(list(value.values()))),
-    }[known[name]]
-    if not fits:
+    if not TAKES[known[name]](value):
         raise InputError(f"{name!r} of [{table}] is {known[name]}; received {value!r}")

@@ -11,7 +11,13 @@
     full+known:sex                      towards those who know its totals
 
 Cells for missing values and values outside are joined to every value of their column.
-Every refusal gives the rule, the words received and the forms there are.
+
+    regions.csv: district,region        neighbours.csv: Bern,Thun
+                 Bern,BE                                Chur,absent   nobody there
+
+Files name categories where a column has them, and number other cells from 0. Where
+categories look like numbers, the first line has to say which of the two is meant: a
+policy that protects the wrong cells would look like any other.
 """
 
 from __future__ import annotations
@@ -23,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast.data.domain import Domain, WideDomain
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.policies import (
     POLICIES,
     AddRemove,
@@ -39,10 +45,9 @@ from blowfish_fast.policies import (
     join_extra_cells,
 )
 
-from .array_files import is_number
+from .array_files import is_number, numbers_from_file, rows_of
 from .domain import parse_column_name
-from .policy_files import edges_from_file, labels_from_file
-from .spelling import KNOWN_TOTALS, names_a_file, nearest
+from .job import KNOWN_TOTALS, names_a_file
 
 METRICS = ("l1", "l2", "linf")
 PLAIN_POLICIES = ("add_remove", "full", "line", "attribute")
@@ -54,20 +59,14 @@ POLICY_FORMS = (
     "+known:COLUMN where the totals of a column are public"
 )
 
+ABSENT = "absent"
+PAIRS = "edges, two cells per line"
+MEANINGS = ("categor", "cell")
+"""How a first line begins each name where it says what numbers stand for."""
+
 
 def parse_policy(words: str, domain: Domain) -> Policy:
-    """Return the policy of ``full``, ``threshold:10`` or another form.
-
-    Examples
-    --------
-    >>> parse_policy("threshold:3", Domain(9)).edge_count
-    21
-    >>> parse_policy("product:line,full", Domain((3, 4))).edge_count
-    26
-    >>> ages = Domain.from_edges([0, 18, 65, 120], name="age")
-    >>> parse_policy("line", ages.with_extra_cells(missing=True)).edge_count
-    5
-    """
+    """Return the policy of ``full``, ``threshold:10`` or another form."""
     words, _, known = words.strip().partition(KNOWN_TOTALS)
     if known:
         columns = [parse_column_name(one, domain) for one in known.split(",")]
@@ -99,13 +98,6 @@ def parse_table_policy(words: str, table: Domain | WideDomain) -> Policy:
     """Return the policy of a ledger: over several columns, one of the whole table.
 
     Releases over some of the columns are charged to it.
-
-    Examples
-    --------
-    >>> ages, towns = Domain(100, names=["age"]), Domain(2000, names=["town"])
-    >>> table = Domain.product(ages, towns)
-    >>> parse_table_policy("product:threshold:5,full", table).through(["age"])
-    Threshold(Domain(age: 100 cells), theta=5)
     """
     name, _, setting = words.strip().partition(":")
     if isinstance(table, Domain) and (table.ndim == 1 or None in table.names):
@@ -244,3 +236,95 @@ def _graph(setting: str, domain: Domain, words: str) -> Policy:
 def _product(setting: str, domain: Domain, words: str) -> Policy:
     columns = [domain.marginal(axis) for axis in range(domain.ndim)]
     return Product(*_factors(setting, columns, words), domain=domain)
+
+
+def labels_from_file(path: Path, domain: Domain) -> AnyArray:
+    """Return the block of each cell of `domain`."""
+    names = _names(domain)
+    rows: list[list[str]] = []
+    if names is not None and path.suffix.lower() != ".npy":
+        rows = rows_of(path, "categories")
+    if names is None or not any(len(row) == 2 for row in rows):
+        labels = numbers_from_file(path, "labels, one per cell")
+        return labels if labels.shape == domain.shape else labels.reshape(-1)
+    if rows[0][0] not in names:
+        rows = rows[1:]
+    found: dict[str, str] = {}
+    for row in rows:
+        if len(row) != 2:
+            raise InputError(
+                f"each line of {path} is CATEGORY,BLOCK; received {','.join(row)!r}"
+            )
+        category, block = row
+        _check_known(category, names, path)
+        if found.setdefault(category, block) != block:
+            raise InputError(
+                f"{path} puts {category!r} into two blocks, {found[category]!r} and "
+                f"{block!r}; a category is in one"
+            )
+    lacking = [name for name in names if name not in found]
+    if lacking:
+        raise InputError(
+            f"{path} must give each category a block, and has none for "
+            f"{', '.join(lacking[:5])}; a block of its own joins it to nothing"
+        )
+    return np.unique([found[name] for name in names], return_inverse=True)[1]
+
+
+def edges_from_file(path: Path, domain: Domain) -> AnyArray:
+    """Return the pairs of cells that a file joins."""
+    names = _names(domain)
+    if names is None or path.suffix.lower() == ".npy":
+        return numbers_from_file(path, PAIRS)
+    rows = rows_of(path, "categories")
+    # A category of that name is a category.
+    place = {ABSENT: -1} | {name: cell for cell, name in enumerate(names)}
+    first = rows[0]
+    headed = not any(one in place for one in first) and not _are_numbers([first])
+    pairs = rows[1:] if headed else rows
+    if _are_numbers(pairs) and not _means_names(first, names, path):
+        return numbers_from_file(path, PAIRS)
+    for pair in pairs:
+        if len(pair) != 2:
+            raise InputError(
+                f"each line of {path} is CATEGORY,CATEGORY; received {','.join(pair)!r}"
+            )
+        for one in pair:
+            _check_known(one, [*place], path)
+    if not pairs:
+        raise InputError(f"{path} holds no {PAIRS}; it is empty")
+    return np.array([[place[one] for one in pair] for pair in pairs], dtype=np.float64)
+
+
+def _means_names(first: list[str], names: list[str], path: Path) -> bool:
+    """Return whether a file of numbers names categories; refuse to guess."""
+    said = [word for word in MEANINGS if all(one.startswith(word) for one in first)]
+    if said:
+        return said[0] == MEANINGS[0]
+    if not any(_are_numbers([[name]]) for name in names):
+        return False
+    raise InputError(
+        f"categories of this domain are numbers, and so is what {path} holds; say in "
+        "its first line which is meant, category,category or cell,cell (cells are "
+        "counted from 0)"
+    )
+
+
+def _names(domain: Domain) -> list[str] | None:
+    """Return the names of the cells of a column with categories; None for others."""
+    if domain.ndim != 1 or domain.attributes[0].levels is None:
+        return None
+    (attribute,) = domain.attributes
+    return [str(one) for one in attribute.levels or ()]
+
+
+def _are_numbers(rows: list[list[str]]) -> bool:
+    return all(re.fullmatch("-?[0-9]+", one) for row in rows for one in row)
+
+
+def _check_known(name: str, known: list[str], path: Path) -> None:
+    if name not in known:
+        raise InputError(
+            f"{path} names {name!r}, which is no category of this domain"
+            f"{nearest(name, known)}; it has {', '.join(known[:20])}"
+        )

@@ -26,11 +26,10 @@ from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.predicates import Cover, attribute_cover, everything, extent
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import Rectangles
 
 from .array_files import is_number, rows_of
-from .spelling import nearest
 
 ENDS = (("from", "to"), ("start", "end"), ("low", "high"))
 """What the two columns may be called where there is one attribute."""

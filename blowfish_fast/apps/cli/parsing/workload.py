@@ -22,7 +22,7 @@ from typing import Any
 
 from blowfish_fast._support.typing import FloatArray
 from blowfish_fast.data.domain import Domain, WideDomain
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, nearest
 from blowfish_fast.workloads import (
     AllRanges,
     Identity,
@@ -38,7 +38,7 @@ from blowfish_fast.workloads import (
 
 from .array_files import numbers_from_file
 from .domain import parse_column_name
-from .spelling import names_a_file, nearest
+from .job import names_a_file
 
 SEED_OF_QUERIES = 1
 QUERIES = 2000

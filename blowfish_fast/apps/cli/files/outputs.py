@@ -1,0 +1,419 @@
+"""Files that commands write: checked before anything is charged, by their endings.
+
+    release    .blowfish (any name)    first, and so that a crash leaves old or new
+    table      .csv .xlsx .parquet .json    one line per cell, with intervals
+               a folder, or .xlsx      of a release of many tables
+    picture    .png .svg .pdf          one or two columns; of many tables their errors
+    report     .html                   one page without scripts: promise, table, picture
+
+What fails after the release loses nothing: it can be made again, for free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from blowfish_fast._support.optional import check_installed
+from blowfish_fast._support.validation import as_confidence
+from blowfish_fast.apps.cli.parsing.job import Job
+from blowfish_fast.apps.cli.parsing.workload import asks_tables
+from blowfish_fast.apps.cli.printing import column_texts, plain
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.data.frames import Table
+from blowfish_fast.errors import InputError, IntervalError, ReleaseFileError
+from blowfish_fast.release.file import write_bytes
+from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.tables_release import TablesRelease
+from blowfish_fast.release.tabular import recipe_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from blowfish_fast.apps.cli.explanations import Section
+
+TABLES = (".csv", ".xlsx", ".parquet", ".pq", ".json")
+PICTURES = (".png", ".svg", ".pdf")
+DOTS = 150
+RELEASE = "release.blowfish"
+FOLDER = "tables"
+"""Where many tables are written, if nothing else is said."""
+CONFIDENCE = 0.95
+MOST_ROWS = 50
+"""Lines of a table on the page."""
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
+  max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; line-height: 1.2 } h2 { font-size: 1.15rem; margin-top: 2rem }
+table { border-collapse: collapse; margin: .5rem 0 }
+th, td { padding: .15rem .8rem .15rem 0; text-align: left;
+  border-bottom: 1px solid #bbb }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+.warning { border-left: 4px solid #b00020; padding-left: .8rem }
+figure { margin: 1rem 0 } svg { max-width: 100%; max-height: 26rem }
+@media print { body { margin: 0 } h2 { break-after: avoid } }
+"""
+
+
+def read_release(path: Path) -> Release:
+    """Return a saved release, of cells or of many tables."""
+    many = path.is_file() and TablesRelease.is_file(path.read_bytes()[:64])
+    return (TablesRelease if many else Release).load(path)
+
+
+class Written(NamedTuple):
+    """What was written where, and what could not be."""
+
+    files: dict[str, str]
+    problems: list[str]
+
+
+class Outputs:
+    """The files of one release, as a job names them; the release has a default."""
+
+    def __init__(self, job: Job, *, overwrite: bool) -> None:
+        self.many = asks_tables(job.workload)
+        table = job.table or (FOLDER if self.many else None)
+        asked = {"table": table, "picture": job.picture, "report": job.report}
+        self.whole = bool(job.round)
+        self.release = Path(job.release or RELEASE)
+        self.named = {"release": self.release} | {
+            kind: Path(name) for kind, name in asked.items() if name is not None
+        }
+        self.confidence = CONFIDENCE if job.confidence is None else job.confidence
+        self.overwrite = overwrite
+        self.reads = [
+            Path(one)
+            for one in (job.data, job.ledger)
+            if one is not None and "://" not in one
+        ]
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what could not be written; leaves nothing behind."""
+        as_confidence(self.confidence)
+        paths = [path.absolute() for path in self.named.values()]
+        if len(set(paths)) < len(paths):
+            raise InputError(
+                "release, table and picture are files of their own; received "
+                f"{', '.join(str(path) for path in self.named.values())}"
+            )
+        for kind, path in self.named.items():
+            self._check_place(kind, path)
+        if "table" in self.named:
+            check_table(self.named["table"], many=self.many)
+        if "report" in self.named:
+            check_report(self.named["report"])
+        if "picture" in self.named:
+            check_picture(self.named["picture"])
+            if domain.ndim > 2 and not self.many:
+                raise InputError(
+                    f"a picture shows one or two columns; this domain has "
+                    f"{domain.ndim}. Leave --picture out, and draw a part of the "
+                    "release later"
+                )
+
+    def write(self, release: Release) -> Written:
+        """Write the release, then what is made from it."""
+        files = {"release": self._save(release)}
+        problems = []
+        for kind, path in list(self.named.items())[1:]:
+            try:
+                if kind == "table":
+                    self._write_table(release, path)
+                elif kind == "picture":
+                    draw_release(release, path, self.confidence)
+                else:
+                    shown: Any = {"name": files["release"], "whole": self.whole}
+                    write_report(release, path, self.confidence, **shown)
+                files[kind] = str(path)
+            except Exception as problem:
+                # Paid for and safe by now: whatever went wrong is told, not raised.
+                problems.append(
+                    f"the {kind} {path} could not be written ({problem}); the release "
+                    f"is safe in {files['release']}"
+                )
+        return Written(files, problems)
+
+    def _write_table(self, release: Release, path: Path) -> None:
+        if isinstance(release, TablesRelease):
+            if path.is_dir():
+                shutil.rmtree(path)
+            release.save_tables(path, fitted=True, whole=self.whole)
+            return
+        table = cell_table(release, self.confidence, whole=self.whole)
+        write_table(table, path, str(release.guarantee))
+
+    def _save(self, release: Release) -> str:
+        """Save the release; where its place has gone, save it in another."""
+        content = release.to_bytes()
+        try:
+            write_bytes(content, self.release)
+            return str(self.release)
+        except ReleaseFileError as problem:
+            handle, name = tempfile.mkstemp(prefix="release-", suffix=".blowfish")
+            os.close(handle)
+            write_bytes(content, name)
+            raise InputError(
+                f"{problem}; nothing is lost: the release was saved as {name}"
+            ) from None
+
+    def _check_place(self, kind: str, path: Path) -> None:
+        if not path.parent.is_dir():
+            raise InputError(
+                f"there is no folder {path.parent} to write the {kind} to; make it "
+                "first. Nothing was charged"
+            )
+        if any(_same(path, one) for one in self.reads):
+            raise InputError(
+                f"the {kind} would be written over {path}, which is read; choose "
+                "another name"
+            )
+        folder = path.is_dir() and not (self.many and kind == "table")
+        if folder or (path.exists() and not self.overwrite):
+            raise InputError(
+                f"{path} exists already; choose another name for the {kind}, or "
+                "allow --overwrite. Nothing was charged"
+            )
+        try:
+            handle, probe = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+        except OSError as problem:
+            raise InputError(
+                f"the {kind} cannot be written to {path.parent} ({problem.strerror}); "
+                "choose another folder. Nothing was charged"
+            ) from None
+        os.close(handle)
+        os.unlink(probe)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def check_table(path: Path, *, many: bool = False) -> None:
+    """Refuse a table that could not be written."""
+    suffix = path.suffix.lower()
+    if many and suffix not in ("", ".xlsx"):
+        raise InputError(
+            f"tables are written to a folder, or to one .xlsx; received --table {path}"
+        )
+    if not many and suffix not in TABLES:
+        raise InputError(
+            f"a table is written as {', '.join(TABLES)}; received {path.name!r}"
+        )
+    if suffix in (".parquet", ".pq"):
+        check_installed("pyarrow", extra="frames", purpose="A Parquet table")
+    if suffix == ".xlsx":
+        check_installed("openpyxl", extra="excel", purpose="A workbook")
+
+
+def cell_table(release: Release, confidence: float, *, whole: bool) -> Table:
+    """Return a line per cell; `whole` adds the counts to publish."""
+    try:
+        table = release.to_table(confidence)
+    except IntervalError:
+        # Noise on stated queries: single cells have estimates, and no intervals.
+        table = release.to_table(None)
+    if whole:
+        counts = release.rounded().estimate.reshape(-1).astype("int64")
+        table = Table({**table.columns, "count": counts}, experiment=table.experiment)
+    return table
+
+
+def write_table(table: Table, path: Path, promise: str) -> None:
+    """Write a table by the ending of its name; a workbook holds the promise, too."""
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        write_csv(table, path)
+    elif suffix == ".xlsx":
+        table.to_xlsx(path, about=promise)
+    elif suffix == ".json":
+        path.write_text(json.dumps(plain(table.to_dict())) + "\n", encoding="utf-8")
+    else:
+        table.to_parquet(path)
+
+
+def write_csv(table: Table, path: Path) -> None:
+    """Write a table so that a spreadsheet shows its letters as they are.
+
+    Excel takes a file without a mark at its beginning for one in the system's own
+    encoding, and garbles umlauts; a file of plain letters needs no mark and gets none.
+    """
+    texts = [
+        str(one)
+        for column in table.columns.values()
+        if column.dtype.kind in "OU"
+        for one in set(column.tolist())
+    ]
+    plainly = all(one.isascii() for one in [*table.columns, *texts])
+    table.to_csv(path, encoding="utf-8" if plainly else "utf-8-sig")
+
+
+def check_picture(out: Path) -> None:
+    """Refuse, before any work is done, what could not be drawn or written."""
+    if out.suffix.lower() not in PICTURES:
+        raise InputError(
+            f"a picture is written as {', '.join(PICTURES)}; received {out.name!r}"
+        )
+    if not out.parent.is_dir():
+        raise InputError(f"there is no folder {out.parent} to write {out.name} to")
+    check_installed("matplotlib", extra="plot", purpose="A picture")
+
+
+def write_picture(draw: Callable[[], Axes], out: Path | BinaryIO) -> str:
+    """Draw, write, and return the name of the file; into a stream as SVG."""
+    if isinstance(out, Path):
+        check_picture(out)
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    with warnings.catch_warnings():
+        # About ticks and fonts: nothing that a curator could act on.
+        warnings.simplefilter("ignore")
+        figure: Any = draw().figure
+        kind = None if isinstance(out, Path) else "svg"
+        figure.savefig(out, dpi=DOTS, format=kind)
+    pyplot.close(figure)
+    return str(out)
+
+
+def draw_release(release: Release, path: Path, confidence: float) -> None:
+    """Draw a release to a file; see `release_axes`."""
+    write_picture(lambda: release_axes(release, confidence), path)
+
+
+def release_axes(release: Release, confidence: float) -> Axes:
+    """Draw one or two columns, or the errors of many tables; intervals where known."""
+    from blowfish_fast import plotting
+
+    if isinstance(release, TablesRelease):
+        return plotting.table_errors(release.errors())
+    if release.domain.ndim == 2:
+        return plotting.grid_map(release)
+    try:
+        return plotting.histogram(release, confidence=confidence)
+    except IntervalError:
+        return plotting.histogram(replace(release, interval_scope="nothing"))
+
+
+def check_report(path: Path) -> None:
+    """Refuse a report that could not be written."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"a report is written as .html; received {path.name!r}")
+
+
+def write_report(
+    release: Release, path: Path, confidence: float, *, name: str, whole: bool
+) -> None:
+    """Write the page of a release, which it calls by `name`."""
+    # Here, since a page needs every mechanism's words, and other commands do not.
+    from blowfish_fast.apps.cli.explanations import explain_release
+
+    _, sections = explain_release(release, name)
+    title = f"Counts by {' and '.join(release.domain.column_names)}"
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(str(release.guarantee))}</p>"]
+    if not release.private:
+        parts.append(
+            '<p class="warning">An experiment: its noise was seeded, and it protects '
+            "nobody. Do not publish it as a private release.</p>"
+        )
+    parts.append(_figure(release, confidence, title))
+    parts += [_section(one) for one in sections]
+    if not isinstance(release, TablesRelease):
+        parts.append(_numbers(cell_table(release, confidence, whole=whole)))
+    parts += ["<h2>How to cite it</h2>", *_citation(release, title, name)]
+    head = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+    )
+    page = f"{head}<main>\n{chr(10).join(parts)}\n</main>\n</body>\n</html>\n"
+    path.write_text(page, encoding="utf-8")
+
+
+def _figure(release: Release, confidence: float, title: str) -> str:
+    """Return the picture as part of the page; nothing where none can be drawn."""
+    drawn = release.domain.ndim <= 2 or isinstance(release, TablesRelease)
+    if not drawn or find_spec("matplotlib") is None:
+        return ""
+    stream = io.BytesIO()
+    write_picture(lambda: release_axes(release, confidence), stream)
+    svg = stream.getvalue().decode("utf-8")
+    svg = svg[svg.index("<svg") :].replace(
+        "<svg ", f'<svg role="img" aria-label="{escape(title)}, drawn" ', 1
+    )
+    return f"<figure>{svg}</figure>"
+
+
+def _section(section: Section) -> str:
+    lines = [f"<h2>{escape(section.heading)}</h2>"]
+    lines += [f"<p>{escape(one)}</p>" for one in section.sentences]
+    if section.rows:
+        names, *rows = section.rows
+        lines.append(_table(list(names), [list(row) for row in rows], section.heading))
+    return "\n".join(lines)
+
+
+def _numbers(table: Table) -> str:
+    """Return the first lines of a table of cells."""
+    names = [name.replace("_", " ") for name in table]
+    texts = [column_texts(plain(one[:MOST_ROWS])) for one in table.columns.values()]
+    rows = [list(row) for row in zip(*texts, strict=True)]
+    more = len(table) - len(rows)
+    rest = f"<p>And {more:,} more cells, in the release.</p>" if more > 0 else ""
+    heading = "The numbers"
+    return f"<h2>{heading}</h2>\n{_table(names, rows, heading)}\n{rest}"
+
+
+def _table(names: list[str], rows: list[list[str]], label: str) -> str:
+    kinds = [
+        "number" if all(_is_figure(row[at]) for row in rows) else "text"
+        for at in range(len(names))
+    ]
+    head = "".join(
+        f'<th scope="col" class="{kind}">{escape(name)}</th>'
+        for name, kind in zip(names, kinds, strict=True)
+    )
+    body = "\n".join(
+        "<tr>"
+        + "".join(
+            f'<td class="{kind}">{escape(one)}</td>'
+            for one, kind in zip(row, kinds, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<table aria-label="{escape(label)}">\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table>"
+    )
+
+
+def _is_figure(text: str) -> bool:
+    return not text or text[0] in "-.0123456789"
+
+
+def _citation(release: Release, title: str, name: str) -> list[str]:
+    digest = hashlib.sha256(release.to_bytes()).hexdigest()
+    cited = (
+        f"{title}. Released by {recipe_name(release)} at {release.guarantee.spent} "
+        f"with blowfish_fast {release.version}; file {Path(name).name}, SHA-256 "
+        f"{digest}."
+    )
+    return [
+        f"<p>{escape(cited)}</p>",
+        "<p>State the promise above with every number that is taken from here, and the "
+        "interval beside it.</p>",
+    ]
