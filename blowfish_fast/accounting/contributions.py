@@ -18,7 +18,7 @@ from blowfish_fast._support.validation import as_counts, as_epsilon, as_whole
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.handle import Handle
-from blowfish_fast.measure.selectors.selections.first_below import FirstBelow
+from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.base import Outcome, made_up
 from blowfish_fast.mechanisms.example_data import stepped

@@ -20,11 +20,11 @@ import numpy as np
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import BlowfishError, SizeError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales, Spread
 from blowfish_fast.measure.strategies.answers import Answers
 from blowfish_fast.measure.strategies.base import LinearStrategy
 from blowfish_fast.measure.strategies.edges.edge_noise import EdgeNoise
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Workload

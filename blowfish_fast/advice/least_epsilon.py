@@ -18,8 +18,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.errors import EpsilonError
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Scales, Spread, chernoff_tail
+from blowfish_fast.measure.tails import noise_half_widths
 
 Scope = Literal["simultaneous", "per_query"]
 

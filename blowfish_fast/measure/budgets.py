@@ -6,14 +6,13 @@ A budget has an amount and a power. What one edge of the policy pays is
 
 Power 1 is epsilon: row i carries discrete Laplace noise of scale unit / rate_i. Power 2
 is rho: discrete Gaussian noise with 1 / (2 sigma_i^2) = rate_i / unit. Amounts of one
-power add up; nothing but `Budget.over` and `Budget.at_distance` scales an amount by the
-number of records or steps that move together. Proofs: ``docs/proofs/zcdp.md``.
+power add up. Proofs: ``docs/proofs/zcdp.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -27,10 +26,9 @@ __all__ = ["Budget", "epsilon_of", "rho_of"]
 
 SMALLEST_RHO = Fraction(1, 10**12)
 LARGEST_RHO = Fraction(10**9)
+# Conversions round rho down, and epsilon up, to whole numbers of these parts.
 RHO_UNITS = 10**12
-"""Conversions give rho in units of 1 / RHO_UNITS, rounded down."""
 EPSILON_UNITS = 10**9
-"""And epsilon in units of 1 / EPSILON_UNITS, rounded up."""
 CHOICE_BITS = 40
 
 
@@ -73,10 +71,7 @@ class Budget:
     def stated(
         cls, *, epsilon: Any = None, rho: Any = None, delta: Any = None
     ) -> Budget:
-        """Read what was typed: epsilon alone, rho alone, or epsilon with delta.
-
-        With delta it is the largest rho that certainly implies (epsilon, delta).
-        """
+        """Read epsilon alone, rho alone, or epsilon with delta by `rho_of`."""
         if isinstance(epsilon, Budget):
             return epsilon
         if rho is not None:
@@ -117,10 +112,7 @@ class Budget:
         return self.amount if self.power == 2 else self.amount**2 / 2
 
     def over(self, group_size: int) -> Budget:
-        """Return what each of `group_size` moves together may cost.
-
-        epsilon / group_size, or rho / group_size^2.
-        """
+        """Return what each of several moves together may cost: epsilon/g, rho/g^2."""
         return self._with(self.amount / group_size**self.power)
 
     def at_distance(self, steps: int) -> Budget:
@@ -247,10 +239,9 @@ def as_delta(value: Any) -> Fraction:
 
 
 def equal_noise_epsilon(budget: Budget | Fraction) -> float:
-    """Return the epsilon whose Laplace noise varies as much per row; for tuning only.
+    """Return the epsilon whose Laplace noise varies as much; not about privacy.
 
-    Laplace noise of scale 1 / epsilon has variance 2 / epsilon^2 and Gaussian noise
-    1 / (2 rho): epsilon = 2 sqrt(rho). It says nothing about privacy.
+    2 / epsilon^2 = 1 / (2 rho), so epsilon = 2 sqrt(rho).
     """
     given = Budget.of(budget)
     amount = float(given.amount)
@@ -322,29 +313,32 @@ def odds_exponent(rho: Fraction, delta: Fraction, digits: int = 2) -> float:
 
 @lru_cache(maxsize=256)
 def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    low, high = 0, math.ceil((epsilon + 1) * RHO_UNITS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _implies(Fraction(middle, RHO_UNITS), epsilon, delta):
-            low = middle
-        else:
-            high = middle
-    return Fraction(low, RHO_UNITS)
+    def holds_not(units: int) -> bool:
+        return not _implies(Fraction(units, RHO_UNITS), epsilon, delta)
+
+    most = math.ceil((epsilon + 1) * RHO_UNITS)
+    return Fraction(_first(holds_not, most) - 1, RHO_UNITS)
 
 
 @lru_cache(maxsize=256)
 def _least_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    def holds(units: int) -> bool:
+        return _implies(rho, Fraction(units, EPSILON_UNITS), delta)
+
     most = float(rho) + 2 * math.sqrt(float(rho) * -math.log(float(delta)))
-    low, high = 0, math.ceil(most * EPSILON_UNITS) + 1
-    while not _implies(rho, Fraction(high, EPSILON_UNITS), delta):
+    high = math.ceil(most * EPSILON_UNITS) + 1
+    while not holds(high):
         high *= 2
+    return Fraction(_first(holds, high), EPSILON_UNITS)
+
+
+def _first(holds: Callable[[int], bool], high: int) -> int:
+    """Return the first whole number above 0 that holds, if `high` does: bisection."""
+    low = 0
     while high - low > 1:
         middle = (low + high) // 2
-        if _implies(rho, Fraction(middle, EPSILON_UNITS), delta):
-            high = middle
-        else:
-            low = middle
-    return Fraction(high, EPSILON_UNITS)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def _implies(rho: Fraction, epsilon: Fraction, delta: Fraction) -> bool:

@@ -1,9 +1,8 @@
 """The only way to true counts.
 
-A mechanism never holds counts. It receives a `Handle`, asks it to select something
-public or to measure a strategy, and gets back public values only. The handle charges
-one account before it looks, draws all noise itself, in one place, after checking the
-exact cost of what was asked, and records every call for audits.
+A mechanism never holds counts: it asks a `Handle`, which charges one account before it
+looks, draws all noise itself after checking the exact cost of what was asked, records
+every call for audits, and gives back public values only.
 
     handle = counts + policy + account
     handle.select(selector, budget)    -> a public choice
@@ -50,7 +49,6 @@ class Selector(Protocol[Chosen]):
     @property
     def name(self) -> str:
         """Name in the record of calls."""
-        ...
 
     def select(
         self,
@@ -61,7 +59,6 @@ class Selector(Protocol[Chosen]):
         rng: Randomness,
     ) -> Chosen:
         """Return a choice that is epsilon-private under `policy`."""
-        ...
 
 
 class Strategy(Protocol):
@@ -76,43 +73,33 @@ class Strategy(Protocol):
     @property
     def unbiased(self) -> bool:
         """Whether answers that the rows determine are off by noise alone."""
-        ...
 
     def rows(self, counts: IntArray) -> IntArray:
         """Return the exact values that are measured."""
-        ...
 
     def scales(self, policy: Policy, budget: Budget | Fraction) -> Scales:
         """Return noise scales whose worst policy edge costs at most `budget`."""
-        ...
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
         """Return the exact cost of the worst policy edge (or a bound above it)."""
-        ...
 
     def published(self, rows: IntArray, noise: IntArray, scales: Scales) -> IntArray:
         """Return what leaves the handle: rows with one independent draw per scale."""
-        ...
 
     def infer(self, noisy: IntArray, scales: Scales) -> FloatArray:
         """Return the best linear estimate of the cells."""
-        ...
 
     def spread(self, form: Form, scales: Scales) -> Spread:
         """Return the law of each query's noise, for explicit forms."""
-        ...
 
     def half_widths(self, form: Form, scales: Scales, miss: float) -> FloatArray:
         """Return how far answers may lie off, but for a probability of `miss`."""
-        ...
 
     def total_variance(self, form: Form, scales: Scales) -> float:
         """Return the variance summed over all queries."""
-        ...
 
     def pack(self) -> dict[str, Any]:
         """Return arrays and plain values from which the strategy is rebuilt."""
-        ...
 
 
 class Measurement(NamedTuple):

@@ -1,8 +1,7 @@
 """The memory that a release needs, from public sizes, beside what there is.
 
-Serves every release: a mechanism says what it needs before anything is drawn, and a
-ledger asks before it charges, so that a process which runs out of memory has not spent
-epsilon on nothing. Only public sizes count, so a refusal says nothing about data.
+A mechanism says what it needs before anything is charged or drawn. Only public sizes
+count, so a refusal says nothing about data.
 
     needed     64 MiB + cells x bytes per cell + pieces x 128 + nodes x 96
     to be had  the least of: address limit, container limit, free memory
@@ -41,7 +40,6 @@ COMPILER_BYTES = 640 * 2**20
 PIECE_BYTES = 128
 """What one piece of a query, or one edge of a policy, takes in a release."""
 
-
 NODE_BYTES = 96
 """What is kept of a node of a tree once intervals were asked for: twelve numbers."""
 
@@ -78,14 +76,9 @@ def query_pieces(workload: Workload) -> int:
 
 
 def check_memory(needed: int, what: str, consequence: str) -> None:
-    """Refuse what needs more memory than there is.
+    """Refuse `what` if it needs more memory than there is; say what did not happen.
 
-    Parameters
-    ----------
-    needed : int
-        Bytes beyond what a small release takes, as `Mechanism.memory_needed` says.
-    what, consequence : str
-        Who needs them, and what did not happen, for the message.
+    `needed` are bytes beyond what a small release takes.
     """
     needed += BASE_BYTES if "numba" in sys.modules else BASE_BYTES + COMPILER_BYTES
     room = memory_room()

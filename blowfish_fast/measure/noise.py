@@ -89,10 +89,7 @@ class Scales(NamedTuple):
 
 
 def measured_rows(scales: Scales) -> slice | BoolArray:
-    """Return an index of the rows that carry noise: a slice where they lie together.
-
-    A slice reads and writes without copies, which at many rows is most of the work.
-    """
+    """Return an index of the rows that carry noise: a slice where it can."""
     measured = scales.measured
     count = int(np.count_nonzero(measured))
     first = int(measured.argmax()) if count else 0
@@ -101,10 +98,7 @@ def measured_rows(scales: Scales) -> slice | BoolArray:
 
 
 def integer_weights(weights: FloatArray) -> IntArray:
-    """Round weights in [0, 1] to integers, the form in which the worst edge is found.
-
-    A positive weight too small to matter becomes 0: its row is not measured.
-    """
+    """Round weights in [0, 1] to integers; one too small becomes 0: not measured."""
     return np.floor(weights * float(2**WEIGHT_BITS)).astype(np.int64)
 
 
@@ -231,10 +225,7 @@ class Spread(NamedTuple):
     def bounded(
         cls, variance: FloatArray, square: FloatArray, largest: FloatArray, least: float
     ) -> Self:
-        """Return a spread whose largest row is not known, nor the sum of a_i^2.
-
-        The latter is at most the sum of (a_i b_i)^2 over the square of the least scale.
-        """
+        """Return a spread without largest row; `steps` at most square / least^2."""
         each = least**-2 if least else np.inf
         steps = np.multiply(square, each, where=square > 0, out=np.zeros(square.size))
         return cls(
@@ -251,10 +242,7 @@ class Spread(NamedTuple):
         )
 
     def at_scale(self, scales: Scales) -> Self:
-        """Return the spread at another scale, where all draws have one.
-
-        Every moment but the sum of squared coefficients follows the scale.
-        """
+        """Return the spread at another scale, where all draws have one."""
         width = scales.least
         ratio = width / self.least
         return self._replace(
@@ -269,11 +257,7 @@ class Spread(NamedTuple):
     def of_one_scale(
         cls, squares: FloatArray, largest: FloatArray, width: float, variance: float
     ) -> Self:
-        """Return the spread of draws of one scale, from their coefficients.
-
-        `squares` is the sum of squared coefficients and `largest` the largest of them
-        in size.
-        """
+        """Return the spread of draws of one scale, from squares of coefficients."""
         return cls(
             variance * squares,
             width**2 * squares,
@@ -315,11 +299,7 @@ def _log_rest(slope: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def chernoff_half_width(spread: Spread, miss: float) -> FloatArray:
-    """Return the smallest distance whose Chernoff bound is at most `miss`.
-
-    Bisection from above; the upper end is returned, so the bound holds for the number
-    returned, not for one next to it.
-    """
+    """Return the smallest distance whose Chernoff bound is at most `miss`."""
     low = np.zeros(spread.square.size)
     high = np.sqrt(spread.square) * (4.0 + 4.0 * math.log(2.0 / miss))
     for _ in range(45):

@@ -1,7 +1,7 @@
 """Random words and exact noise: secret by default, repeatable when seeded.
 
-Serves ``handle``, which draws all noise. One key belongs to one release; each call
-opens a stream with a key of its own, in which every word has a place:
+One key belongs to one release; each call opens a stream with a key of its own, in which
+every word has a place:
 
     system or seed --> key --+-- stream 0:  word 0  word 1  word 2 ...
                              +-- stream 1:  word 0  word 1 ...
@@ -46,8 +46,7 @@ _DRAWS_PER_CHUNK = 1 << 15
 class WordStream:
     """An endless sequence of random words, each found from its place alone.
 
-    Obtained from `Randomness.stream`. Calls keep no state, so threads may share a
-    stream; a secure stream works only in the process that opened it.
+    Threads may share it; a secure stream works only in the process that opened it.
     """
 
     __slots__ = ("_encryptor_at", "_process")

@@ -13,7 +13,7 @@ import blowfish_fast as bf
 from blowfish_fast.accounting.contributions import ContributionChoice, candidates
 from blowfish_fast.errors import BudgetError, InputError
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.selectors.selections.first_below import FirstBelow
+from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
 
 EPSILON = Fraction(1)
 BAR = 1

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from blowfish_fast.measure.equal_sums import equal_sum_half_widths
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import Spread, chernoff_half_width, laplace_variance
+from blowfish_fast.measure.tails import equal_sum_half_widths, noise_half_widths
 
 
 def law(width, reach=4000):

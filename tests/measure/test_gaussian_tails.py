@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.measure.equal_sums import equal_sum_half_widths
-from blowfish_fast.measure.gaussian_tails import (
+from blowfish_fast.measure.noise import Spread
+from blowfish_fast.measure.tails import (
+    equal_sum_half_widths,
     gaussian_draw_half_widths,
     gaussian_half_widths,
 )
-from blowfish_fast.measure.noise import Spread
 
 
 def equal_draws(sigma, terms):

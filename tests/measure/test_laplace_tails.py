@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from blowfish_fast.measure.laplace_tails import (
+from blowfish_fast.measure.noise import Spread, laplace_variance
+from blowfish_fast.measure.tails import (
     _Family,
     _worst_quantiles,
     noise_half_widths,
 )
-from blowfish_fast.measure.noise import Spread, laplace_variance
 
 
 def family(each, count, rest=0.0):

@@ -11,7 +11,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.data.domain import WideDomain
 from blowfish_fast.errors import PolicyError
-from blowfish_fast.measure.strategies.tables.edge_prices import (
+from blowfish_fast.measure.strategies.tables.table_strategy import (
     edge_kinds,
     heaviest_edge,
 )

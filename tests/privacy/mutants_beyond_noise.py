@@ -10,8 +10,8 @@ import blowfish_fast as bf
 import blowfish_fast.audit.choices.cheapest as cheapest
 import blowfish_fast.kernels.partition.interval_partition as interval_partition
 import blowfish_fast.measure.handle as handle
-import blowfish_fast.measure.selectors.partitions.blossom as blossom
-import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
+import blowfish_fast.measure.selectors.partitions.matching_pairs as blossom
 import blowfish_fast.measure.selectors.partitions.matching_pairs as matching_pairs
 from blowfish_fast import kernels
 from blowfish_fast.accounting.ledger import Ledger

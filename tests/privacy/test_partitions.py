@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import blowfish_fast as bf
-import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_release
 from blowfish_fast.audit.choices.case import Case
 from blowfish_fast.audit.choices.cheapest import cheapest_choices

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-import blowfish_fast.measure.selectors.partitions.dyadic_rectangles as home
+import blowfish_fast.measure.selectors.partitions.dyadic as home
 from blowfish_fast.audit import audit_release
 from blowfish_fast.audit.choices.search import audit_selector
 from blowfish_fast.audit.neighbours.families import policy_families

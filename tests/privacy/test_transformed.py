@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-import blowfish_fast.measure.selectors.partitions.dyadic_tree as dyadic_tree
+import blowfish_fast.measure.selectors.partitions.dyadic as dyadic_tree
 from blowfish_fast.audit import audit_measurements, audit_release
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.selectors.partitions import DyadicTree, LeastCost, Partition

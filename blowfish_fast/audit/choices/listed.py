@@ -19,7 +19,7 @@ from blowfish_fast.measure.selectors.selections import (
     ScatterTest,
     WorstQuery,
 )
-from blowfish_fast.measure.selectors.selections.first_below import FirstBelow
+from blowfish_fast.measure.selectors.selections.comparisons import FirstBelow
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity
 

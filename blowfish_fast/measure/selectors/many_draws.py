@@ -1,13 +1,9 @@
 """Many independent choices from one preparation, and the exact law of a choice.
 
 For audits: what a release draws once is drawn millions of times, by the same code.
-
-    exponential mechanism   every row of log-weights goes through one function,
-                            ``kernels.exponential_choice.weigh_block``; steering it
-                            walks the tree of all decisions, and the real sampler
-                            decides for all runs that reach a row together
-    noisy costs             `select_many` of the selector: costs once, noise each time
-    anything else           run by run
+Every row of log-weights of an exponential mechanism goes through one function,
+``kernels.exponential_choice.weigh_block``. Steering it walks the tree of all decisions,
+and the real sampler decides for all runs that reach a row together:
 
     row 0   [.7 .2 .1] --0--> row 1  [.5 .5] --0--> choice A    .35
                        |                     --1--> choice B    .35
@@ -60,10 +56,7 @@ class _Steering:
     generator: np.random.Generator | None = None
 
     def choose(self, table: IntArray, bits: int) -> IntArray:
-        """Follow the path; beyond its end take the first candidate that is there.
-
-        With a generator: one that is likely there.
-        """
+        """Follow the path; beyond its end, take the first candidate or draw one."""
         choices = np.empty(len(table), dtype=np.int64)
         for number, row in enumerate(table):
             place = len(self.rows)
@@ -126,9 +119,8 @@ def path_log_ratio(
 ) -> float | None:
     """Return how much likelier one side makes a random run; None as above.
 
-    A run is a path of decisions, drawn on the first side and repeated on the second.
-    Logarithms of probabilities are added up row by row, so domains may be larger than
-    those that can be enumerated. Infinite if the second side cannot take the path.
+    The logarithm: a path of decisions is drawn on the first side and repeated on the
+    second, which need not be enumerated; infinite if it cannot take that path.
     """
     met: list[_Steering] = []
     for counts in sides:
@@ -193,8 +185,7 @@ def sample_choices(
 ) -> Counter[Hashable] | None:
     """Return how often each choice is made in `samples` runs; None as above.
 
-    The runs share rows: all that reach one row are decided there together, each by a
-    random word of its own and by the sampler that a release uses.
+    All runs that reach one row are decided there, each by a random word of its own.
     """
     made: Counter[Hashable] = Counter()
     runs: dict[tuple[int, ...], int] = {(): samples}
@@ -294,10 +285,7 @@ def _steer(steering: _Steering) -> Iterator[None]:
 
 @functools.lru_cache(maxsize=4)
 def _homes(function: Any, loaded: int) -> list[Any]:
-    """Return every module of the package that draws by this function.
-
-    `loaded` is the number of modules by now; the answer is kept until it changes.
-    """
+    """Return the modules that draw by this function, kept until more are loaded."""
     return [
         module
         for name, module in list(sys.modules.items())

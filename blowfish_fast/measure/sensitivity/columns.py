@@ -14,7 +14,7 @@ Rectangles on a grid are columns too, on the grid cut along their sides:
       5    .-----------.
 
 Where every cell has the same moves these are tried one after the other, all cells at
-once. Pieces: ``kernels.column_distance`` and ``kernels.rectangle_cover``.
+once.
 """
 
 from __future__ import annotations
@@ -108,10 +108,7 @@ def longest_column(columns: Columns, cells: IntArray) -> Change:
 
 
 def column_moves(policy: Policy, columns: Columns) -> Change:
-    """Return the largest difference of two columns along an edge between cells.
-
-    Lemma SE10.
-    """
+    """Return the largest difference of two columns along an edge: Lemma SE10."""
     quotient, merged = _on_classes(policy, columns)
     try:
         part = _furthest(quotient, merged)

@@ -1,8 +1,7 @@
 """Policy-specific sensitivity: the largest change of answers along one policy edge.
 
-It is the largest sum of absolute changes over all answers, over all
-edges of the policy graph. It is exact, or says that it is an upper bound; it is never
-below the truth. The cheapest rule that applies is used:
+The sum of absolute changes over all answers. It is exact, or says that it is an upper
+bound; it is never below the truth. The cheapest rule that applies is used:
 
     closed form       cells, totals, prefixes, all ranges, marginals, sums
     sweep             listed ranges along a line
@@ -241,9 +240,7 @@ def _moves(policy: Policy, workload: Workload) -> Change:
 
 
 def all_range_moves(policy: Policy, cells: int) -> Change:
-    """Return the most ranges, of all, that hold exactly one of two joined cells.
-
-    Lemma SE2.
+    """Return the most ranges that hold one of two joined cells: Lemma SE2.
 
     Cells d apart are separated by d (cells + 1 - d) ranges: more and more up to half
     the line, then fewer again.
@@ -271,10 +268,7 @@ def all_range_moves(policy: Policy, cells: int) -> Change:
 
 
 def _near_half(policy: Blocks, half: int) -> IntArray:
-    """Return edge lengths among which is the one nearest to half the line.
-
-    For each cell, the two cells of its block around the point half a line further.
-    """
+    """Return, for each cell, the edges whose ends lie around half a line further."""
     cells = policy.labels.size
     # Block after block, each on a stretch of its own, so one search serves all.
     places = np.arange(cells) + policy.labels * np.int64(3 * cells)
@@ -288,10 +282,7 @@ def _near_half(policy: Blocks, half: int) -> IntArray:
 
 
 def range_moves(policy: Policy, starts: IntArray, ends: IntArray) -> Change:
-    """Return the most listed ranges that hold exactly one of two joined cells.
-
-    Lemma SE5.
-    """
+    """Return the most listed ranges that hold one of two joined cells: Lemma SE5."""
     cells = policy.domain.size
     if isinstance(policy, Line):
         bounds = np.bincount(starts, minlength=cells + 1)

@@ -23,7 +23,6 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import EpsilonError, IntervalError, SizeError, WorkloadError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.equal_sums import equal_sum_half_widths
 from blowfish_fast.measure.noise import (
     LARGEST_SCALE_BITS,
     WEIGHT_BITS,
@@ -32,6 +31,7 @@ from blowfish_fast.measure.noise import (
     budget_unit,
 )
 from blowfish_fast.measure.sensitivity.policy import sensitivity, worst_moves
+from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Linear, Pieces, Workload
 from blowfish_fast.workloads.base import form_matrix
@@ -135,10 +135,7 @@ class Answers(LinearStrategy):
         return np.full(self.matrix.shape[0], self._reach(policy) == 0)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest answer times the sensitivity of all answers.
-
-        Lemma LA11.
-        """
+        """Return the heaviest answer times the sensitivity of all: Lemma LA11."""
         if power == 1:
             return int(weights.max(initial=0)) * self._reach(policy)
         ones = np.ones(self.matrix.shape[0], dtype=np.int64)

@@ -17,13 +17,13 @@ import numpy as np
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import DomainError, IntervalError
 from blowfish_fast.measure.budgets import Budget
-from blowfish_fast.measure.laplace_tails import noise_half_widths
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
     Spread,
     scales_within,
 )
+from blowfish_fast.measure.tails import noise_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 
@@ -235,17 +235,12 @@ class LinearStrategy(ABC):
         return self.worst_edge(weights, policy, power=power)
 
     def cost(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the exact cost of the worst policy edge, or a bound above it.
-
-        Lemma HA1.
-        """
+        """Return the cost of the worst policy edge, or a bound above it: Lemma HA1."""
         worst = self._worst_edge(scales.rates, policy, scales.power)
         return Fraction(worst, scales.unit)
 
     def cost_in_rho(self, policy: Policy, scales: Scales) -> Fraction:
-        """Return the rho of Laplace rows under `policy`, or a bound above it.
-
-        Lemma ZC8.
+        """Return the rho of Laplace rows, or a bound above it: Lemma ZC8.
 
         A row of rate r that an edge moves by m has a privacy loss within r m either
         way, so it costs (r m)^2 / 2; rows are independent, so their costs add up.

@@ -9,6 +9,7 @@ one cell is its own total.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +17,17 @@ import numpy as np
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast._support.validation import as_parts
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import SizeError
-from blowfish_fast.measure.equal_sums import equal_sum_half_widths
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.noise import (
     WEIGHT_BITS,
     Scales,
     Spread,
+    noise_mean_size,
 )
+from blowfish_fast.measure.tails import equal_sum_half_widths
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import RowMoments, form_matrix, row_moments
@@ -119,9 +124,7 @@ class Cells(LinearStrategy):
         return public
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest cell with its total, or the two heaviest cells.
-
-        Lemma LA4.
+        """Return the heaviest cell with its total, or the two heaviest: Lemma LA4.
 
         A record that moves changes two cells of one part and keeps its total. Over
         all pairs the bound is exact; a sparser policy may reach less only if weights
@@ -263,3 +266,31 @@ class Cells(LinearStrategy):
         """Rebuild from `pack`."""
         cells = int(data["cells"])
         return cls(cells, as_parts(data.get("parts"), cells))
+
+
+def mean_noise(policy: Policy, budget: Budget | Fraction) -> float:
+    """Return the mean absolute noise on a count: what one more bucket costs.
+
+    Constraints of the policy make it larger. For Gaussian noise it is that of a normal
+    variable, sigma sqrt(2 / pi).
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> round(mean_noise(bf.policies.Full(bf.Domain(9)), Fraction(1, 10)), 2)
+    19.99
+    """
+    each = Budget.of(budget).over(policy.group_size)
+    width = float(Cells(2).scales(policy.unconstrained, each).widths[0])
+    return noise_mean_size(width, each.power)
+
+
+def bucket_counts(
+    private: Handle, buckets: Buckets, *, budget: Budget | Fraction | None = None
+) -> Measurement:
+    """Measure the number of records in each bucket, with all that remains or less."""
+    bucketed = private.coarsened(buckets)
+    return bucketed.measure(
+        Cells.under(bucketed.policy),
+        budget=private.remaining if budget is None else budget,
+    )

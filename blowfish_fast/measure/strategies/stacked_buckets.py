@@ -138,10 +138,7 @@ class StackedBuckets(LinearStrategy):
         return self.whole.exact_rows(policy)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of `weights` over the rows that one edge moves.
-
-        Lemma KD7.
-        """
+        """Return the largest sum over the rows that one edge moves: Lemma KD7."""
         return self.whole.worst_edge(weights, policy, power)
 
     def combined(self, scales: Scales) -> Combined:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from blowfish_fast import kernels
-from blowfish_fast.kernels.window_costs.bisection_costs import split_table
+from blowfish_fast.kernels.window_costs.baseline_costs import split_table
 from blowfish_fast.measure.selectors.partitions.bisection import SENSITIVITY
 from blowfish_fast.measure.selectors.partitions.k_buckets import KBuckets
 

@@ -12,7 +12,7 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.measure.handle import Account, Handle
 from blowfish_fast.measure.noise import noise_mean_size
 from blowfish_fast.measure.randomness import Randomness
-from blowfish_fast.measure.strategies.counted_buckets import bucket_counts, mean_noise
+from blowfish_fast.measure.strategies.cells import bucket_counts, mean_noise
 from blowfish_fast.policies import AddRemove, Blocks, CountConstraints, Full, Graph
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from .base import Partition
+from .base import Partition, partition_cost
 from .bisection import Bisection
-from .dyadic_rectangles import DyadicRectangles
-from .dyadic_tree import DyadicTree
+from .dyadic import DyadicRectangles, DyadicTree
 from .k_buckets import KBuckets
 from .kd_cells import GainRule, UniformityRule
 from .least_cost import LeastCost
 from .matching_pairs import MatchingPairs
-from .noisy_sort import NoisySort
-from .partition_quality import cost_bound, partition_cost
-from .thresholded_sort import ThresholdedSort
+from .noisy_sort import NoisySort, ThresholdedSort
 
 __all__ = [
     "Bisection",
@@ -26,7 +23,6 @@ __all__ = [
     "Partition",
     "ThresholdedSort",
     "UniformityRule",
-    "cost_bound",
     "partition_cost",
 ]
 

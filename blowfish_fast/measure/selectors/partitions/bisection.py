@@ -5,9 +5,6 @@
     level 2   [....][.....][........][........]      the two parts it leaves
 
 A last draw decides how many of the cuts, in this order, are kept.
-
-Pieces: costs of all splits from ``kernels.bisection_costs``, draws from
-``kernels.cost_choice``.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from blowfish_fast.policies import Policy
 from .base import Partition, record_distance
 
 if TYPE_CHECKING:
-    from blowfish_fast.kernels.sampling.exponential_choice import Words
+    from blowfish_fast.kernels.sampling.draw_arguments import Words
     from blowfish_fast.measure.randomness import Randomness
 
 SENSITIVITY = 2
@@ -135,7 +132,7 @@ def _level_by_level(
     bits: int,
 ) -> tuple[IntArray, IntArray]:
     """Return the cuts in the order drawn, and the cost after none, one, two ..."""
-    from blowfish_fast.kernels.window_costs.bisection_costs import (
+    from blowfish_fast.kernels.window_costs.baseline_costs import (
         AFTER,
         BEFORE,
         part_clusters,

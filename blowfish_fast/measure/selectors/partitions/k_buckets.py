@@ -4,8 +4,6 @@
                                          drawn by the error of both
 
 The last border is drawn first; the next one then faces one bucket less.
-
-Pieces: errors from ``kernels.k_bucket_costs``, draws from ``kernels.cost_choice``.
 """
 
 from __future__ import annotations
@@ -105,9 +103,7 @@ class KBuckets(Partition):
         kernels.squares_grid(cells, self.largest_count)
 
     def rate(self, cells: int, epsilon: Fraction) -> Fraction:
-        """Return how fast weights fall with errors in each of the k - 1 draws.
-
-        Lemma SF4.
+        """Return how fast weights fall with errors in each draw: Lemma SF4.
 
         `epsilon` is the budget when one record is added or removed.
         """

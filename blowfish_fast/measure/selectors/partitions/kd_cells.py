@@ -1,7 +1,7 @@
 """Buckets of a kd-tree over cells that are noisy already.
 
 Rules and functions, not selectors: they read published values and public facts only, so
-they cost nothing and need no policy. `kernels.kd_gain` and `kernels.kd_split` build the
+they cost nothing and need no policy. `kernels.kd_trees` and `kernels.kd_trees` build the
 tree; what is decided here is when a box is uneven or crowded, given the noise in it.
 """
 

@@ -3,8 +3,6 @@
 Every candidate bucket gets a noisy cost; the partition of least total is kept.
 
     cost of a bucket = deviation of its cells + price of a bucket - geometric noise
-
-Pieces: deviations, noise and dynamic programme from ``kernels.interval_partition``.
 """
 
 from __future__ import annotations
@@ -162,9 +160,7 @@ class LeastCost(Partition):
         }
 
     def noise(self, cells: int, epsilon: Fraction) -> CandidateNoise:
-        """Return the public grid and the noise scale of every candidate length.
-
-        Lemma LC5.
+        """Return the public grid and the noise scale of every length: Lemma LC5.
 
         `epsilon` is the budget when one record is added or removed. On a grid of
         `step`, floored costs change by at most the sensitivity rounded up to it.

@@ -6,26 +6,30 @@ total is kept. Pairs need not be neighbours, so a bucket may join distant cells.
     counts   3  90  4  88  7        pairs {0, 2}, {1, 3}; cell 4 alone
     cost     |x_i - x_j| + price - noise   of a pair,   price - noise   of a cell
 
-Pieces: any pairs by ``partitions.blossom``, pairs within a window by
-``kernels.window_matching``.
+Pairs within a window are found by a dynamic programme; any pairs by maximum-weight
+matching, ``rustworkx.max_weight_matching``, exact on 128-bit integers. The proof asks
+for the exact minimum of a fixed total order on pairings, and that algorithm promises
+only *a* minimum. So the first solution is made slightly dearer and the problem solved
+again: only a unique minimum comes back. If it was not unique, mates are settled cell by
+cell: by total cost, then mate of cell 0, of cell 1, ...; alone comes first.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from blowfish_fast import kernels
-from blowfish_fast._support.typing import IntArray
+from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import AnyArray, IntArray
 from blowfish_fast._support.validation import is_whole
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.errors import InputError, SizeError
 from blowfish_fast.policies import Policy
 
-from . import blossom
 from .base import Partition, connected_parts, record_distance
 
 if TYPE_CHECKING:
@@ -40,6 +44,8 @@ FINEST_BITS = 48
 CAP_BITS = 44
 # Prices of all cells together, in steps, so that sums fit 64 bits; more is cut off.
 PRICE_BITS = 57
+# The solver adds a few weights; far below 127 bits none of its sums overflows.
+WEIGHT_BITS = 116
 
 
 class MatchingPairs(Partition):
@@ -114,7 +120,7 @@ class MatchingPairs(Partition):
         self.offset = float(offset)
         if self._by_blossoms:
             # Found out before anything is charged.
-            blossom.rustworkx_module()
+            rustworkx_module()
 
     def _check(self, policy: Policy, cells: int) -> None:
         if self._by_blossoms and cells > MOST_CELLS:
@@ -214,7 +220,7 @@ class MatchingPairs(Partition):
         paired = (
             deviations + noise.pair_price - _draw_geometric(noise.pair, first.size, rng)
         )
-        return blossom.cheapest_mates(alone, first, second, paired)
+        return cheapest_mates(alone, first, second, paired)
 
 
 class PairNoise(NamedTuple):
@@ -248,3 +254,90 @@ def _draw_geometric(scale: Fraction, size: int, rng: Randomness) -> IntArray:
     """Return geometric noise as integers of any size."""
     noise = rng.geometric(scale.numerator, scale.denominator, size=size)
     return noise.astype(object)
+
+
+def rustworkx_module() -> Any:
+    """Return rustworkx, or say which extra brings it."""
+    return require(
+        "rustworkx", extra="matching", purpose="the best pairing of any two cells"
+    )
+
+
+def cheapest_mates(
+    alone: AnyArray, first: IntArray, second: IntArray, paired: AnyArray
+) -> IntArray:
+    """Return the mate of each cell in the cheapest pairing; a cell alone is its own.
+
+    Among pairings of equal cost the one whose cell 0 is alone, or has the nearest
+    mate, is preferred; then cell 1, and so on.
+
+    Parameters
+    ----------
+    alone : (cells,) integers of any size
+        Cost of each cell by itself.
+    first, second : (candidates,) int64
+        Cells that may be paired, ``first < second``, each pair once.
+    paired : (candidates,) integers of any size
+        Cost of each pair.
+    """
+    alone = np.asarray(alone, dtype=object)
+    savings = alone[first] + alone[second] - np.asarray(paired, dtype=object)
+    cells = alone.size
+    assert savings.size == 0 or (cells + 1) * abs(savings).max() < 2**WEIGHT_BITS
+    mates = _most_saving(cells, first, second, savings)
+    # Each bucket of this pairing becomes dearer by 1 and costs are spread by more than
+    # its number of buckets: any other pairing of equal cost is now cheaper.
+    single = (mates == np.arange(cells)).astype(object)
+    chosen = (mates[first] == second).astype(object)
+    spread = (cells + 1) * savings + single[first] + single[second] - chosen
+    if (mates == _most_saving(cells, first, second, spread)).all():
+        return mates
+    return _settle_in_order(cells, first, second, savings)
+
+
+def _settle_in_order(
+    cells: int, first: IntArray, second: IntArray, savings: AnyArray
+) -> IntArray:
+    """Settle the mate of one cell after the other, each as near as the minimum allows.
+
+    One more solution per cell; ties are rare where every candidate carries noise.
+    """
+    settled = np.arange(cells)
+    waiting = np.ones(cells, dtype=bool)
+    for cell in range(cells):
+        if not waiting[cell]:
+            continue
+        left = waiting[first] & waiting[second]
+        first, second, savings = first[left], second[left], savings[left]
+        distance = np.where(first == cell, second - cell, 0).astype(object)
+        mates = _most_saving(cells, first, second, (cells + 1) * savings - distance)
+        mate = mates[cell]
+        settled[cell], settled[mate] = mate, cell
+        waiting[cell] = waiting[mate] = False
+    return settled
+
+
+def _most_saving(
+    cells: int, first: IntArray, second: IntArray, savings: AnyArray
+) -> IntArray:
+    """Return the mates of one pairing that saves the most."""
+    rustworkx = rustworkx_module()
+    gains = np.flatnonzero(savings > 0)
+    graph = rustworkx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(cells))
+    graph.add_edges_from(
+        list(
+            zip(
+                first[gains].tolist(),
+                second[gains].tolist(),
+                savings[gains].tolist(),
+                strict=True,
+            )
+        )
+    )
+    # The solver proves each optimum by its dual, which takes no time beside finding it.
+    found = rustworkx.max_weight_matching(graph, weight_fn=int, verify_optimum=True)
+    mates = np.arange(cells)
+    for one, other in found:
+        mates[one], mates[other] = other, one
+    return mates

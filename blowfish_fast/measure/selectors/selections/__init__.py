@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from .base import ByCost
-from .coefficients import KeptFrequencies
+from .by_cost import ByCost, KeptFrequencies, WorstQuery
+from .comparisons import ScatterTest
 from .medians import Medians
-from .queries import WorstQuery
-from .scatter import ScatterTest
 
 __all__ = [
     "ByCost",

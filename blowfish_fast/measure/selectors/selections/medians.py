@@ -4,8 +4,7 @@
     level 1   [. . .][. . . . .]       a cut costs |records left - records right|,
     level 2   [.][. .][. . .][. .]     drawn with weight exp(-rate * cost)
 
-Boxes of one level are disjoint, so a record pays once per level. Pieces: counts of
-boxes from ``kernels.summed_area``, draws from ``kernels.cost_choice``.
+Boxes of one level are disjoint, so a record pays once per level.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies import Policy
 
 if TYPE_CHECKING:
-    from blowfish_fast.kernels.sampling.exponential_choice import Words
+    from blowfish_fast.kernels.sampling.draw_arguments import Words
     from blowfish_fast.measure.randomness import Randomness
 
 

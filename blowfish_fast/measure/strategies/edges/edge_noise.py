@@ -86,9 +86,7 @@ class EdgeNoise(LinearStrategy):
         return np.zeros(self.heads.size, dtype=bool)
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the heaviest edge: each policy edge is paid by its own draw.
-
-        Lemma LA10.
+        """Return the heaviest edge: each is paid by its own draw: Lemma LA10.
 
         Refuses a policy with an edge that has no draw here.
         """

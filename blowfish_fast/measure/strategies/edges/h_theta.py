@@ -20,7 +20,6 @@ from typing import Self
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
 from blowfish_fast.errors import PolicyError
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import FAN_OUTS, tree_depth
 from blowfish_fast.measure.strategies.ordered.line_reach import LineReach
@@ -102,18 +101,3 @@ def best_fan_out(length: int) -> int:
         return construction_error(fan_out, tree_depth(length, fan_out))
 
     return min((one for one in FAN_OUTS if one <= max(length, 2)), key=error)
-
-
-def red_cell_tree(cells: int, theta: int) -> IntArray:
-    """Return the parent of each cell in Haney's tree; -1 at the last cell.
-
-    Examples
-    --------
-    >>> red_cell_tree(10, 4)
-    array([ 3,  3,  3,  7,  7,  7,  7,  9,  9, -1])
-    """
-    red = np.minimum((np.arange(cells) // theta + 1) * theta - 1, cells - 1)
-    following = np.minimum(red + theta, cells - 1)
-    parents = np.where(np.arange(cells) == red, following, red)
-    parents[-1] = -1
-    return parents

@@ -105,10 +105,7 @@ class SpanningTree(LinearStrategy):
         return exact
 
     def worst_edge(self, weights: IntArray, policy: Policy, power: int = 1) -> int:
-        """Return the largest sum of weights over the path of an edge, exactly.
-
-        Lemma ST2.
-        """
+        """Return the largest sum of weights over the path of an edge: Lemma ST2."""
         from blowfish_fast.kernels.graph.graph_tree import path_sums, sums_to_root
 
         _, heads, tails, tops = self._detours(policy)

@@ -23,7 +23,8 @@ from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 from blowfish_fast.errors import IntervalError
 from blowfish_fast.measure.noise import Scales
 
-from .edge_prices import AxisSet
+AxisSet = tuple[int, ...]
+"""Attributes of a table, by number, increasing."""
 
 LEAST_VARIANCE = 1e-100
 

@@ -27,8 +27,7 @@ from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Form, Fractions, Implicit, Pieces
 from blowfish_fast.workloads.base import form_matrix, row_moments
 
-from .edge_prices import AxisSet
-from .residuals import NoisyTables, refuse_unmeasured, subsets
+from .residuals import AxisSet, NoisyTables, refuse_unmeasured, subsets
 
 MOST_COEFFICIENTS = 2**26
 ENTRIES_AT_ONCE = 2**21

@@ -21,8 +21,8 @@ import numpy as np
 
 from blowfish_fast._support.typing import BoolArray, FloatArray, IntArray
 
-from .edge_prices import AxisSet, EdgeKind, is_exact, largest_sets
-from .residuals import cell_count, closure, subsets
+from .residuals import AxisSet, cell_count, closure, subsets
+from .table_strategy import EdgeKind, is_exact, largest_sets
 
 PlanKind = Literal["best", "maximal", "weights", "blocks"]
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from blowfish_fast.errors import MissingExtraError
 from blowfish_fast.kernels.window_costs.sorted_groups import group_sorted
-from blowfish_fast.measure.selectors.partitions import blossom
-from blowfish_fast.measure.selectors.partitions.blossom import cheapest_mates
-from blowfish_fast.measure.selectors.partitions.matching_pairs import MatchingPairs
+from blowfish_fast.measure.selectors.partitions import matching_pairs as blossom
+from blowfish_fast.measure.selectors.partitions.matching_pairs import (
+    MatchingPairs,
+    cheapest_mates,
+)
 from tests.reference import matching_pairs as reference
 
 # The counts of the DAWA paper.

@@ -12,7 +12,7 @@ import blowfish_fast as bf
 from blowfish_fast.errors import InputError
 from blowfish_fast.measure.randomness import Randomness
 from blowfish_fast.measure.selectors.selections import KeptFrequencies
-from blowfish_fast.measure.selectors.selections.coefficients import (
+from blowfish_fast.measure.selectors.selections.by_cost import (
     COST_BITS,
     IN_A_ROW,
     LARGEST_NORM_BITS,

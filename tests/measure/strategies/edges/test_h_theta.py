@@ -15,12 +15,20 @@ from blowfish_fast.measure.strategies import HTheta, SpanningTree
 from blowfish_fast.measure.strategies.edges.h_theta import (
     best_fan_out,
     construction_error,
-    red_cell_tree,
 )
 from blowfish_fast.measure.strategies.ordered.hierarchy_plan import (
     block_plan,
     planned_hierarchy,
 )
+
+
+def red_cell_tree(cells, theta):
+    """Return the parent of each cell in Haney's tree; -1 at the last cell."""
+    red = np.minimum((np.arange(cells) // theta + 1) * theta - 1, cells - 1)
+    following = np.minimum(red + theta, cells - 1)
+    parents = np.where(np.arange(cells) == red, following, red)
+    parents[-1] = -1
+    return parents
 
 
 @pytest.mark.parametrize(("cells", "theta"), [(50, 5), (23, 4), (40, 7), (9, 2)])

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from blowfish_fast.measure.strategies.tables.edge_prices import EdgeKind
+from blowfish_fast.measure.strategies.tables.table_strategy import EdgeKind
 from blowfish_fast.measure.strategies.tables.table_plan import AskedTables, plan_tables
 
 ADULT = (74, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 20, 42, 2)

@@ -1,16 +1,20 @@
-"""Are records scattered, or do rectangles make them even: one noisy comparison.
+"""Comparisons of noisy numbers: are records scattered, and the first tail below a bar.
 
-    scattered     . .  .   .   any rectangle has empty cells beside full ones
-    concentrated  ##. .        a few rectangles hold all there is to know
+scattered     . .  .   .   any rectangle has empty cells beside full ones
+concentrated  ##. .        a few rectangles hold all there is to know
 
-Pieces: the statistic ``kernels.even_cost``; noise from ``kernels.discrete_laplace``.
+persons with more than   1    2    3    4    5   records
+90   41   12    3    0
++ noise                 88   43    9    5   -1       the first at most bar + noise
+bar 10 + noise 11                  ^                 (the sparse vector technique)
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +32,34 @@ ONE = 2**18
 MOST_BITS = 43
 
 
-class ScatterTest:
+class NoisyComparison(ABC):
+    """A choice that reads counts once and compares them with fresh noise each time."""
+
+    name: ClassVar[str]
+
+    def select(
+        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Any:
+        """Return one choice: the only one of `select_many` with one draw."""
+        many = self.select_many(
+            counts, policy=policy, epsilon=epsilon, draws=1, rng=rng
+        )
+        return next(iter(many))
+
+    @abstractmethod
+    def select_many(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        draws: int,
+        rng: Randomness,
+    ) -> Counter[Any]:
+        """Return how often each choice is made in `draws` independent choices."""
+
+
+class ScatterTest(NoisyComparison):
     """Say whether what rectangles cannot make even exceeds a part of all records.
 
     Parameters
@@ -62,7 +93,7 @@ class ScatterTest:
     0.5
     """
 
-    name: ClassVar[str] = "scatter"
+    name = "scatter"
 
     def __init__(
         self, level_weights: list[list[float]], *, price: float, threshold: float
@@ -84,10 +115,7 @@ class ScatterTest:
         return least - self.threshold * int(cut.sum())
 
     def sensitivity(self, policy: Policy) -> int:
-        """Return how far one edge moves the statistic, at most; 0 without edges.
-
-        Lemma SC3.
-        """
+        """Return how far one edge moves the statistic, at most: Lemma SC3."""
         if policy.has_moves:
             return ONE
         if not policy.has_bottom:
@@ -107,15 +135,6 @@ class ScatterTest:
             )
         return self.sensitivity(policy) << bits, rate
 
-    def select(
-        self, counts: IntArray, *, policy: Policy, epsilon: Fraction, rng: Randomness
-    ) -> bool:
-        """Return whether the noisy statistic is above 0."""
-        many = self.select_many(
-            counts, policy=policy, epsilon=epsilon, draws=1, rng=rng
-        )
-        return bool(next(iter(many)))
-
     def select_many(
         self,
         counts: IntArray,
@@ -125,10 +144,72 @@ class ScatterTest:
         draws: int,
         rng: Randomness,
     ) -> Counter[bool]:
-        """Return how often each answer is given in `draws` independent choices."""
+        """Return how often the noisy statistic is above 0, and how often not."""
         value = self.statistic(counts, policy.domain.shape)
         if self.sensitivity(policy) == 0:
             return Counter({value > 0: draws})
         noise = rng.laplace(*self.scale(policy, epsilon), size=draws)
         above = int(np.count_nonzero(noise > -value))
         return +Counter({True: above, False: draws - above})
+
+
+class FirstBelow(NoisyComparison):
+    """Find the first tail of a histogram that is at most a bar.
+
+    The tail after cell i is the number of records in the cells that follow it.
+
+    Parameters
+    ----------
+    bar : int
+        Public.
+
+    Notes
+    -----
+    Guarantee: epsilon-private under every policy whose edges each join two cells, or a
+        cell and "absent".
+    Neighbours: one record moves along one edge, whichever.
+    Sensitivity: such a record changes every tail by 0 or 1, all in one direction, so
+        the bar and each tail take discrete Laplace noise of scale 2 / epsilon, however
+        many tails there are.
+    Proof: ``docs/proofs/persons.md``.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> from blowfish_fast.measure.randomness import Randomness
+    >>> few = FirstBelow(bar=10).select(
+    ...     np.array([900, 90, 9, 1]), policy=bf.policies.Full(bf.Domain(4)),
+    ...     epsilon=Fraction(10), rng=Randomness(1))
+    >>> few
+    1
+    """
+
+    name = "first_below"
+
+    def __init__(self, bar: int) -> None:
+        self.bar = bar
+
+    def tails(self, counts: IntArray) -> IntArray:
+        """Return how many records lie in the cells after each cell but the last."""
+        after: IntArray = counts.sum() - np.cumsum(counts)
+        return after[:-1]
+
+    def select_many(
+        self,
+        counts: IntArray,
+        *,
+        policy: Policy,
+        epsilon: Fraction,
+        draws: int,
+        rng: Randomness,
+    ) -> Counter[int]:
+        """Return how often each tail is chosen; the last if none is low: Lemma PE6."""
+        tails = self.tails(counts)
+        noise = np.zeros((draws, tails.size + 1), dtype=np.int64)
+        if policy.has_moves or policy.has_bottom:
+            half = epsilon / 2
+            drawn = rng.laplace(half.denominator, half.numerator, size=noise.size)
+            noise = drawn.reshape(noise.shape)
+        below = tails + noise[:, 1:] <= self.bar + noise[:, :1]
+        first = np.where(below.any(axis=1), below.argmax(axis=1), tails.size - 1)
+        return +Counter(dict(enumerate(np.bincount(first).tolist())))

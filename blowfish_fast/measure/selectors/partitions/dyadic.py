@@ -1,0 +1,258 @@
+"""Sampled partitions: draw whole partitions by their cost, not buckets by their noise.
+
+The exponential mechanism over all partitions into aligned dyadic intervals of a line,
+or rectangles of a grid, sampled exactly from a tree or a lattice of weights.
+
+    line   node = leaf (.49)  |  split in two (.49)  |  regular grid (.02)
+    grid   node = one bucket (.50)  |  halves along either axis (.43)
+                  |  quarters (.04)  |  equal windows (.03)
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from blowfish_fast import kernels
+from blowfish_fast._support.cores import threads_for
+from blowfish_fast._support.typing import IntArray
+from blowfish_fast.data.buckets import Buckets, cell_order
+from blowfish_fast.data.domain import Domain
+from blowfish_fast.errors import EpsilonError, InputError
+from blowfish_fast.policies import Policy
+
+from .base import Partition, record_distance
+
+if TYPE_CHECKING:
+    from blowfish_fast.measure.randomness import Randomness
+
+QUANTILE = (3, 4)
+# Buckets longer than a sixth of a typical query count in full: chosen on the seven
+# one-dimensional and four two-dimensional sets of the benchmark.
+REACH = 6.0
+# Prices for single cells and for large queries, and the share of a typical query's
+# side, 3/8, from which on buckets count in full: chosen on the four two-dimensional
+# sets of the benchmark.
+CELL_PRICE, LARGE_PRICE = 0.5, 0.2
+SIDE_REACH = 8 / 3
+
+
+class DyadicTree(Partition):
+    """Sample a partition with probability that falls with its pinball cost.
+
+    Parameters
+    ----------
+    price : float
+        Cost of a bucket, in units of the noise that it will receive.
+    query_cells : float
+        How many cells a typical query covers; public. A query is hurt by unequal
+        cells only in the buckets that its border cuts, which are rarely the short
+        ones, so buckets much shorter than a query count for less.
+    dimensions : int
+        Number of attributes whose cells lie along the line: the border of a box
+        grows with the root of its cells.
+
+    Notes
+    -----
+    Guarantee: epsilon-private choice of buckets under the policy it is given.
+    Neighbours: one record added or removed; under a policy with moves half of epsilon
+        is used, since a move is a removal and an addition.
+    Sensitivity: one record raises the pinball cost of one bucket by at most 3/4 or
+        lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
+        epsilon, less the numerical slack of the sampler.
+    Error: none proved; measured beside `LeastCost` on real data in ``docs``.
+    Complexity: O(n log n) time, O(n) memory.
+    Source: this project; proof in ``docs/proofs/dyadic_tree.md``.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(64)
+    >>> policy, asked = bf.policies.AddRemove(line), bf.workloads.Identity(line)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=1, partition=DyadicTree())
+    >>> mechanism.release([0] * 32 + [500] * 32, rng=2).details["edges"].tolist()
+    [0, 16, 32, 48, 64]
+    """
+
+    name = "dyadic_tree"
+    loss_range = 1
+
+    def __init__(
+        self, *, price: float = 0.5, query_cells: float = 1.0, dimensions: int = 1
+    ) -> None:
+        _check_options(price, query_cells)
+        if dimensions < 1:
+            raise InputError(f"dimensions must be at least 1; received {dimensions!r}")
+        self.price = float(price)
+        self.query_cells = float(query_cells)
+        self.dimensions = dimensions
+
+    @property
+    def default_share(self) -> Fraction:
+        """Part of epsilon by dimension, from the benchmark data (docs/accuracy.md)."""
+        return Fraction(1, 5) if self.dimensions == 1 else Fraction(1, 4)
+
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Buckets:
+        """Return a sampled partition."""
+        edges = kernels.sample_dyadic_partition(
+            counts,
+            rng.stream(),
+            rate=self.rate(counts.size, epsilon / record_distance(policy)),
+            penalty=self.price * self.bucket_cost,
+            quantile=QUANTILE,
+            length_weights=self.length_weights(counts.size),
+            threads=threads_for(counts.size),
+        )
+        return Buckets(edges)
+
+    def length_weights(self, cells: int) -> list[float]:
+        """Return how much the cost of a bucket of 2^level cells counts, at most 1.
+
+        A public factor of at most 1 on the cost of each bucket lowers what one record
+        can change, so the rate stays valid.
+        """
+        power = 1.0 / (2 * self.dimensions)
+        levels = (cells - 1).bit_length() + 1
+        return [
+            min(1.0, REACH * 2**level / self.query_cells) ** power
+            for level in range(levels)
+        ]
+
+    def rate(self, cells: int, epsilon: Fraction) -> Fraction:
+        """Return what the sampler's slack leaves of `epsilon`: Lemma DT7."""
+        return _less_slack(epsilon, kernels.sampling_slack(cells), f"{cells:,}")
+
+
+class DyadicRectangles(Partition):
+    """Sample a partition into rectangles, likelier the less their cells differ.
+
+    Parameters
+    ----------
+    price : float, optional
+        Cost of a bucket, in units of the noise that it will receive. None for 0.5 where
+        queries are single cells, falling to 0.2 where they are large: the noises of
+        many buckets in one answer cancel in part.
+    query_cells : float
+        How many cells a typical query covers; public. A query is hurt by unequal
+        cells only in the buckets that its border cuts, so buckets much smaller than
+        a query count for less.
+
+    Notes
+    -----
+    Guarantee: epsilon-private choice of buckets under the policy it is given.
+    Neighbours: one record added or removed; under a policy with moves half of epsilon
+        is used, since a move is a removal and an addition.
+    Sensitivity: one record raises the pinball cost of one bucket by at most 3/4 or
+        lowers it by at most 1/4, so the range over all partitions is 1 and the rate is
+        epsilon, less the numerical slack of the sampler.
+    Error: none proved; measured beside `DyadicTree` and `LeastCost` in ``docs``.
+    Complexity: O(n log(rows) log(columns)) time, O(n) memory.
+    Source: this project; proof in ``docs/proofs/dyadic_rectangles.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blowfish_fast as bf
+    >>> grid = bf.Domain((4, 4))
+    >>> policy, asked = bf.policies.AddRemove(grid), bf.workloads.Identity(grid)
+    >>> mechanism = bf.Dawa(policy, asked, epsilon=400, partition=DyadicRectangles())
+    >>> halves = np.repeat([[0, 0, 800, 800]], 4, axis=0)
+    >>> int(mechanism.release(halves, rng=1).details["buckets"])
+    4
+    """
+
+    name = "dyadic_rectangles"
+    loss_range = 1
+    default_share = Fraction(3, 10)
+
+    def __init__(self, *, price: float | None = None, query_cells: float = 1.0) -> None:
+        _check_options(CELL_PRICE if price is None else price, query_cells)
+        if price is None:
+            price = LARGE_PRICE + (CELL_PRICE - LARGE_PRICE) / sqrt(query_cells)
+        self.price = float(price)
+        self.query_cells = float(query_cells)
+
+    def _choose(
+        self, counts: IntArray, policy: Policy, epsilon: Fraction, rng: Randomness
+    ) -> Buckets:
+        """Return sampled rectangles in the order in which a Hilbert curve meets them.
+
+        `counts` lie in C order on the grid of the policy's domain.
+        """
+        shape = policy.domain.shape
+        walk = cell_order(policy.domain).order
+        edges, order = kernels.sample_rectangles(
+            counts.reshape(shape),
+            rng.stream(),
+            rate=self.rate(shape, epsilon / record_distance(policy)),
+            penalty=self.price * self.bucket_cost,
+            quantile=QUANTILE,
+            level_weights=self.level_weights(shape),
+            walk=walk,
+            threads=threads_for(counts.size),
+        )
+        if edges.size > counts.size:
+            return self._undrawn(counts, policy)
+        return Buckets(edges, order)
+
+    def _undrawn(self, counts: IntArray, policy: Policy) -> Buckets:
+        walk = cell_order(policy.domain).order
+        return Buckets.single_cells(counts.size, walk, curve=True)
+
+    def _check(self, policy: Policy, cells: int) -> None:
+        self.check_grid(policy.domain)
+
+    @staticmethod
+    def check_grid(domain: Domain) -> None:
+        """Refuse domains that are not a grid of two attributes."""
+        if domain.ndim != 2:
+            raise InputError(
+                "DyadicRectangles asks for a grid of two attributes; this domain has "
+                f"{domain.ndim}. Use DyadicTree, which works along a line or a curve "
+                "through the cells"
+            )
+
+    def level_weights(self, shape: tuple[int, ...]) -> list[list[float]]:
+        """Return how much the cost of a bucket of 2^i by 2^j cells counts, at most 1.
+
+        As `DyadicTree.length_weights`, which keep the rate valid.
+        """
+        rows, columns = shape
+        query_side = sqrt(self.query_cells / (rows * columns))
+        heights, widths = (
+            [min(1.0, 2**level / side) for level in range((side - 1).bit_length() + 1)]
+            for side in shape
+        )
+        return [
+            [
+                min(1.0, SIDE_REACH * (tall + wide) / 2 / query_side) ** 0.5
+                for wide in widths
+            ]
+            for tall in heights
+        ]
+
+    def rate(self, shape: tuple[int, ...], epsilon: Fraction) -> Fraction:
+        """Return what the sampler's slack leaves of `epsilon`: Lemma DR7."""
+        slack = kernels.rectangle_slack((shape[0], shape[1]))
+        return _less_slack(epsilon, slack, f"{shape[0]:,} x {shape[1]:,}")
+
+
+def _check_options(price: float, query_cells: float) -> None:
+    if not 0 < price <= 2**10:
+        raise InputError(f"price must lie in (0, 1024]; received {price!r}")
+    if not query_cells >= 1:
+        raise InputError(f"query_cells must be at least 1; received {query_cells!r}")
+
+
+def _less_slack(epsilon: Fraction, slack: Fraction, cells: str) -> Fraction:
+    """Return what the sampler's rounding leaves of epsilon; refuse next to nothing."""
+    if epsilon <= 2 * slack:
+        raise EpsilonError(
+            f"choosing a partition of {cells} cells needs more than "
+            f"{float(2 * slack):.2g} of epsilon for the sampler's rounding; it was "
+            f"given {float(epsilon):.2g}. Raise epsilon or share"
+        )
+    return epsilon - slack
