@@ -13,8 +13,12 @@ from typing import NamedTuple
 from blowfish_fast.audit.choices.listed import selector_names
 from blowfish_fast.audit.neighbours.families import policy_families
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.mechanisms.plugins import find_mechanism
-from blowfish_fast.mechanisms.registry import MECHANISMS, TABLE_MECHANISMS
+from blowfish_fast.mechanisms.registry import (
+    MECHANISMS,
+    RHO_MECHANISMS,
+    TABLE_MECHANISMS,
+    find_mechanism,
+)
 from blowfish_fast.policies import Policy
 
 Shape = int | tuple[int, ...]
@@ -118,7 +122,7 @@ class AuditTask(NamedTuple):
 
 def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[AuditTask]:
     """List every stop; `mechanisms` names those to visit, None for everything."""
-    every = sorted({**MECHANISMS, **TABLE_MECHANISMS})
+    every = sorted({**MECHANISMS, **TABLE_MECHANISMS, **RHO_MECHANISMS})
     chosen = every if mechanisms is None else list(mechanisms)
     for name in chosen:
         find_mechanism(name)
@@ -139,7 +143,11 @@ def tasks(plan: AuditPlan, mechanisms: Iterable[str] | None = None) -> list[Audi
         for family in policy_families(Domain(shape))
     ]
     if plan.trials:
-        listed += [AuditTask("power", name, 4, "add_remove") for name in chosen]
+        listed += [
+            AuditTask("power", name, 4, "add_remove")
+            for name in chosen
+            if name not in RHO_MECHANISMS
+        ]
     if plan.excesses and mechanisms is None:
         listed += [
             AuditTask("selector power", name, (2, 2), family)

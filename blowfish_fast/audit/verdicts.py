@@ -43,7 +43,7 @@ from blowfish_fast.measure.budgets import Budget
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.selectors.partitions.base import Partition
 from blowfish_fast.mechanisms.base import Mechanism, made_up
-from blowfish_fast.mechanisms.plugins import find_mechanism
+from blowfish_fast.mechanisms.registry import find_mechanism
 from blowfish_fast.policies import ABSENT, Policy
 from blowfish_fast.release.tables.tables_release import TablesRelease
 
@@ -160,28 +160,23 @@ def mechanism_verdicts(
         broken = audit_charges(open_ledger, mechanism, data)
         yield _breach_verdict("budget", task, broken)
     sampled = _is_sampled(task, plan, _runs)
-    if sampled:
+    if sampled and mechanism.budget.power == 1:
         yield from _sampled_verdicts(task, plan, testimonies, priced)
-    yield from _rho_verdicts(task, plan, kind, policy, sampled)
+    yield from rho_verdicts(task, plan)
 
 
-def _rho_verdicts(
-    task: AuditTask,
-    plan: AuditPlan,
-    kind: type[Mechanism],
-    policy: Policy,
-    sampled: bool,
-) -> Iterator[Verdict]:
+def rho_verdicts(task: AuditTask, plan: AuditPlan) -> Iterator[Verdict]:
     """Price a release paid in rho, and look at its noise in (epsilon, delta) form."""
+    policy = task.policy
     try:
-        testimony = watch_example(kind, policy, IN_RHO)
+        testimony = watch_example(find_mechanism(task.name), policy, IN_RHO)
     except BlowfishError:
         return
     priced = [(step, _edge_price(task, step, policy)) for step in testimony.measured]
     price = _price_verdict(task, testimony.mechanism, priced)
     yield price._replace(check="rho prices")
     yield _breach_verdict("rho invariants", task, audit_testimony(testimony))
-    if sampled:
+    if _is_sampled(task, plan, _runs):
         yield from _noise_verdicts("rho noise", task, plan, _costly_edges(priced, 2))
 
 

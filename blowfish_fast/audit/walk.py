@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import as_completed
 from typing import Any
 
-from blowfish_fast._support.workers import worker_processes
+from blowfish_fast._support.cores import worker_processes
 from blowfish_fast.errors import BlowfishError
-from blowfish_fast.mechanisms.plugins import find_mechanism
+from blowfish_fast.mechanisms.registry import find_mechanism
 
 from .plan import AuditPlan, AuditTask, tasks
 from .progress_file import ProgressFile

@@ -1,29 +1,39 @@
 """Measure what the table of the README promises, and note it in docs/trust.json.
 
-python -m tests.trust.measure                  everything here, some ten minutes
-python -m tests.trust.measure kills coverage   these alone
-blowfish audit --record docs/trust.json        audit, power, grey box
-python -m tests.trust.table --write            the table from the file
+python -m tests.trust.measure                      everything here, about an hour
+python -m tests.trust.measure kills coverage       these alone
+python -m tests.trust.measure truth --number 5     a small form, printed and not noted
+python -m tests.trust.measure truth --data FOLDER  on the sets of a folder
+python -m tests.trust.measure --audit audit.json   rows of an audit that is finished
+blowfish audit --record docs/trust.json            audit, power, grey box, rho, choices
+python -m tests.trust.table --write                the table from the file
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
+import json
+import math
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from blowfish_fast.audit import LONG, Report
-from blowfish_fast.audit.plan import AuditTask
+from blowfish_fast.audit import LONG, QUICK, Report
+from blowfish_fast.audit.plan import AuditTask, tasks
 from blowfish_fast.audit.report import note_figures
+from blowfish_fast.audit.verdicts import Verdict, rho_verdicts
 from blowfish_fast.audit.walk import examine
 from blowfish_fast.mechanisms.registry import MECHANISMS
+from experiments.interval_coverage import certificate_report
 
 from . import bad_inputs, coverage, ledger_stress
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "trust.json"
 RELEASES, FIRST = 10_000, 1_000
+TRUE_RELEASES, CERTIFICATES = 200, 10_000
 KILLS, QUESTIONS = 1000, 4_000
 CHARGES = 100_000
 IMPORT_SECONDS, CALL_SECONDS = 0.3, 2.0
@@ -53,6 +63,82 @@ def measure_coverage(releases=RELEASES, first=FIRST):
         "misses": found,
         "with_all_releases": many,
     }
+
+
+def measure_truth(releases=TRUE_RELEASES, data=None, names=None):
+    """Count misses of the truth by mechanism, currency and number of axes."""
+    said, missed, cases = {}, {}, 0
+    for case in coverage.truth_cases(data, names):
+        granted, share = coverage.untrue(case, releases)
+        unit = "rho" if case.mechanism.budget.power == 2 else "epsilon"
+        group = f"{case.name}, {unit}, {case.counts.ndim}-D"
+        cases += granted > 0
+        said[group] = said.get(group, 0) + granted
+        missed[group] = missed.get(group, 0.0) + granted * share
+    shares = {one: missed[one] / said[one] for one in said if said[one]}
+    worst = max(shares, key=lambda one: shares[one] - coverage.allowed(said[one]))
+    mechanisms = {one.partition(",")[0] for one in shares}
+    return {
+        "goal": 'misses of 95 % intervals that say "truth" at most beta + 3 sigma, '
+        "over all mechanisms that grant it, in epsilon and in rho",
+        "measured": f"{sum(said.values()):,} releases of {len(mechanisms)} mechanisms "
+        f"on {cases} {'given' if data else 'generated'} lines and maps: at most "
+        f"{shares[worst]:.4f} ({worst}), allowed {coverage.allowed(said[worst]):.4f}",
+        "passed": all(shares[one] <= coverage.allowed(said[one]) for one in shares),
+        "misses": shares,
+    }
+
+
+def measure_certificates(certificates=CERTIFICATES):
+    """Count false claims of every kind of certificate."""
+    found = {
+        kind: (share, limit) for kind, share, limit in certificate_report(certificates)
+    }
+    told = ", ".join(f"{kind} {share:.4f}" for kind, (share, _) in found.items())
+    limit = max(limit for _, limit in found.values())
+    return {
+        "goal": "false certificates at most miss + 3 sigma, of every kind",
+        "measured": f"{certificates:,} of each kind at miss 0.05: {told}, allowed "
+        f"{limit:.4f}",
+        "passed": all(share <= limit for share, limit in found.values()),
+    }
+
+
+def measure_rho(noise=LONG.noise, names=None):
+    """Price and draw every mechanism paid in rho, as the long audit does."""
+    plan = LONG._replace(noise=noise)
+    stops = [one for one in tasks(plan, names) if one.kind == "mechanism"]
+    found = [verdict for stop in stops for verdict in rho_verdicts(stop, plan)]
+    return Report(tuple(found), plan, "long", 0.0, "").figures()["rho"]
+
+
+def measure_selections(batch=LONG.batch, names=None):
+    """Draw from every selector on neighbours, and plant an excess in each."""
+    plan = LONG._replace(batch=batch)
+    found = [
+        verdict
+        for stop in tasks(plan)
+        if stop.kind in ("selector", "selector power")
+        and stop.family in plan.thorough
+        and (names is None or stop.name in names)
+        for verdict in examine(stop, plan)
+    ]
+    return Report(tuple(found), plan, "long", 0.0, "").figures()["selections"]
+
+
+def figures_of_audit(path):
+    """Return the rows of the table that a finished audit fills."""
+    found = json.loads(path.read_text())
+    plan = LONG if found["form"] == "long" else QUICK
+    plan = plan._replace(batch=found["samples"]["choices_in_batches"])
+    verdicts = tuple(
+        Verdict(**{**one, "found": math.inf if one["found"] is None else one["found"]})
+        for one in found["verdicts"]
+    )
+    report = Report(
+        verdicts, plan, *(found[key] for key in ("form", "seconds", "version"))
+    )
+    return report.figures()
 
 
 def measure_kills(number=KILLS, questions=QUESTIONS):
@@ -185,6 +271,10 @@ MEASURES = {
     "power": measure_power,
     "mutants": measure_mutants,
     "coverage": measure_coverage,
+    "truth": measure_truth,
+    "certificates": measure_certificates,
+    "rho": measure_rho,
+    "selections": measure_selections,
     "kills": measure_kills,
     "concurrency": measure_concurrency,
     "inputs": measure_inputs,
@@ -192,12 +282,29 @@ MEASURES = {
 }
 
 
-def main(names):
+def main(words):
     """Measure what is named, or everything; return whether all goals were met."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASURES))
+    parser.add_argument("--number", type=int, help="so many only, and nothing noted")
+    parser.add_argument("--data", type=Path, help="a folder with 1d/*.npy and 2d/*.npy")
+    parser.add_argument("--audit", type=Path, help="audit.json of a finished audit")
+    parser.add_argument("--figures", type=Path, default=FIGURES)
+    asked = parser.parse_args(words)
     passed = True
-    for name in names or MEASURES:
-        entry = MEASURES[name]()
-        note_figures(FIGURES, {name: entry})
+    if asked.audit is not None:
+        measures = {
+            name: lambda entry=entry: entry
+            for name, entry in figures_of_audit(asked.audit).items()
+        }
+    else:
+        measures = {name: MEASURES[name] for name in asked.names or MEASURES}
+    for name, measure in measures.items():
+        if name == "truth" and asked.data is not None:
+            measure = functools.partial(measure, data=asked.data)
+        entry = measure() if asked.number is None else measure(asked.number)
+        if asked.number is None:
+            note_figures(asked.figures, {name: entry})
         sys.stdout.write(f"{name}: {entry['measured']}\n")
         sys.stdout.flush()
         passed = passed and entry["passed"]

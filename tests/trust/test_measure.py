@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from fractions import Fraction
 from unittest.mock import patch
@@ -10,10 +11,14 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
+from blowfish_fast.audit import LONG, Report
+from blowfish_fast.audit.choices.listed import selector_names
+from blowfish_fast.audit.verdicts import Verdict
 
 from . import bad_inputs, coverage, ledger_stress, measure
 
 LINE = bf.Domain(16)
+GOOD = {"goal": "none", "measured": "0", "passed": True}
 LAPLACE = bf.Laplace(bf.policies.Full(LINE), bf.workloads.Identity(LINE), epsilon=1)
 
 
@@ -48,6 +53,79 @@ def test_intervals_that_are_too_short_are_seen():
     with patch.object(bf.Release, "intervals", short):
         misses = coverage.missed(LAPLACE, np.arange(16), 200)
     assert misses.max() > coverage.allowed(200)
+
+
+def test_the_truth_is_missed_as_rarely_as_is_said():
+    entry = measure.measure_truth(4, names=["gaussian", "laplace", "uniform_grid"])
+    assert entry["passed"]
+    assert {"gaussian, rho, 1-D", "laplace, epsilon, 2-D"} <= entry["misses"].keys()
+    with patch.object(coverage, "BETA", 0.9):
+        short = measure.measure_truth(6, names=["laplace"])
+    assert min(short["misses"].values()) > 0.5
+
+
+def test_intervals_that_say_truth_and_are_too_short_are_seen():
+    right = bf.Release.intervals
+
+    def short(self, workload, confidence=0.95, *, of):
+        return right(self, workload, confidence=0.5, of=of)
+
+    with patch.object(bf.Release, "intervals", short):
+        entry = measure.measure_truth(8, names=["laplace"])
+    assert not entry["passed"]
+
+
+def test_false_certificates_are_counted_by_kind():
+    entry = measure.measure_certificates(20)
+    assert entry["passed"]
+    assert all(kind in entry["measured"] for kind in ("quantile", "curve", "shape"))
+    with patch.object(measure, "certificate_report", lambda _: [("all", 0.3, 0.1)]):
+        assert not measure.measure_certificates(20)["passed"]
+
+
+def test_budgets_in_rho_are_priced_and_drawn():
+    entry = measure.measure_rho(2_000, names=["gaussian", "privelet"])
+    assert entry["passed"]
+    assert "2 mechanisms" in entry["measured"]
+
+
+def test_a_selector_is_drawn_from_and_an_excess_planted_in_it():
+    entry = measure.measure_selections(20_000, names=["dyadic_rectangles"])
+    assert "1 selectors, at least 2e+04 draws" in entry["measured"]
+    # The others were left out.
+    assert not entry["passed"]
+
+
+def selected(samples, seen):
+    choices = [
+        Verdict("choice", name, "full", "d", 1.0, 0.5, samples, 4, True, "")
+        for name in selector_names()
+    ]
+    power = [one._replace(check="power", found=seen, events=4) for one in choices]
+    return (*choices, *(one._replace(passed=seen >= 0.9) for one in power))
+
+
+@pytest.mark.parametrize(
+    ("samples", "seen", "passed"),
+    [(10**7, 1.0, True), (10**6, 1.0, False), (10**7, 0.75, False)],
+)
+def test_a_finished_audit_fills_its_rows(tmp_path, samples, seen, passed):
+    path = tmp_path / "audit.json"
+    path.write_text(Report(selected(samples, seen), LONG, "long", 60.0, "0").to_json())
+    figures = measure.figures_of_audit(path)
+    assert figures["selections"]["passed"] is passed
+    noted = tmp_path / "figures.json"
+    words = ["--audit", str(path), "--figures", str(noted)]
+    assert measure.main(words) is passed
+    assert json.loads(noted.read_text()).keys() == figures.keys()
+
+
+def test_a_small_form_is_printed_and_not_noted(tmp_path, capsys):
+    noted = tmp_path / "figures.json"
+    with patch.dict(measure.MEASURES, kills=lambda number: GOOD | {"measured": number}):
+        assert measure.main(["kills", "--number", "3", "--figures", str(noted)])
+    assert capsys.readouterr().out == "kills: 3\n"
+    assert not noted.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
