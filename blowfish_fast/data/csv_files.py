@@ -80,7 +80,7 @@ def read_head(path: Path, wanted: Sequence[str], form: TextForm) -> CsvHead:
     fitting = [one for one in heads if all(name in one.names for name in wanted)]
     head = max(fitting or heads, key=lambda one: len(one.names))
     if not fitting or not any(head.names):
-        raise lacking_column(path, wanted, head.names)
+        raise lacking_columns(path, wanted, head.names)
     if empty:
         raise InputError(
             f"{path} names its columns and holds no record below them; is it the right "
@@ -226,19 +226,18 @@ def load_csv(connection: Any, path: Path, table: str) -> None:
         )
 
 
-def lacking_column(
+def lacking_columns(
     path: Path, wanted: Sequence[str], found: Sequence[str]
 ) -> InputError:
-    """Say which column is not there, and which ones are."""
-    lacks = next((one for one in wanted if one not in found), None)
+    """Say which columns are not there, and which ones are."""
+    lacks = [one for one in dict.fromkeys(wanted) if one not in found]
     if not any(found) or any(is_number(one) for one in found):
         # Without names the first line is a person's, and not for a message.
-        none = "" if lacks is None else f" has no column {lacks!r}:"
+        none = f" has no column {lacks[0]!r}:" if lacks else ""
         return InputError(
             f"{path}{none} its first line must name the columns, with commas between, "
             "and names none. Write such a line"
         )
-    assert lacks is not None
     shown = ", ".join(repr(one)[1:-1] for one in list(found)[:20])
     alone = (
         ". Only one was found: the first line must name all columns, with a comma, "
@@ -246,9 +245,8 @@ def lacking_column(
         if len(found) == 1
         else ""
     )
-    return InputError(
-        f"{path} has no column {lacks!r}{nearest(lacks, found)}; its columns are {shown}{alone}"
-    )
+    none = " and ".join(f"no column {one!r}{nearest(one, found)}" for one in lacks)
+    return InputError(f"{path} has {none}; its columns are {shown}{alone}")
 
 
 def _encoding(path: Path, form: TextForm) -> str:

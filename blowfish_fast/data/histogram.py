@@ -6,7 +6,7 @@ and never its counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
@@ -23,8 +23,16 @@ from blowfish_fast.errors import DomainError, InputError
 
 from .domain import Domain, WideDomain
 from .persons import Bound, RecordKeys, bounded_cells, read_bound
-from .records import AnyDomain, Rule, Treatments, cell_blocks, domain_with_rules
-from .sql import CellQuery, query_cells
+from .records import (
+    AnyDomain,
+    Rule,
+    Treatments,
+    as_weights,
+    cell_blocks,
+    domain_with_rules,
+    place_blocks,
+)
+from .sql import CellQuery, bounded_table, cell_batches
 
 
 class RecordTerms(TypedDict, total=False):
@@ -43,13 +51,17 @@ class RecordTerms(TypedDict, total=False):
 
 
 class Counting(NamedTuple, Generic[AnyDomain]):
-    """`RecordTerms` as read: the domain with its extra cells, and what to count."""
+    """`RecordTerms` as read: the domain with its extra cells, and what to count.
+
+    A column called `weight` says how many records each row stands for.
+    """
 
     domain: AnyDomain
     rules: list[Rule]
-    keys: RecordKeys
-    bound: Bound | None
-    key: str | None
+    keys: RecordKeys = RecordKeys(None)
+    bound: Bound | None = None
+    key: str | None = None
+    weight: str | None = None
 
     @classmethod
     def read(
@@ -71,20 +83,57 @@ class Counting(NamedTuple, Generic[AnyDomain]):
 
     def cells(self, columns: Any) -> Iterator[tuple[IntArray, IntArray | None]]:
         """Yield cells of records, and in how many units each counts; None: as one."""
+
+        def blocks(chunk: Any) -> Iterator[IntArray]:
+            return cell_blocks(self.domain, self.rules, chunk)
+
         if self.bound is not None:
-            yield bounded_cells(self._blocks, columns, self.keys, self.bound, self.key)
+            yield bounded_cells(blocks, columns, self.keys, self.bound, self.key)
+        elif self.weight is None:
+            for cells in blocks(columns):
+                yield cells, None
+        else:
+            for chunk in columns:
+                units = as_weights(chunk[self.weight], self.weight)
+                for cells in blocks(chunk):
+                    yield cells, units[: cells.size]
+                    units = units[cells.size :]
+
+    def places(self, records: Any) -> Iterator[Sequence[IntArray] | IntArray]:
+        """Yield the cells of records along each attribute, block by block."""
+        if self.bound is None:
+            yield from place_blocks(self.domain, self.rules, records)
             return
-        for cells in self._blocks(columns):
-            yield cells, None
+        placed: list[IntArray] = []
 
-    def _blocks(self, columns: Any) -> Iterator[IntArray]:
-        return cell_blocks(self.domain, self.rules, columns)
+        def rows_of(chunk: Any) -> Iterator[IntArray]:
+            for block in place_blocks(self.domain, self.rules, chunk):
+                start = sum(one.shape[1] for one in placed)
+                placed.append(np.array(block))
+                yield np.arange(start, start + placed[-1].shape[1])
 
-    def query(self, table: Any, columns: Mapping[Any, str] | None) -> CellQuery:
-        """Return the query that counts a table of a database by cell."""
-        return query_cells(
-            self.domain, self.rules, table, columns, self.keys, self.bound, self.key
-        )
+        kept, _ = bounded_cells(rows_of, records, self.keys, self.bound, self.key)
+        yield np.concatenate(placed, axis=1)[:, kept]
+
+    def query(self, table: Any, columns: Mapping[Any, str] | None = None) -> CellQuery:
+        """Return the query that counts a table by cell, its persons bounded first."""
+        # The types of the attributes' columns are checked before anything else.
+        query = CellQuery.over(self.domain, self.rules, table, columns, self.weight)
+        if self.bound is None:
+            return query
+        kept = bounded_table(table, self.keys, self.bound, self.key, columns)
+        bounded, keys, units = kept
+        return CellQuery.over(self.domain, self.rules, bounded, columns, units, keys)
+
+    def queried_places(
+        self, table: Any, columns: Mapping[Any, str] | None = None
+    ) -> Iterator[list[IntArray]]:
+        """Yield what `places` does, from one statement: one choice of records."""
+        keys: tuple[str, ...] = ()
+        if self.bound is not None:
+            kept = bounded_table(table, self.keys, self.bound, self.key, columns)
+            table, keys = kept.table, kept.keys
+        return cell_batches(self.domain, self.rules, table, columns, keys)
 
 
 class PrivateCounts:
@@ -253,7 +302,10 @@ class Histogram(PrivateCounts):
         Histogram(Domain(age: 3 cells), at most 1 records of one patient, counts hidden)
         """
         _check_domain(domain)
-        counting = Counting.read(domain, **terms)
+        return cls._counted(Counting.read(domain, **terms), columns)
+
+    @classmethod
+    def _counted(cls, counting: Counting[Domain], columns: Any) -> Histogram:
         counts = np.zeros(counting.domain.size, dtype=np.int64)
         for cells, units in counting.cells(columns):
             if units is None:

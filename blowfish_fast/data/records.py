@@ -13,7 +13,7 @@ left depends on how many there were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -112,14 +112,38 @@ def cell_blocks(
 def place_blocks(
     domain: Attributes, rules: list[Rule], records: Any
 ) -> Iterator[list[IntArray]]:
-    """Yield the cells of records along each attribute, block by block."""
+    """Yield the cells of records along each attribute, block by block.
+
+    What is refused of any attribute is told once all records were read.
+    """
     placers = [
         _placer(attribute, rule)
         for attribute, rule in zip(domain.attributes, rules, strict=True)
     ]
+    problems: list[InputError] = []
     for columns in record_blocks(records, domain):
-        pairs = zip(placers, columns, strict=True)
-        yield [place(column) for place, column in pairs]
+        placed = []
+        for place, column in zip(placers, columns, strict=True):
+            try:
+                placed.append(place(column))
+            except InputError as problem:
+                problems.append(problem)
+        if not problems:
+            yield placed
+    raise_together(problems)
+
+
+def raise_together(problems: Iterable[InputError]) -> None:
+    """Raise what is wrong with the data as one error; each problem is told once."""
+    found = list({str(one): one for one in problems}.values())
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        raise CountsError(
+            "\n  ".join([f"{len(found)} problems:", *map(str, found)]),
+            code="several_problems",
+            problems=found,
+        )
 
 
 def _placer(attribute: Axis, rule: Rule) -> Callable[[Column], IntArray]:
@@ -307,6 +331,15 @@ def refuse_weights(name: str | None) -> NoReturn:
         f"the column {name!r} must say how many records a row stands for, a whole "
         "number from 0; it holds something else"
     )
+
+
+def as_weights(column: AnyArray, name: str) -> IntArray:
+    """Return how many records each row stands for; refuse what is no such number."""
+    with np.errstate(invalid="ignore"):
+        fits = (column >= 0) & (column == np.floor(column)) & (column < 2**53)
+    if not fits.all():
+        refuse_weights(name)
+    return column.astype(np.int64)
 
 
 def refuse_strays(attribute: Axis, rule: Rule, *, outside: bool, missing: bool) -> None:

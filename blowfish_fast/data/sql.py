@@ -432,24 +432,6 @@ def _ranked(table: Any, keys: RecordKeys, at_most: int, key: str | None) -> Any:
     return ranked.filter(inside).drop("blowfish_place")
 
 
-def query_cells(
-    domain: Attributes,
-    rules: Sequence[Rule],
-    table: Any,
-    names: Mapping[Any, str] | None,
-    keys: RecordKeys,
-    bound: Bound | None,
-    key: str | None = None,
-) -> CellQuery:
-    """Return the query that counts a table by cell, its persons bounded first."""
-    # The types of the attributes' columns are checked before anything else.
-    query = CellQuery.over(domain, rules, table, names)
-    if bound is None:
-        return query
-    kept = bounded_table(table, keys, bound, key, names)
-    return CellQuery.over(domain, rules, kept.table, names, kept.weight, kept.keys)
-
-
 def _check_columns(
     table: Any, names: tuple[str, ...], attributes: Collection[str]
 ) -> None:

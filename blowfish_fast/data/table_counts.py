@@ -10,7 +10,7 @@ never made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol, Unpack
 
@@ -24,9 +24,7 @@ from blowfish_fast.errors import CountsError, DomainError, InputError
 
 from .domain import Attributes
 from .histogram import Counting, Histogram, PrivateCounts, RecordTerms
-from .persons import Bound, RecordKeys, bounded_cells
-from .records import place_blocks
-from .sql import bounded_table, cell_batches
+from .persons import Bound
 
 
 class CountsTables(Protocol):
@@ -125,14 +123,8 @@ class TableCounts(PrivateCounts):
         TableCounts(Domain(sex: 2 cells x age: 3 cells), 2 tables, counts hidden)
         """
         counting, tables = _asked(mechanism, terms)
-        domain, rules, keys, bound, key = counting
-        if bound is None:
-            blocks = place_blocks(domain, rules, records)
-            return cls.from_cells(domain, tables, blocks)
-        cells = bounded_places(
-            lambda chunk: place_blocks(domain, rules, chunk), records, keys, bound, key
-        )
-        return cls.from_cells(domain, tables, [cells], bound)
+        blocks = counting.places(records)
+        return cls.from_cells(counting.domain, tables, blocks, counting.bound)
 
     @classmethod
     @malformed_as(InputError, "a table is an ibis table, and its columns have names")
@@ -160,14 +152,8 @@ class TableCounts(PrivateCounts):
             From attributes, by name or number, to columns that are called otherwise.
         """
         counting, tables = _asked(mechanism, terms)
-        domain, rules, keys, bound, key = counting
-        names: tuple[str, ...] = ()
-        if bound is not None:
-            # One statement: one choice of records for all tables.
-            kept = bounded_table(table, keys, bound, key, columns)
-            table, names = kept.table, kept.keys
-        batches = cell_batches(domain, rules, table, columns, names)
-        return cls.from_cells(domain, tables, batches, bound)
+        batches = counting.queried_places(table, columns)
+        return cls.from_cells(counting.domain, tables, batches, counting.bound)
 
     @classmethod
     def from_histogram(
@@ -229,30 +215,6 @@ class TableCounts(PrivateCounts):
                 way_out="Count records for this mechanism: TableCounts.from_records",
             )
         return np.concatenate([self.counts[slice(*places[one])] for one in tables])
-
-
-def bounded_places(
-    places: Callable[[Any], Iterator[list[IntArray]]],
-    records: Any,
-    keys: RecordKeys,
-    bound: Bound,
-    key: str | None = None,
-) -> IntArray:
-    """Return the cells along each attribute of the records that are kept, one choice.
-
-    `places` leads from a chunk of records to its cells along each attribute.
-    """
-    placed: list[IntArray] = []
-
-    def rows_of(chunk: Any) -> Iterator[IntArray]:
-        for block in places(chunk):
-            start = sum(one.shape[1] for one in placed)
-            placed.append(np.array(block))
-            yield np.arange(start, start + placed[-1].shape[1])
-
-    kept, _ = bounded_cells(rows_of, records, keys, bound, key)
-    cells: IntArray = np.concatenate(placed, axis=1)[:, kept]
-    return cells
 
 
 def _asked(

@@ -55,7 +55,7 @@ from .options import look_here_for
 from .parsing.array_files import is_number
 from .parsing.job import BEST, ON_QUERIES, Job
 from .printing import bar_counter, spinner, steps_bar
-from .release_plan import BUDGET_FORMS, Facts
+from .release_job import BUDGET_FORMS, Facts
 
 MANY_CELLS = 2**12
 """Beyond this, what takes long to predict and seldom wins is left out."""

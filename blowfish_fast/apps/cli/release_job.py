@@ -1,18 +1,21 @@
-"""A job is checked against its data and its ledger, charged, and released.
+"""A job is read as public facts, checked against its data and its ledger, and released.
 
-    public     columns fit -> ledger would pay
+    public     words -> domain, policy, workload -> columns fit -> ledger would pay
     private    data -> counts
     charged    ledger -> release
 
 Whatever can be refused is refused before the data is read, and the rest before anything
-is charged. With ``--series received:week:2026-W46`` one epoch of arrivals is released:
-the column of arrivals is counted beside the others, inside the epoch or outside it, and
-the ledger charges the dearest epoch of the series, once (`accounting.series`).
+is charged; parts that are missing are told all at once. With
+``--series received:week:2026-W46`` one epoch of arrivals is released: the column of
+arrivals is counted beside the others, inside the epoch or outside it, and the ledger
+charges the dearest epoch of the series, once (`accounting.series`).
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -24,9 +27,8 @@ from blowfish_fast.accounting.series import FORMS, Series, read_epoch
 from blowfish_fast.accounting.statements import Entry, Preview
 from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.persons import Bound, RecordKeys
-from blowfish_fast.data.records import Rule
+from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.records import Rule, domain_with_rules
 from blowfish_fast.errors import (
     BudgetError,
     CountsError,
@@ -38,16 +40,176 @@ from blowfish_fast.measure.budgets import Budget, stated_budget
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.certifier import MOST_LISTED, Certifier
 from blowfish_fast.mechanisms.registry import check_vouched
+from blowfish_fast.policies import PerPerson, Policy
 from blowfish_fast.release.release import Release
+from blowfish_fast.workloads import Workload
 
 from .files.data_source import open_source
-from .files.record_files import DataSource, People, TableAxes
-from .parsing.job import Job
+from .files.record_files import DataSource, TableAxes
+from .parsing.domain import parse_domain, parse_table
+from .parsing.job import KNOWN_TOTALS, Job
+from .parsing.policy import (
+    POLICY_FORMS,
+    extend_policy,
+    parse_policy,
+    parse_table_policy,
+)
+from .parsing.workload import WORKLOAD_FORMS, asks_tables, parse_tables, parse_workload
 from .printing import bar_counter, spinner, steps_bar
-from .release_plan import Facts
 
 PARTS = 100
 """Steps of the bar that shows how much of the data is read."""
+BUDGET_FORMS = (
+    "either --epsilon or --rho, what may be spent, or --risk 0.1:0.3, how sure "
+    "somebody may become, or --alpha and --beta, the largest error and the probability "
+    "of exceeding it"
+)
+ORDERED = ("line", "threshold")
+"""Policies that speak of neighbours and distances."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything public that was stated: no data among it."""
+
+    counting: Counting[Any]
+    policy: Policy
+    workload: Workload
+    ledger_policy: Policy
+    """Of the ledger that the job makes, over all columns that were stated for it."""
+
+    @property
+    def domain(self) -> Any:
+        """The cells, those for stray values among them."""
+        return self.counting.domain
+
+    @property
+    def extra_cells(self) -> list[str]:
+        """Which cells were added for stray values, in words."""
+        return [
+            f"{kind} of {one.name}"
+            for one in self.domain.attributes
+            for kind in one.extras
+        ]
+
+
+def listed_orders(words: str, domain: Domain) -> list[str]:
+    """Return the columns whose categories a policy takes in the order of their list.
+
+    Districts have no neighbours in a list, and levels of schooling do; only whoever
+    states the policy knows.
+    """
+    name, _, setting = words.partition(KNOWN_TOTALS)[0].strip().partition(":")
+    several = setting.split(",") if name == "product" else [name] * domain.ndim
+    return [
+        str(one.name)
+        for one, part in zip(domain.attributes, several, strict=False)
+        if one.levels is not None and part.strip().partition(":")[0] in ORDERED
+    ]
+
+
+def check_complete(job: Job, *, with_data: bool = True) -> None:
+    """Refuse a job with parts missing, and name all of them."""
+    known_ledger = job.ledger is not None and Path(job.ledger).exists()
+    spends = [job.epsilon, job.rho, job.risk, job.alpha, job.beta]
+    lacking = {
+        "state the data: --data people.csv (or .parquet, .npy, .duckdb, an address), "
+        "or --data demo for made-up people": with_data and job.data is None,
+        "state the domain, which is never read off the data: --domain age=0:101:1, or "
+        "[domain] in a job file": not job.domain,
+        "state the policy, which has no default: it says what must stay "
+        f"indistinguishable. --policy takes {POLICY_FORMS}": job.policy is None
+        and not known_ledger,
+        f"state the workload, what will be asked: --workload takes {WORKLOAD_FORMS}": (
+            job.workload is None
+        ),
+        f"state {BUDGET_FORMS}": not any(spends),
+    }
+    told = [sentence for sentence, lacks in lacking.items() if lacks]
+    if len(told) == 1:
+        raise InputError(told[0])
+    if told:
+        raise InputError("\n  ".join([f"{len(told)} parts are missing:", *told]))
+
+
+def parse_treatments(words: str | Mapping[str, str] | None) -> Any:
+    """Read ``cell``, or ``age=cell,income=clamp`` for some columns."""
+    if words is None or isinstance(words, Mapping) or "=" not in words:
+        return words
+    pairs = [one.partition("=") for one in words.split(",")]
+    return {name.strip(): word.strip() for name, _, word in pairs}
+
+
+def read_counting(job: Job, domain: Any) -> Counting[Any]:
+    """Read what happens to stray values of a domain, and whose records there are."""
+    if job.count_column and (job.person is not None or asks_tables(job.workload)):
+        raise InputError(
+            "persons and tables are counted from records, one per line; received "
+            f"--count-column {job.count_column}. Leave it out"
+        )
+    counting = Counting.read(
+        domain,
+        outside=parse_treatments(job.outside),
+        missing=parse_treatments(job.missing),
+        person=job.person,
+        record=job.record,
+        at_most=job.at_most,
+        count=job.count or "records",
+    )
+    return counting._replace(weight=job.count_column)
+
+
+def read_facts(job: Job) -> Facts:
+    """Read the domain, policy and workload of a job."""
+    check_complete(job, with_data=False)
+    tables = asks_tables(job.workload)
+    stated = list(job.domain or ())
+    plain: Any = parse_table(stated) if tables else parse_domain(stated)
+    counting = read_counting(job, plain)
+    domain = counting.domain
+    policy = _read_policy(job, domain, whole_table=tables)
+    read = parse_tables if tables else parse_workload
+    workload = read(job.workload or "", domain)
+    table_policy = policy
+    if job.ledger_domain:
+        outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
+        table, _ = domain_with_rules(parse_table(job.ledger_domain), outside, missing)
+        if table.columns_for(domain) is None:
+            raise InputError(
+                "the columns of a release are among those of its ledger, with the same "
+                f"cells or unions of them; received {domain!r} and, for the ledger, "
+                f"{table!r}"
+            )
+        if job.policy is not None:
+            table_policy = extend_policy(job.policy, domain, table)
+    people = counting.bound
+    if people is not None:
+        terms: Any = {"person": people.person, "count": people.count}
+        if policy.person_rule is None:
+            table_policy = table_policy.per_person(**terms)
+        single = policy.unconstrained if isinstance(policy, PerPerson) else policy
+        policy = single.per_person(people.at_most, **terms)
+    return Facts(counting, policy, workload, table_policy)
+
+
+def _read_policy(job: Job, domain: Any, *, whole_table: bool) -> Policy:
+    """Return the stated policy, or what that of the ledger says of these columns."""
+    if job.policy is not None:
+        read = parse_table_policy if whole_table else parse_policy
+        return read(job.policy, domain)
+    assert job.ledger is not None
+    with Ledger(job.ledger) as ledger:
+        policy = ledger.policy
+    if policy.domain.attributes == domain.attributes:
+        return policy
+    columns = policy.domain.columns_for(domain)
+    seen = None if columns is None else policy._seen_through(columns, domain)
+    if seen is None:
+        raise InputError(
+            f"the ledger {job.ledger} is about {policy.domain!r}; state columns among "
+            f"these, with the same cells or unions of them; received {domain!r}"
+        )
+    return seen
 
 
 class EpochWords(NamedTuple):
@@ -59,13 +221,7 @@ class EpochWords(NamedTuple):
 
 
 def parse_series(job: Job) -> EpochWords | None:
-    """Read which epoch a job releases; None where it names none.
-
-    Examples
-    --------
-    >>> parse_series(Job(series="received:week:2026-W46"))
-    EpochWords(column='received', every='week', epoch='2026-W46')
-    """
+    """Read which epoch a job releases; None where it names none."""
     if job.series is None:
         return None
     parts = job.series.rsplit(":", 2)
@@ -82,26 +238,24 @@ def parse_series(job: Job) -> EpochWords | None:
     return words
 
 
-def with_arrivals(
-    domain: Domain, rules: list[Rule], words: EpochWords
-) -> tuple[Domain, list[Rule]]:
-    """Return a domain with one more column: inside the epoch, or outside it."""
-    when = read_epoch(words.every, words.epoch)
-    cells = Domain.from_dates([when.start, when.stop], name=words.column)
-    inside = cells.with_extra_cells(outside=True)
-    return Domain.product(domain, inside), [*rules, Rule("cell", "refuse")]
-
-
-def of_epoch(counted: Histogram, domain: Domain) -> Histogram:
-    """Return what arrived in the epoch; records of a person were chosen before."""
-    counts = np.ascontiguousarray(counted.counts[..., 0])
-    return Histogram._own(domain, counts, counted.bound)
-
-
 def open_series(ledger: Ledger, words: EpochWords) -> Series:
     """Return the series: persons lose the sum over epochs, records the dearest."""
     level = "event" if ledger.policy.person_rule is None else "person"
     return Series(ledger, column=words.column, every=words.every, level=level)
+
+
+def _with_arrivals(job: Job, counting: Counting[Any]) -> Counting[Any]:
+    """Return one more column, if a series is stated: inside the epoch, or outside."""
+    words = parse_series(job)
+    if words is None:
+        return counting
+    when = read_epoch(words.every, words.epoch)
+    cells = Domain.from_dates([when.start, when.stop], name=words.column)
+    inside = cells.with_extra_cells(outside=True)
+    rules = [*counting.rules, Rule("cell", "refuse")]
+    return counting._replace(
+        domain=Domain.product(counting.domain, inside), rules=rules
+    )
 
 
 def open_data(job: Job, facts: Facts) -> DataSource:
@@ -109,21 +263,37 @@ def open_data(job: Job, facts: Facts) -> DataSource:
     source = open_source(
         job.data or "",
         table=job.data_table,
-        count_column=job.count_column,
         named=any(facts.domain.names),
         form=TextForm(job.encoding, job.decimal, job.dates, tuple(job.blanks or ())),
     )
-    if job.person is not None:
-        source.people = People(
-            RecordKeys(job.person, job.record),
-            Bound.stated(job.at_most, job.count or "records", job.person),
-        )
-    words = parse_series(job)
-    if words is None:
-        source.check(facts.domain)
-    else:
-        source.check(with_arrivals(facts.domain, facts.rules, words)[0])
+    source.check(_with_arrivals(job, facts.counting))
     return source
+
+
+def count_records(
+    job: Job, facts: Facts, source: DataSource, tables: TableAxes | None = None
+) -> Any:
+    """Count every cell, of one epoch if one is named, or some tables of all columns."""
+    counting = _with_arrivals(job, facts.counting)
+    with steps_bar() as bar:
+        count = bar_counter(bar, "reading")
+        count(0, PARTS, "")
+
+        def done(part: float) -> None:
+            count(int(PARTS * part), PARTS, "")
+
+        try:
+            if tables is not None:
+                return source.tables(counting, tables, done)
+            counted = source.histogram(counting, done)
+        except CountsError as problem:
+            problem.add_note("Nothing was charged")
+            raise
+    if job.series is None:
+        return counted
+    # Records of a person were chosen before, from all epochs.
+    inside = np.ascontiguousarray(counted.counts[..., 0])
+    return Histogram._own(facts.domain, inside, counted.bound)
 
 
 def check_ledger(job: Job, seed: int | None) -> None:
@@ -251,7 +421,7 @@ def charge_and_release(
     """Count, charge, draw; return the release and the name under which it was paid."""
     words = parse_series(job)
     tables = getattr(mechanism, "measured_tables", None)
-    data = count_records(source, facts, tables, words)
+    data = count_records(job, facts, source, tables)
     bought = certificate_budget(job, facts, mechanism)
     if job.ledger is None:
         with spinner("releasing") as report:
@@ -314,32 +484,6 @@ def certificate_budget(job: Job, facts: Facts, mechanism: Mechanism) -> Budget |
         )
     share = as_share(job.certify, "--certify")
     return mechanism.budget * (share / (1 - share))
-
-
-def count_records(
-    source: DataSource,
-    facts: Facts,
-    tables: TableAxes | None = None,
-    words: EpochWords | None = None,
-) -> Any:
-    """Count every cell, of one epoch if one is named, or some tables of all columns."""
-    with steps_bar() as bar:
-        count = bar_counter(bar, "reading")
-        count(0, PARTS, "")
-
-        def done(part: float) -> None:
-            count(int(PARTS * part), PARTS, "")
-
-        try:
-            if words is not None:
-                seen, rules = with_arrivals(facts.domain, facts.rules, words)
-                return of_epoch(source.histogram(seen, rules, done), facts.domain)
-            if tables is None:
-                return source.histogram(facts.domain, facts.rules, done)
-            return source.tables(facts.domain, tables, facts.rules, done)
-        except CountsError as problem:
-            problem.add_note("Nothing was charged")
-            raise
 
 
 def remaining_budget(job: Job) -> float | None:

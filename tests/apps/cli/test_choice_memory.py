@@ -13,7 +13,7 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.apps.cli import mechanism_choice
 from blowfish_fast.apps.cli.parsing.job import Job
-from blowfish_fast.apps.cli.release_plan import read_facts
+from blowfish_fast.apps.cli.release_job import read_facts
 
 STATED = Job(domain=["32"], policy="threshold:3", workload="ranges:40", epsilon="1")
 

@@ -10,7 +10,7 @@ import pytest
 from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.apps.cli.files.demo_people import made_up_people, write_demo_people
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
-from blowfish_fast.data.records import domain_with_rules
+from blowfish_fast.data.histogram import Counting
 from blowfish_fast.errors import BlowfishError
 
 CASES = {
@@ -26,13 +26,14 @@ CASES = {
 }
 
 
-def counts(source, domain, outside=None, missing=None, **options):
-    extended, rules = domain_with_rules(parse_domain(domain), outside, missing)
+def counts(source, domain, outside=None, missing=None, count_column=None, **options):
+    counting = Counting.read(parse_domain(domain), outside=outside, missing=missing)
+    counting = counting._replace(weight=count_column)
     found = open_source(source, **options)
-    found.check(extended)
+    found.check(counting)
     parts = []
-    made = found.histogram(extended, rules, parts.append)
-    assert made.domain == extended
+    made = found.histogram(counting, parts.append)
+    assert made.domain == counting.domain
     assert all(0 <= one <= 1 for one in parts)
     return made.counts
 
@@ -274,7 +275,7 @@ def test_counts_are_read_from_arrays_and_tables(tmp_path):
     with pytest.raises(BlowfishError, match="neither missing"):
         counts(str(path), "2x3", missing="clamp")
     with pytest.raises(BlowfishError, match="holds counts already"):
-        open_source(str(path), count_column="n")
+        counts(str(path), "2x3", count_column="n")
     bad = write(tmp_path / "bad.csv", "1\nsecret,4\n")
     with pytest.raises(BlowfishError, match="not like that") as caught:
         counts(bad, "2", named=False)
@@ -295,8 +296,8 @@ def test_counts_are_read_from_arrays_and_tables(tmp_path):
         ("nowhere.csv", {}, "there is no file"),
         ("nowhere.npy", {}, "there is no file"),
         ("nowhere.duckdb", {}, "no database"),
-        ("sqlite://nowhere.sqlite", {}, "no SQLite file"),
-        ("nowhere.sqlite", {}, "no SQLite file"),
+        ("sqlite://nowhere.sqlite", {}, "no database"),
+        ("nowhere.sqlite", {}, "no database"),
         ("people.csv", {"table": "t"}, "table of a database"),
     ],
 )
@@ -326,7 +327,7 @@ def test_a_schema_of_another_kind_is_refused_before_a_row_is_read(folder):
         (["agee=0:5:1"], "did you mean 'age'"),
     ):
         with pytest.raises(BlowfishError, match=message):
-            open_source(str(folder / "people.parquet")).check(parse_domain(domain))
+            counts(str(folder / "people.parquet"), domain)
 
 
 def test_long_files_are_read_in_chunks(tmp_path, monkeypatch):

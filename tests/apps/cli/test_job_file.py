@@ -9,7 +9,7 @@ import pytest
 
 from blowfish_fast.apps.cli.files.demo_people import EXAMPLE_JOB
 from blowfish_fast.apps.cli.parsing.job import KNOWN, Job
-from blowfish_fast.apps.cli.release_plan import (
+from blowfish_fast.apps.cli.release_job import (
     check_complete,
     parse_treatments,
     read_facts,

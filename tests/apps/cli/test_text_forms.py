@@ -11,15 +11,15 @@ from blowfish_fast.apps.cli.files.data_source import open_source
 from blowfish_fast.apps.cli.files.record_files import Needed, RecordsFile
 from blowfish_fast.apps.cli.parsing.domain import parse_domain
 from blowfish_fast.data.csv_files import TextForm
-from blowfish_fast.data.records import domain_with_rules
+from blowfish_fast.data.histogram import Counting
 from blowfish_fast.errors import BlowfishError, InputError
 
 
 def counts(path, domain, missing=None, **form):
-    extended, rules = domain_with_rules(parse_domain(domain), None, missing)
+    counting = Counting.read(parse_domain(domain), missing=missing)
     source = open_source(str(path), form=TextForm(**form))
-    source.check(extended)
-    return source.histogram(extended, rules, lambda part: None).counts.tolist()
+    source.check(counting)
+    return source.histogram(counting, lambda part: None).counts.tolist()
 
 
 def values(folder, kind, texts, **form):

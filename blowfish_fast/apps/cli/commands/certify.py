@@ -23,7 +23,7 @@ from blowfish_fast.apps.cli.printing import remark, show, show_pairs, spinner
 from blowfish_fast.errors import InputError
 
 if TYPE_CHECKING:
-    from blowfish_fast.apps.cli.release_plan import Facts
+    from blowfish_fast.apps.cli.release_job import Facts
     from blowfish_fast.mechanisms.certifier import Certifier
     from blowfish_fast.release.release import Release
 
@@ -87,7 +87,7 @@ def run_certify(
         show(report) if as_json else _show_prediction(certifier)
         return
     source = release_job.open_data(job, facts)
-    data = release_job.count_records(source, facts)
+    data = release_job.count_records(job, facts, source)
     with spinner("certifying"):
         if job.ledger is None:
             found: Any = certifier.release(data, seed)
@@ -108,21 +108,20 @@ def run_certify(
 def _facts(job: Job, release: Release) -> Facts:
     """Return the facts of the release, with the workload that is asked for."""
     from blowfish_fast.apps.cli.parsing.workload import parse_workload
-    from blowfish_fast.apps.cli.release_plan import Facts, parse_treatments
-    from blowfish_fast.data.records import domain_with_rules
+    from blowfish_fast.apps.cli.release_job import Facts, read_counting
     from blowfish_fast.policies import from_dict
 
     if job.workload is None:
         raise InputError("state whose answers are checked: --workload identity, ...")
-    outside, missing = parse_treatments(job.outside), parse_treatments(job.missing)
-    domain, rules = domain_with_rules(release.domain, outside, missing)
-    if domain != release.domain:
+    counting = read_counting(job, release.domain)
+    if counting.domain != release.domain:
         raise InputError(
             "the release has no cells of their own for stray values; leave --missing "
             "and --outside as they were"
         )
     policy = from_dict(release.guarantee.to_dict()["policy"])
-    return Facts(domain, rules, policy, parse_workload(job.workload, domain), policy)
+    asked = parse_workload(job.workload, release.domain)
+    return Facts(counting, policy, asked, policy)
 
 
 def _show_prediction(certifier: Certifier) -> None:

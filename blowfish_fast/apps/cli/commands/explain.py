@@ -65,7 +65,7 @@ def _job(path: Path) -> tuple[dict[str, Any], list[Section]]:
     from blowfish_fast.apps.cli import explanations as say
     from blowfish_fast.apps.cli.mechanism_choice import choose_with_progress
     from blowfish_fast.apps.cli.parsing.job import Job
-    from blowfish_fast.apps.cli.release_plan import read_facts
+    from blowfish_fast.apps.cli.release_job import read_facts
 
     job = Job.from_file(path)
     facts = read_facts(job)

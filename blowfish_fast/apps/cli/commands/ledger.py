@@ -70,7 +70,7 @@ def create(
     """
     from blowfish_fast.apps.cli.parsing.domain import parse_table
     from blowfish_fast.apps.cli.parsing.policy import parse_table_policy
-    from blowfish_fast.apps.cli.release_plan import parse_treatments
+    from blowfish_fast.apps.cli.release_job import parse_treatments
     from blowfish_fast.data.records import domain_with_rules
 
     if path.exists():

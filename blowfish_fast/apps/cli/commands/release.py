@@ -33,7 +33,7 @@ from blowfish_fast.apps.cli.printing import remark, show, show_pairs
 
 if TYPE_CHECKING:
     from blowfish_fast.apps.cli.mechanism_choice import MechanismChoice
-    from blowfish_fast.apps.cli.release_plan import Facts
+    from blowfish_fast.apps.cli.release_job import Facts
 
 MOST_CHECKED = 2**20
 """Queries up to which a report says what their intervals hold."""
@@ -92,13 +92,13 @@ def _release(
 ) -> None:
     """Release as stated, or say what that would mean."""
     from blowfish_fast._support.validation import as_share
-    from blowfish_fast.apps.cli import mechanism_choice, release_job, release_plan
+    from blowfish_fast.apps.cli import mechanism_choice, release_job
     from blowfish_fast.apps.cli.files.outputs import Outputs
     from blowfish_fast.measure.memory import check_memory
     from blowfish_fast.mechanisms.certifier import predict_extra
 
-    release_plan.check_complete(job)
-    facts = release_plan.read_facts(job)
+    release_job.check_complete(job)
+    facts = release_job.read_facts(job)
     source = release_job.open_data(job, facts)
     outputs = Outputs(job, overwrite=overwrite)
     outputs.check(facts.domain)
@@ -121,7 +121,7 @@ def _release(
         "expected_error": choice.error,
         "error": choice.error_sentence,
         "extra_cells": facts.extra_cells,
-        "listed_orders": release_plan.listed_orders(job.policy or "", facts.domain),
+        "listed_orders": release_job.listed_orders(job.policy or "", facts.domain),
         "private": seed is None,
         "ledger": release_job.preview_charge(job, facts, mechanism),
         "dry_run": dry_run,

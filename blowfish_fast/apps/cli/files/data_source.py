@@ -1,17 +1,15 @@
 """Where counts come from: a file, a database, or people made up on the spot.
 
-    counts.npy               counts of every cell, of the domain's shape
-    people.csv, .parquet     records, read chunk by chunk        (``record_files``)
-    people.duckdb, URL       one GROUP BY in the database        (``database_source``)
-    demo                     made-up people                      (``demo_people``)
-
-A source is checked by its schema alone, which is all that a dry run does. It is read
-once, and what it hands over is a `Histogram`, which never prints its counts.
+counts.npy               counts of every cell, of the domain's shape
+people.csv, .parquet     records, read chunk by chunk        (``record_files``)
+people.duckdb, URL       one GROUP BY in the database        (``database_source``)
+demo                     made-up people                      (``demo_people``)
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +17,15 @@ from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.apps.cli.parsing.array_files import loaded_array, numbers_from_file
 from blowfish_fast.data.csv_files import TextForm
 from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
+from blowfish_fast.data.histogram import Counting, Histogram
 from blowfish_fast.data.records import Rule
 from blowfish_fast.errors import InputError
 
 from .demo_people import made_up_people
 from .record_files import (
     CSV,
-    DATABASES,
     PARQUET,
     PLAIN,
-    SQLITE,
     Chunks,
     DataSource,
     Part,
@@ -39,6 +35,7 @@ from .record_files import (
     refuse_absent,
 )
 
+DATABASES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 FORMS = (
     "a .csv (.tsv, .txt, .csv.gz), .parquet or .npy file, a .duckdb or .sqlite file, "
     'an address such as postgres://..., or "demo" for made-up people'
@@ -50,20 +47,19 @@ def open_source(
     words: str,
     *,
     table: str | None = None,
-    count_column: str | None = None,
     named: bool = True,
     form: TextForm = PLAIN,
 ) -> DataSource:
     """Return the source that words stand for; nothing is counted yet.
 
     A CSV file holds records where the domain is `named`, by columns, and counts
-    otherwise; `count_column` says how many records a line stands for.
+    otherwise.
     """
     path = Path(words)
     suffix = path.suffix.lower()
     if suffix == ".gz" and Path(path.stem).suffix.lower() in CSV:
         suffix = Path(path.stem).suffix.lower()
-    in_database = "://" in words or suffix in DATABASES + SQLITE
+    in_database = "://" in words or suffix in DATABASES
     records = named and suffix in CSV and not in_database
     form.check()
     if form != PLAIN and not records:
@@ -74,22 +70,18 @@ def open_source(
     if in_database:
         from .database_source import DatabaseTable
 
-        return DatabaseTable(words, table, count_column)
+        return DatabaseTable(words, table)
     if table is not None:
         raise InputError(
             f"--data-table names a table of a database, and {words!r} is none; leave "
             "it out"
         )
     if words == "demo":
-        return MadeUp(count_column)
+        return MadeUp()
     if suffix == ".npy" or (suffix in CSV and not named):
-        if count_column is not None:
-            raise InputError(
-                f"{words} holds counts already; --count-column is for records"
-            )
         return CountsFile(path)
     if suffix in CSV + PARQUET:
-        return RecordsFile(path, count_column, form)
+        return RecordsFile(path, form)
     raise InputError(f"the data is {FORMS}; received {words!r}{_way_out(words)}")
 
 
@@ -120,29 +112,33 @@ class CountsFile(RecordSource):
         self.description = f"{path} (counts)"
         refuse_absent(path)
 
-    def check(self, domain: Domain) -> None:
+    def check(self, counting: Counting[Any]) -> None:
         """Refuse an array of another shape; an array's head alone is read."""
-        if self.people is not None:
+        if counting.bound is not None:
             raise InputError(
                 "counts do not say whose records they are; persons need records, in a "
                 ".csv or .parquet file or a database"
             )
-        if self.path.suffix.lower() == ".npy":
-            self._check_shape(self._array(), domain)
-
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Return the counts over `domain`; stray values have no meaning here."""
-        if any(one != Rule("refuse", "refuse") for one in rules):
+        if counting.weight is not None:
+            raise InputError(
+                f"{self.path} holds counts already; --count-column is for records"
+            )
+        if any(one != Rule("refuse", "refuse") for one in counting.rules):
             raise InputError(
                 "counts hold neither missing values nor values outside; leave "
                 "--missing and --outside out"
             )
-        array = self._array()
+        if self.path.suffix.lower() == ".npy":
+            self._check_shape(self._array(), counting.domain)
+
+    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
+        """Return the counts; stray values have no meaning here."""
+        array, domain = self._array(), counting.domain
         self._check_shape(array, domain)
         done(1.0)
         return Histogram(domain, np.asarray(array).reshape(domain.shape))
 
-    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+    def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Refuse: there are no records."""
         raise InputError(
             f"tables are counted from records; {self.path} holds counts. Name a .csv "
@@ -168,32 +164,28 @@ class MadeUp(RecordSource):
 
     description = "made-up people (demo)"
 
-    def __init__(self, count_column: str | None = None) -> None:
-        self.count_column = count_column
-
-    def check(self, domain: Domain) -> None:
+    def check(self, counting: Counting[Any]) -> None:
         """Refuse attributes that the made-up table does not have."""
-        if self.people is not None:
+        if counting.bound is not None:
             raise InputError(
                 "the made-up people have one record each; leave --person out"
             )
         columns = [*made_up_people()]
-        asked = [*domain.names, *([self.count_column] if self.count_column else [])]
-        lacking = [one for one in asked if one not in columns]
-        if None in lacking:
+        asked = [*counting.domain.names, *filter(None, [counting.weight])]
+        lacking = [str(one) for one in asked if one not in columns]
+        if None in asked:
             raise InputError(
                 "cells of a table are stated by column, --cells age=16:91:1; the "
                 f"made-up table has {', '.join(columns)}"
             )
         if lacking:
             raise InputError(
-                f"the made-up table has no column {lacking[0]!r}; it has "
-                f"{', '.join(columns)}"
+                f"the made-up table has no column {', '.join(map(repr, lacking))}; it "
+                f"has {', '.join(columns)}"
             )
 
-    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+    def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the made-up people, all at once."""
-        self.check(domain)
         done(1.0)
-        stored = domain_as_stored(domain, texts=["district"], truths=[])
+        stored = domain_as_stored(counting.domain, texts=["district"], truths=[])
         return stored, iter([made_up_people()])

@@ -1,10 +1,7 @@
 """A table of a database, by the address that a person states.
 
-    "people.duckdb", "people.sqlite"     a file
-    "duckdb://...", "postgres://..."     the same, PostgreSQL
-    "sqlite://...", "mysql://...", ...   whatever ibis connects to
-
-The table is counted by one GROUP BY in the database (``blowfish_fast.data.sql``).
+Files and PostgreSQL are opened as the explorer does, others by ibis: "mysql://...".
+One GROUP BY counts the table (``data.sql``).
 """
 
 from __future__ import annotations
@@ -12,90 +9,62 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 from blowfish_fast._support.optional import require
 from blowfish_fast.apps.explorer.engines import Database
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.records import Rule
-from blowfish_fast.data.sql import (
-    CellQuery,
-    bounded_table,
-    cell_batches,
-    query_cells,
-)
+from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.records import raise_together
 from blowfish_fast.data.sql_cells import type_problem
 from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import CountsError, EngineError, InputError, nearest
 
-from .record_files import (
-    SQLITE,
-    DataSource,
-    Part,
-    TableAxes,
-    domain_as_stored,
-    refuse_weighted,
-)
+from .record_files import DataSource, Part, TableAxes, domain_as_stored
 
-OWN = ("duckdb", "postgres", "postgresql")
+OWN = ("duckdb", "sqlite", "postgres", "postgresql")
 """Schemes that the explorer's databases open, read only."""
 
 
 class DatabaseTable(DataSource):
-    """A table of a database, by an address that ibis understands.
+    """A table of a database.
 
     The password of an address is never printed; the only table of a database need not
     be named.
     """
 
-    def __init__(
-        self, address: str, table: str | None = None, count_column: str | None = None
-    ) -> None:
+    def __init__(self, address: str, table: str | None = None) -> None:
         require("ibis", extra="sql", purpose="reading a database")
         self.database = _open_database(address)
-        self.count_column = count_column
         self.table = self._choose_table(table)
         self.description = f"table {self.table} ({self.database.name})"
 
-    def check(self, domain: Domain) -> None:
+    def check(self, counting: Counting[Any]) -> None:
         """Refuse a table whose columns are not as stated; reads its schema only."""
-        self._stored(domain)
+        self._stored(counting)
 
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Count the records of every cell of `domain`, extra cells included."""
-        stored = self._stored(domain)
-        table = self.database.backend.table(self.table)
-        bound = None if self.people is None else self.people.bound
-        if self.people is None:
-            query = CellQuery.over(stored, rules, table, weight=self.count_column)
-        else:
-            refuse_weighted(self.count_column)
-            query = query_cells(stored, rules, table, None, *self.people)
+    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
+        """Count the records of every cell, extra cells included."""
+        stored = self._stored(counting)
         with _quiet_drivers():
+            query = stored.query(self.database.backend.table(self.table))
             counts = query.counts()
         if not counts.any():
             raise CountsError(
                 f"{self.description} holds no record; is it the right table?"
             )
         done(1.0)
-        return Histogram._own(domain, counts.reshape(domain.shape), bound)
+        domain = counting.domain
+        return Histogram._own(domain, counts.reshape(domain.shape), counting.bound)
 
     def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+        self, counting: Counting[Any], tables: TableAxes, done: Part
     ) -> TableCounts:
         """Count the records of some tables of a domain, from one statement."""
-        stored = self._stored(domain)
-        table = self.database.backend.table(self.table)
-        bound, keys = None, ()  # type: tuple[Any, tuple[str, ...]]
+        stored = self._stored(counting)
         with _quiet_drivers():
-            if self.people is not None:
-                # One statement: all tables are counted from one choice of records.
-                bound = self.people.bound
-                table, keys, _ = bounded_table(table, *self.people)
-            batches = cell_batches(stored, rules, table, None, keys)
+            batches = stored.queried_places(self.database.backend.table(self.table))
+            domain, bound = counting.domain, counting.bound
             counted = TableCounts.from_cells(domain, tables, batches, bound)
         done(1.0)
         return counted
@@ -117,35 +86,38 @@ class DatabaseTable(DataSource):
             f"has {listed}"
         )
 
-    def _stored(self, domain: Domain) -> Domain:
-        """Return the domain with categories as the table spells them."""
+    def _stored(self, counting: Counting[Any]) -> Counting[Any]:
+        """Return what is counted, with categories as the table spells them."""
         columns: dict[str, Any] = dict(self.database.schema(self.table).items())
-        needed = [one.name for one in domain.attributes]
-        if None in needed:
+        names = counting.domain.names
+        if None in names:
             raise InputError(
                 "a table has columns with names, and the domain names none; state it "
                 "as age=0:101:1, for instance"
             )
-        keys = () if self.people is None else self.people.keys
-        for name in [*needed, self.count_column, *keys]:
-            if name is not None and name not in columns:
-                raise InputError(
-                    f"{self.description} has no column {name!r}"
-                    f"{nearest(name, columns)}; its columns are {', '.join(columns)}"
-                )
+        raise_together(
+            InputError(
+                f"{self.description} has no column {name!r}{nearest(name, columns)}; "
+                f"its columns are {', '.join(columns)}"
+            )
+            for name in (*names, counting.weight, *counting.keys)
+            if name is not None and name not in columns
+        )
         stored = domain_as_stored(
-            domain,
+            counting.domain,
             texts=[name for name, kind in columns.items() if kind.is_string()],
             truths=[name for name, kind in columns.items() if kind.is_boolean()],
         )
-        for one in stored.attributes:
-            problem = type_problem(one, columns[str(one.name)])
-            if problem is not None:
-                raise InputError(
-                    f"{problem}; state cells of that kind, name a view that converts "
-                    "the column, or export the table as CSV"
-                )
-        return stored
+        found = [type_problem(one, columns[one.name]) for one in stored.attributes]
+        raise_together(
+            InputError(
+                f"{problem}; state cells of that kind, name a view that converts the "
+                "column, or export the table as CSV"
+            )
+            for problem in found
+            if problem is not None
+        )
+        return counting._replace(domain=stored)
 
 
 @contextmanager
@@ -157,18 +129,12 @@ def _quiet_drivers() -> Iterator[None]:
 
 
 def _open_database(address: str) -> Database:
-    if "://" not in address and Path(address).suffix.lower() in SQLITE:
-        address = f"sqlite://{Path(address).absolute()}"
-    scheme, apart, rest = address.partition("://")
+    scheme, apart, _ = address.partition("://")
     if not apart or scheme in OWN:
         return Database.connect(address)
-    if scheme == "sqlite" and not Path(rest.partition("?")[0]).is_file():
-        # ibis would make a new, empty one.
-        raise EngineError(f"there is no SQLite file {rest!r}; check the path")
     ibis = require("ibis", extra="sql", purpose="reading a database")
     host = urlparse(address).hostname
-    called = "SQLite" if scheme == "sqlite" else scheme
-    name = called if host is None else f"{called} on {host}"
+    name = scheme if host is None else f"{scheme} on {host}"
     try:
         return Database(ibis.connect(address), name)
     except ImportError:

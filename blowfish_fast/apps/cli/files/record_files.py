@@ -10,36 +10,31 @@ around a value of a CSV file, or around a name of its first line, are no part of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast import kernels
 from blowfish_fast._support.optional import require
-from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.axes import Axis
 from blowfish_fast.data.csv_files import (
     CsvTable,
     TextForm,
     duckdb_module,
-    lacking_column,
+    lacking_columns,
     literal,
     read_head,
     trim_spaces,
 )
-from blowfish_fast.data.domain import Domain
-from blowfish_fast.data.histogram import Histogram
-from blowfish_fast.data.persons import Bound, RecordKeys, bounded_cells
-from blowfish_fast.data.records import Rule, cell_blocks, place_blocks, refuse_weights
-from blowfish_fast.data.table_counts import TableCounts, bounded_places
+from blowfish_fast.data.histogram import Counting, Histogram
+from blowfish_fast.data.records import raise_together
+from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError
 
 CSV = (".csv", ".tsv", ".txt")
-DATABASES = (".duckdb", ".ddb", ".db")
-SQLITE = (".sqlite", ".sqlite3")
 PARQUET = (".parquet", ".pq")
 ROWS = 2**18
 """Rows of a chunk."""
@@ -50,6 +45,8 @@ Part = Callable[[float], None]
 """Takes the part of the file that has been read, from 0 to 1."""
 Chunks = Iterator[dict[str, AnyArray]]
 """Columns of records, some rows at a time."""
+TableAxes = tuple[tuple[int, ...], ...]
+"""The attributes of each table that is counted, by number."""
 
 
 class Needed(NamedTuple):
@@ -59,39 +56,23 @@ class Needed(NamedTuple):
     kind: str
 
 
-TableAxes = tuple[tuple[int, ...], ...]
-"""The attributes of each table that is counted, by number."""
-
-
-class People(NamedTuple):
-    """Whose records a source holds, and how many of each person are counted."""
-
-    keys: RecordKeys
-    bound: Bound
-
-
 class DataSource(ABC):
-    """Something that can be counted over a domain.
+    """Something that can be counted: checked by its schema alone, and read once."""
 
-    It is checked by its schema alone and read once.
-    """
-
-    people: People | None = None
-    count_column: str | None = None
     description: str
     """What messages call it."""
 
     @abstractmethod
-    def check(self, domain: Domain) -> None:
-        """Refuse what cannot be counted over `domain`, by its schema alone."""
+    def check(self, counting: Counting[Any]) -> None:
+        """Refuse what cannot be counted so, by its schema alone."""
 
     @abstractmethod
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Count the records of every cell of `domain`, extra cells included."""
+    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
+        """Count the records of every cell, extra cells included."""
 
     @abstractmethod
     def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+        self, counting: Counting[Any], tables: TableAxes, done: Part
     ) -> TableCounts:
         """Count the records of some tables of a domain of any width."""
 
@@ -100,80 +81,53 @@ class RecordSource(DataSource):
     """Records that are read chunk by chunk and counted here."""
 
     @abstractmethod
-    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+    def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the source spells it, and the needed columns."""
 
-    def histogram(self, domain: Domain, rules: list[Rule], done: Part) -> Histogram:
-        """Count the records of every cell of `domain`, extra cells included."""
-        stored, chunks = self.open(domain, done)
-        if self.people is None:
-            counts = _count_chunks(chunks, stored, rules, self.count_column)
-            return Histogram(domain, counts.reshape(domain.shape))
-        refuse_weighted(self.count_column)
-        keys, bound = self.people
-        cells, units = bounded_cells(
-            lambda chunk: cell_blocks(stored, rules, chunk), chunks, keys, bound, None
-        )
-        counts = np.zeros(domain.size, dtype=np.int64)
-        np.add.at(counts, cells, 1 if units is None else units)
-        return Histogram._own(domain, counts.reshape(domain.shape), bound)
+    def histogram(self, counting: Counting[Any], done: Part) -> Histogram:
+        """Count the records of every cell, extra cells included."""
+        stored, chunks = self.open(counting, done)
+        found = Histogram._counted(counting._replace(domain=stored), chunks)
+        return Histogram._own(counting.domain, found.counts, found.bound)
 
     def tables(
-        self, domain: Any, tables: TableAxes, rules: list[Rule], done: Part
+        self, counting: Counting[Any], tables: TableAxes, done: Part
     ) -> TableCounts:
         """Count the records of some tables of a domain of any width."""
-        refuse_weighted(self.count_column)
-        stored, chunks = self.open(domain, done)
-        if self.people is None:
-            blocks = place_blocks(stored, rules, chunks)
-            return TableCounts.from_cells(domain, tables, blocks)
-        keys, bound = self.people
-        cells = bounded_places(
-            lambda chunk: place_blocks(stored, rules, chunk), chunks, keys, bound
-        )
-        return TableCounts.from_cells(domain, tables, [cells], bound)
+        stored, chunks = self.open(counting, done)
+        blocks = counting._replace(domain=stored).places(chunks)
+        return TableCounts.from_cells(counting.domain, tables, blocks, counting.bound)
 
 
 class RecordsFile(RecordSource):
     """A CSV or Parquet file with a line, or row, for each record.
 
-    With `count_column` a line stands for several; `form` says how texts are written.
+    `form` says how texts are written.
     """
 
-    def __init__(
-        self, path: Path, count_column: str | None = None, form: TextForm = PLAIN
-    ) -> None:
-        self.path, self.count_column, self.form = path, count_column, form
+    def __init__(self, path: Path, form: TextForm = PLAIN) -> None:
+        self.path, self.form = path, form
         self.description = str(path)
         refuse_absent(path)
 
-    def check(self, domain: Domain) -> None:
+    def check(self, counting: Counting[Any]) -> None:
         """Refuse a file that lacks columns; reads its first line or schema only."""
-        needed = self._needed(domain)
+        needed = _needed(counting)
         if self.path.suffix.lower() in PARQUET:
-            _ParquetTable(self.path).check(needed, domain)
+            _ParquetTable(self.path).check(needed, counting.domain)
         else:
             read_head(self.path, [one.name for one in needed], self.form)
 
-    def open(self, domain: Domain, done: Part) -> tuple[Domain, Chunks]:
+    def open(self, counting: Counting[Any], done: Part) -> tuple[Any, Chunks]:
         """Return the domain as the file spells it, and the needed columns in chunks."""
-        needed = self._needed(domain)
+        needed = _needed(counting)
         if self.path.suffix.lower() in PARQUET:
             table = _ParquetTable(self.path)
-            stored = table.check(needed, domain)
+            stored = table.check(needed, counting.domain)
             return stored, self._parquet_chunks(table, needed, done)
         texts = [one.name for one in needed]
-        stored = domain_as_stored(domain, texts=texts, truths=[])
+        stored = domain_as_stored(counting.domain, texts=texts, truths=[])
         return stored, self._csv_chunks(needed, done)
-
-    def _needed(self, domain: Domain) -> list[Needed]:
-        needed = [_needed_column(one) for one in domain.attributes]
-        if self.count_column is not None:
-            needed.append(Needed(self.count_column, "number"))
-        if self.people is not None:
-            names = [one for one in self.people.keys if one is not None]
-            needed += [Needed(one, "category") for one in names]
-        return needed
 
     def _csv_chunks(self, needed: list[Needed], done: Part) -> Chunks:
         """Yield the needed columns of a CSV file, chunk by chunk."""
@@ -183,8 +137,9 @@ class RecordsFile(RecordSource):
             _Column(f"c{at}", one.kind) for at, one in zip(places, needed, strict=True)
         ]
         with CsvTable(self.path, head).open() as table:
-            for batch in _batches(columns, table.source(texts=True), self.form):
-                yield self._columns(batch, needed)
+            batches = _batches(columns, table.source(texts=True), self.form)
+            for chunk in self._columns(batches, needed):
+                yield chunk
                 done(table.part)
 
     def _parquet_chunks(
@@ -194,9 +149,10 @@ class RecordsFile(RecordSource):
         read = 0
         try:
             columns = [table.column(one) for one in needed]
-            for batch in _batches(columns, table.source, PLAIN):
-                yield self._columns(batch, needed)
-                read += batch.num_rows
+            batches = _batches(columns, table.source, PLAIN)
+            for chunk in self._columns(batches, needed):
+                yield chunk
+                read += len(chunk[needed[0].name])
                 done(min(1.0, read / table.rows))
         except duckdb_module().Error as problem:
             raise InputError(
@@ -204,17 +160,21 @@ class RecordsFile(RecordSource):
                 "Nothing was charged"
             ) from None
 
-    def _columns(self, batch: Any, needed: list[Needed]) -> dict[str, AnyArray]:
-        """Return the columns of a batch; refuse what is neither value nor missing."""
-        columns = {}
-        for at, one in enumerate(needed):
-            if np.asarray(batch.column(f"bad{at}")).any():
-                raise self._no_value(one)
-            values = batch.column(f"value{at}")
-            if one.kind != "category":
-                values = values.to_numpy(zero_copy_only=False)
-            columns[one.name] = values
-        return columns
+    def _columns(self, batches: Iterator[Any], needed: list[Needed]) -> Chunks:
+        """Yield columns; refuse, once all are read, what is no value nor missing."""
+        bad: set[Needed] = set()
+        for batch in batches:
+            columns = {}
+            for at, one in enumerate(needed):
+                if np.asarray(batch.column(f"bad{at}")).any():
+                    bad.add(one)
+                values = batch.column(f"value{at}")
+                if one.kind != "category":
+                    values = values.to_numpy(zero_copy_only=False)
+                columns[one.name] = values
+            if not bad:
+                yield columns
+        raise_together(self._no_value(one) for one in needed if one in bad)
 
     def _no_value(self, needed: Needed) -> InputError:
         """Say that a value cannot be read, and how others would be."""
@@ -265,7 +225,7 @@ class _ParquetTable:
                 f"{path} is no Parquet file that can be read ({type(problem).__name__})"
             ) from None
 
-    def check(self, needed: list[Needed], domain: Domain) -> Domain:
+    def check(self, needed: list[Needed], domain: Any) -> Any:
         """Return the domain as the columns spell it; refuse those of another kind."""
         if self.rows == 0:
             raise InputError(
@@ -274,7 +234,7 @@ class _ParquetTable:
             )
         names = list(self.types)
         if not all(one.name in names for one in needed):
-            raise lacking_column(self.path, [one.name for one in needed], names)
+            raise lacking_columns(self.path, [one.name for one in needed], names)
         stored = domain_as_stored(
             domain,
             texts=[one for one, kind in self.types.items() if _is_text(kind)],
@@ -284,14 +244,15 @@ class _ParquetTable:
             one.name: None if one.levels is None else one.levels[: one.regular]
             for one in stored.attributes
         }
-        for one in needed:
-            kind = self.types[one.name]
-            if not _fits(kind, one.kind, levels.get(one.name)):
-                raise InputError(
-                    f"the domain says that {one.name!r} is a {one.kind}, and its "
-                    f"column in {self.path} is of type {kind}; state cells of that "
-                    "kind, or convert the column"
-                )
+        raise_together(
+            InputError(
+                f"the domain says that {one.name!r} is a {one.kind}, and its column in "
+                f"{self.path} is of type {self.types[one.name]}; state cells of that "
+                "kind, or convert the column"
+            )
+            for one in needed
+            if not _fits(self.types[one.name], one.kind, levels.get(one.name))
+        )
         return stored
 
     def column(self, needed: Needed) -> _Column:
@@ -355,28 +316,7 @@ def _steps(expression: str, kind: str | None, at: int, form: TextForm) -> list[s
     ]
 
 
-def _count_chunks(
-    chunks: Chunks, domain: Domain, rules: list[Rule], count_column: str | None
-) -> IntArray:
-    """Count chunks of columns by cell; `domain` has its extra cells already."""
-    counts = np.zeros(domain.size, dtype=np.int64)
-    for chunk in chunks:
-        weights = None
-        if count_column is not None:
-            weights = _whole(chunk[count_column], count_column)
-        start = 0
-        for cells in cell_blocks(domain, rules, chunk):
-            if weights is None:
-                kernels.count_into(counts, cells)
-            else:
-                np.add.at(counts, cells, weights[start : start + cells.size])
-            start += cells.size
-    return counts
-
-
-def domain_as_stored(
-    domain: Domain, *, texts: Sequence[str], truths: Sequence[str]
-) -> Domain:
+def domain_as_stored(domain: Any, *, texts: list[str], truths: list[str]) -> Any:
     """Return the domain with categories as columns of texts or truths spell them.
 
     As stated, a category of digits is a number and "true" is a text.
@@ -394,19 +334,18 @@ def domain_as_stored(
     return type(domain)._of(attributes)
 
 
-def refuse_weighted(count_column: str | None) -> None:
-    """Refuse lines that stand for several records where single ones are needed."""
-    if count_column is not None:
-        raise InputError(
-            "persons and tables are counted from records, one per line; received "
-            f"--count-column {count_column}. Leave it out"
-        )
-
-
 def refuse_absent(path: Path) -> None:
     """Refuse a path at which no file is."""
     if not path.is_file():
         raise InputError(f"there is no file {path}; check the path of the data")
+
+
+def _needed(counting: Counting[Any]) -> list[Needed]:
+    needed = [_needed_column(one) for one in counting.domain.attributes]
+    if counting.weight is not None:
+        needed.append(Needed(counting.weight, "number"))
+    keys = [one for one in counting.keys if one is not None]
+    return needed + [Needed(one, "category") for one in keys]
 
 
 def _needed_column(attribute: Axis) -> Needed:
@@ -437,11 +376,3 @@ def _fits(kind: str, stated: str, levels: tuple[Any, ...] | None) -> bool:
     return _is_text(kind) or (
         whole and all(isinstance(one, int) for one in levels or ())
     )
-
-
-def _whole(column: AnyArray, name: str) -> IntArray:
-    with np.errstate(invalid="ignore"):
-        fits = (column >= 0) & (column == np.floor(column)) & (column < 2**53)
-    if not fits.all():
-        refuse_weights(name)
-    return column.astype(np.int64)
