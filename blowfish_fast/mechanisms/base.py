@@ -1,8 +1,7 @@
 """What every mechanism shares: release, prediction, and nothing of the data.
 
-A mechanism is a recipe: `_run` asks a handle for selections and measurements and
-returns an `Outcome`. `release` and the predictions are final and run the same recipe,
-so no recipe is written twice.
+A mechanism is a recipe: `_run` asks a handle for selections and measurements. Releases
+and predictions run the same recipe, so none is written twice.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ class Outcome:
     def fresh(self) -> bool:
         """Whether no draw in the estimate had a part in what was measured.
 
-        Measurements are stacked where a later one was laid out by an earlier one that
-        stays in the estimate.
+        It had where a later measurement was laid out by one that stays in the stack.
         """
         return self.stacked is None or len(self.measurements) == 1
 
@@ -135,10 +133,12 @@ class Mechanism(ABC):
     >>> mechanism = bf.Ordered(
     ...     bf.policies.Line(line), bf.workloads.Prefixes(line), epsilon=0.5
     ... )
-    >>> mechanism.expected_error().shape, mechanism.memory_needed() > 0
-    ((8,), True)
-    >>> float(mechanism.at_epsilon(1).epsilon)
-    1.0
+    >>> mechanism.expected_error().shape, round(mechanism.expected_total_error())
+    ((8,), 55)
+    >>> mechanism.at_epsilon("0.1").to_dict()["epsilon"], mechanism.memory_needed() > 0
+    ('1/10', True)
+    >>> mechanism.at(Fraction(1, 4) * mechanism.budget).epsilon
+    Fraction(1, 8)
     >>> mechanism.release([3, 1, 0, 0, 2, 5, 1, 0], rng=1).private
     False
     """
@@ -208,17 +208,7 @@ class Mechanism(ABC):
 
     @final
     def at(self, budget: Budget) -> Self:
-        """Return the same mechanism with another budget, in either currency.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(4)
-        >>> policy, asked = bf.policies.Full(line), bf.workloads.Identity(line)
-        >>> mechanism = bf.Laplace(policy, asked, epsilon=1)
-        >>> mechanism.at(Fraction(1, 4) * mechanism.budget).epsilon
-        Fraction(1, 4)
-        """
+        """Return the same mechanism with another budget, in either currency."""
         other = copy.copy(self)
         other.budget = budget
         other.__dict__.pop("_dry_run", None)
@@ -297,19 +287,17 @@ class Mechanism(ABC):
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> Release:
         """Pack what the recipe handed back, in whole persons where these count once."""
-        units = self.policy.units
+        units, shape, unfitted = self.policy.units, self.domain.shape, outcome.unfitted
         return Release(
             domain=self.domain,
-            estimate=outcome.estimate.reshape(self.domain.shape) / units,
+            estimate=outcome.estimate.reshape(shape) / units,
             mechanism=self.name,
             guarantee=guarantee,
             measurements=outcome.published,
             details=outcome.details,
             interval_scope=outcome.interval_scope,
             fresh=outcome.fresh,
-            unfitted=None
-            if outcome.unfitted is None
-            else outcome.unfitted.reshape(self.domain.shape) / units,
+            unfitted=None if unfitted is None else unfitted.reshape(shape) / units,
             version=_version(),
             units=units,
         )
@@ -369,15 +357,6 @@ class Mechanism(ABC):
         """Return the expected squared error summed over all queries, before any fit.
 
         Closed formulas serve `AllRanges` and the like at any size.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(8)
-        >>> asked = bf.workloads.AllRanges(line)
-        >>> mechanism = bf.Ordered(bf.policies.Line(line), asked, epsilon=0.5, fit=None)
-        >>> round(mechanism.expected_total_error())
-        439
         """
         measurement, asked = self._predictable(workload)
         form = asked.form(measurement.buckets)
@@ -386,16 +365,7 @@ class Mechanism(ABC):
 
     @final
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON; epsilon or rho as an exact fraction in text.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(4)
-        >>> policy, cells = bf.policies.Full(line), bf.workloads.Identity(line)
-        >>> bf.Laplace(policy, cells, epsilon=0.1).to_dict()["epsilon"]
-        '1/10'
-        """
+        """Return plain data, for JSON; epsilon or rho as an exact fraction in text."""
         return {
             "mechanism": self.name,
             **self.budget.to_dict(),
@@ -406,20 +376,15 @@ class Mechanism(ABC):
 
     def _options(self) -> dict[str, Any]:
         """Return what the recipe was told beyond policy, workload and epsilon."""
-        own = ("policy", "workload", "budget")
-        found = {
-            name: one
-            for name, one in vars(self).items()
-            if name not in own and not name.startswith("_")
-        }
-        return {
-            name: one
-            if one is None or isinstance(one, bool | int | float | str)
-            else str(one)
-            if isinstance(one, Fraction)
-            else getattr(one, "name", type(one).__name__)
-            for name, one in found.items()
-        }
+        found = {name: one for name, one in vars(self).items() if name[0] != "_"}
+        for own in ("policy", "workload", "budget"):
+            del found[own]
+        for name, one in found.items():
+            if isinstance(one, Fraction):
+                found[name] = str(one)
+            elif not (one is None or isinstance(one, bool | int | float | str)):
+                found[name] = getattr(one, "name", type(one).__name__)
+        return found
 
     def __repr__(self) -> str:
         return (
@@ -434,16 +399,14 @@ class Mechanism(ABC):
         promise = Guarantee.of(
             self.policy, self.budget, secure=True, notes=self._notes()
         )
+        spent = f"{float(self.budget):g}, spent in full by one release"
         rows: list[tuple[str, Any]] = [
-            (
-                self.budget.currency,
-                f"{float(self.budget):g}, spent in full by one release",
-            ),
+            (self.budget.currency, spent),
             ("policy", repr(self.policy)),
             ("workload", repr(self.workload)),
             ("memory", f"at most {self.memory_needed() / 2**20:,.3g} MiB"),
         ]
-        rows += [(name, one) for name, one in self._options().items()]
+        rows += self._options().items()
         return panel(type(self).__name__, rows, sentence=str(promise))
 
 

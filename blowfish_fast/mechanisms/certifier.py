@@ -1,11 +1,4 @@
-"""Certificates: one statistic of a release's errors, measured and turned into words.
-
-    release + workload --> kinds with their predicted widths --> the narrowest
-    counts  --> statistic, a whole number --> noise --> a bound that holds nearly always
-
-The statistics are in ``measure.strategies.error_statistics``, what comes out in
-``release.certificates``.
-"""
+"""Certificates: one statistic of a release's errors, measured and turned into words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Contingency: all tables of a survey, measured together and made to agree.
-
-Pieces: plans ``tables.table_plan``, prices ``tables.edge_prices``, strategy
-``tables.table_strategy``, least squares ``tables.residuals``.
-"""
+"""Contingency: all tables of a survey, measured together and made to agree."""
 
 from __future__ import annotations
 
@@ -20,15 +16,18 @@ from blowfish_fast.data.table_counts import TableCounts
 from blowfish_fast.errors import InputError, PolicyError, WorkloadError
 from blowfish_fast.measure.budgets import BudgetTerms
 from blowfish_fast.measure.handle import Account, Handle, Measurement, Progress
-from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet, edge_kinds
-from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
+from blowfish_fast.measure.strategies.tables.residuals import AxisSet
+from blowfish_fast.measure.strategies.tables.residuals import TableNoise
 from blowfish_fast.measure.strategies.tables.table_plan import (
     AskedTables,
     PlanKind,
     TablePlan,
     plan_tables,
 )
-from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
+from blowfish_fast.measure.strategies.tables.table_strategy import (
+    TableStrategy,
+    edge_kinds,
+)
 from blowfish_fast.policies import Policy, check_bound
 from blowfish_fast.release.guarantee import Guarantee
 from blowfish_fast.release.tables.accuracy import TableErrors
@@ -152,17 +151,7 @@ class Contingency(Mechanism):
 
     @property
     def measured_tables(self) -> tuple[AxisSet, ...]:
-        """The attributes of each table that is measured, by number.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> survey = bf.Domain((9, 2, 5), names=["a", "b", "c"])
-        >>> asked = bf.workloads.Tables(survey, ["a", ("a", "b")])
-        >>> everybody = bf.policies.AddRemove(survey)
-        >>> bf.Contingency(everybody, asked, epsilon=1, plan="maximal").measured_tables
-        ((0, 1),)
-        """
+        """The attributes of each table that is measured, by number."""
         return self._plan.tables
 
     @property
@@ -176,15 +165,9 @@ class Contingency(Mechanism):
 
     def _published(self, outcome: Outcome, guarantee: Guarantee) -> TablesRelease:
         (measurement,) = outcome.measurements
+        asked, details = self.workload.tables, outcome.details
         return TablesRelease(
-            TablesParts(
-                self.domain,
-                self.workload.tables,
-                measurement,
-                guarantee,
-                outcome.details,
-                _version(),
-            )
+            TablesParts(self.domain, asked, measurement, guarantee, details, _version())
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -211,13 +194,9 @@ class Contingency(Mechanism):
         source: Randomness | None,
         progress: Progress | None = None,
     ) -> Handle:
+        cells = self._cells()
         return Handle(
-            counts,
-            self.policy,
-            account,
-            source,
-            progress=progress,
-            cells=self._cells(),
+            counts, self.policy, account, source, progress=progress, cells=cells
         )
 
     def _cells(self) -> int:
@@ -249,9 +228,7 @@ class Contingency(Mechanism):
             A number of records that is no secret, or a guess: mean counts of cells
             then stand beside their errors.
         """
-        measurement = self._predicted
-        strategy = self._strategy
-        measured = strategy.measured(measurement.scales)
+        measured = self._strategy.measured(self._predicted.scales)
         variances = [
             TableNoise.of(measured, one).cell_variance() for one in self.workload.tables
         ]

@@ -90,17 +90,14 @@ class Dawa(Mechanism):
         Whether greedy weights for ranges are improved by sweeps that see the whole
         tree; queries that were not declared are safeguarded.
     share : number in (0, 1), optional
-        Part of epsilon spent on the partition; None for the partition's own default.
+        Of the partition; None for its own default.
     floor : number in [0, 1]
-        Least weight of a leaf of a greedy tree: no cell has more than (1 + floor) /
-        floor times the noise of `Laplace`, whatever was declared; 0 switches it off.
+        As for `Hierarchy`.
     fit : {"best", None, "non_negative", "shrink"}
-        What is done to the estimate afterwards, at no cost. "non_negative": no cell is
-        below 0, and totals are shared from the root down, so that sums stay. "shrink",
-        for cells and not for ranges: noisy buckets shrink towards 0 as much as all of
-        them together suggest; ranges asked of it give a `ShrunkCellsWarning`. "best":
-        "shrink" for `Identity` under `AddRemove`, "non_negative" for other ranges and
-        cells of one attribute, else none.
+        "non_negative": as for `Hierarchy`. "shrink", for cells and not for ranges:
+        noisy buckets shrink towards 0 as much as all of them together suggest; ranges
+        asked of it give a `ShrunkCellsWarning`. "best": "shrink" for `Identity` under
+        `AddRemove`, "non_negative" for other ranges and cells of one attribute.
 
     Notes
     -----
@@ -115,13 +112,10 @@ class Dawa(Mechanism):
         cells from their bucket's mean, which depends on the data.
     Complexity: O(n log n) for the partition, O(n log^2 n) for rectangles,
         O((m + k) log k) for m ranges on k buckets; memory O(n + m).
-    Source: [1]_, with a private first stage in place of the published one, wider trees
-        and exact discrete noise; proof in ``docs/proofs/dawa.md``.
-
-    References
-    ----------
-    .. [1] C. Li, M. Hay, G. Miklau, Y. Wang. A data- and workload-aware algorithm for
-       range queries under differential privacy. PVLDB 7(5), 2014.
+    Source: C. Li, M. Hay, G. Miklau, Y. Wang. A data- and workload-aware algorithm for
+        range queries under differential privacy. PVLDB 7(5), 2014; with a private first
+        stage in place of the published one, wider trees and exact discrete noise; proof
+        in ``docs/proofs/dawa.md``.
 
     Examples
     --------
@@ -311,10 +305,7 @@ def _shrink_buckets(measured: Measurement) -> FloatArray:
 
 
 class MapChoice(NamedTuple):
-    """Whether a map is scattered, how many records it has, and what that cost.
-
-    An adaptive grid is cut into `fewest_parts` along each axis, at least.
-    """
+    """Whether a map is scattered, how many records it has, and what that cost."""
 
     scattered: bool
     records: float
@@ -334,8 +325,7 @@ def chosen_map(
 ) -> MapChoice:
     """Count the records, if their number is private, and test for scatter: Lemma SC5.
 
-    `share` is what the rectangles would spend on their partition; it sets the price of
-    a bucket. What is left of the budget is for whoever comes next.
+    `share` is what the rectangles would spend on their partition.
     """
     budget = private.remaining
     scale = count_epsilon(policy, budget)

@@ -1,8 +1,7 @@
 """Fits at no cost that leave no count negative, and where they are the default.
 
-Noise makes counts negative that cannot be. Cutting them off at 0 adds records to every
-sum over them; here a total that is settled is shared among its parts instead, from the
-whole down (``kernels.top_down_fit``, proof in ``docs/proofs/top_down.md``).
+Cutting counts off at 0 adds records to every sum over them; here a settled total is
+shared among its parts instead, from the whole down (docs/proofs/top_down.md).
 """
 
 from __future__ import annotations

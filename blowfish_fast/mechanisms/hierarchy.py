@@ -32,8 +32,6 @@ Fit = Literal["best", "non_negative"]
 class Hierarchy(Mechanism):
     """Release ranges by a hierarchical histogram: noisy totals of all nodes of a tree.
 
-    Least squares makes the totals consistent. The error is known before any data.
-
     Parameters
     ----------
     policy, workload, epsilon
@@ -173,14 +171,10 @@ class Privelet(Mechanism):
         log^3 of each side for a range or box; the prediction is exact.
     Complexity: O(n) time and memory; the product of 2 m_i + 1 per box for its
         predicted error.
-    Source: [1]_, with differences of sums in place of weighted averages, which leaves
+    Source: X. Xiao, G. Wang, J. Gehrke. Differential privacy via wavelet transforms.
+        ICDE 2010; with differences of sums in place of weighted averages, which leaves
         the noise on the integers, and a tree of nearly equal halves in place of empty
         cells up to a power of two; proof in ``docs/proofs/privelet.md``.
-
-    References
-    ----------
-    .. [1] X. Xiao, G. Wang, J. Gehrke. Differential privacy via wavelet transforms.
-       ICDE 2010.
 
     Examples
     --------
@@ -220,8 +214,7 @@ class Privelet(Mechanism):
 def best_fan_out(cells: int) -> int:
     """Return the fan-out f that makes (f - 1) h^3 - 2 (f + 1) h^2 / 3 least.
 
-    h is the number of levels below the root, in whole numbers. For a given h the
-    expression grows with f, so only the least fan-out of each height is tried.
+    For a number of levels h it grows with f, so the least fan-out of each h is tried.
 
     Examples
     --------
@@ -241,10 +234,8 @@ def _range_variance(cells: int, fan_out: int) -> int:
 
 
 def _least_root(cells: int, levels: int) -> int:
-    """Return the least fan-out, 2 or more, whose tree of `levels` covers `cells`.
-
-    Floats only guess, whole powers decide: log(125, 5) is above 3 in floating point.
-    """
+    """Return the least fan-out, 2 or more, whose tree of `levels` covers `cells`."""
+    # Floats only guess, whole powers decide: log(125, 5) is above 3 in floating point.
     root: int = max(2, round(cells ** (1.0 / levels)))
     while root > 2 and (root - 1) ** levels >= cells:
         root -= 1

@@ -1,7 +1,4 @@
-"""k-means clustering: noisy sizes and sums of the clusters, round after round.
-
-Pieces: strategy ``strategies.cluster_sums``, assignment and sums in ``kernels.lloyd``.
-"""
+"""k-means clustering: noisy sizes and sums of the clusters, round after round."""
 
 from __future__ import annotations
 
@@ -15,7 +12,12 @@ import numpy as np
 
 from blowfish_fast import kernels
 from blowfish_fast._support.typing import AnyArray, FloatArray
-from blowfish_fast._support.validation import as_share, as_whole, malformed_as
+from blowfish_fast._support.validation import (
+    as_choice,
+    as_share,
+    as_whole,
+    malformed_as,
+)
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
@@ -92,7 +94,6 @@ class KMeansRelease(Release):
             "measurements": (),
             "details": MappingProxyType(dict(details)),
             "interval_scope": "nothing",
-            "unfitted": None,
             "version": version,
         }.items():
             object.__setattr__(self, name, value)
@@ -117,12 +118,7 @@ class KMeansRelease(Release):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, centres, guarantee, details."""
         return {
-            "mechanism": self.mechanism,
-            "version": self.version,
-            "domain": self.domain.to_dict(),
-            "guarantee": self.guarantee.to_dict(),
-            "promise": str(self.guarantee),
-            "interval_scope": self.interval_scope,
+            **self._facts(),
             "centers": self.centers.tolist(),
             "details": {
                 name: value.tolist() if isinstance(value, np.ndarray) else value
@@ -151,11 +147,7 @@ class KMeansRelease(Release):
             return cls(domain, centers, guarantee, details, str(data["version"]))
 
     def __repr__(self) -> str:
-        kind = "" if self.private else ", seeded: an experiment"
-        return (
-            f"KMeansRelease({len(self.centers)} centers, {self.domain!r}, "
-            f"{self.guarantee.spent}{kind})"
-        )
+        return f"KMeansRelease({len(self.centers)} centers, {self._in_short()})"
 
 
 class KMeans(Mechanism):
@@ -228,19 +220,12 @@ class KMeans(Mechanism):
         share: Any = Fraction(1, 2),
         **budget: Unpack[BudgetTerms],
     ) -> None:
-        if not isinstance(policy, Policy):
-            raise PolicyError(
-                f"state the policy first, such as policies.Full(domain); received "
-                f"{policy!r}"
-            )
-        super().__init__(policy, Identity(policy.domain), **budget)
+        cells: Any = Identity(policy.domain) if isinstance(policy, Policy) else None
+        super().__init__(policy, cells, **budget)
         self.clusters = as_whole(clusters, "clusters", 1)
         self.rounds = as_whole(rounds, "rounds", 1)
         self.share = as_share(share, "share")
-        if assign not in get_args(Assignment):
-            raise InputError(
-                f'assign must be "best", "points" or "parts"; received {assign!r}'
-            )
+        assign = as_choice(assign, "assign", get_args(Assignment))
         if isinstance(policy, PerPerson) and policy.count == "persons":
             raise PolicyError(
                 "k-means clusters records, and a person who counts once is in parts",
@@ -311,14 +296,11 @@ class KMeans(Mechanism):
         progress: Progress | None = None,
     ) -> Handle:
         size = self.domain.size
-        cells = Buckets.single_cells(size) if size <= CELLS_KEPT_APART else None
+        cells = Buckets(np.array([0, size]))
+        if size <= CELLS_KEPT_APART:
+            cells = Buckets.single_cells(size)
         return Handle(
-            counts,
-            self.policy,
-            account,
-            source,
-            buckets=cells or Buckets(np.array([0, size])),
-            progress=progress,
+            counts, self.policy, account, source, buckets=cells, progress=progress
         )
 
     def _counts(self, data: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NoReturn, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from blowfish_fast._support.validation import as_choice
 from blowfish_fast.data.domain import Domain
@@ -12,7 +12,7 @@ from blowfish_fast.errors import EpsilonError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
 from blowfish_fast.measure.handle import Handle
 from blowfish_fast.measure.strategies import Answers, Cells, EdgeNoise, LinearStrategy
-from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_dense
+from blowfish_fast.measure.strategies.edges.edge_noise import refuse_too_many
 from blowfish_fast.policies import Policy
 from blowfish_fast.workloads import Identity, Linear, Workload
 
@@ -46,12 +46,9 @@ class Laplace(Mechanism):
         combinations of others.
     Complexity: O(n) time and memory; O(n + edges) on edges, the coefficients of the
         workload on queries.
-    Source: [1]_, with noise on the integers; proof in ``docs/proofs/laplace.md``.
-
-    References
-    ----------
-    .. [1] C. Dwork, F. McSherry, K. Nissim, A. Smith. Calibrating noise to
-       sensitivity in private data analysis. TCC 2006.
+    Source: C. Dwork, F. McSherry, K. Nissim, A. Smith. Calibrating noise to sensitivity
+        in private data analysis. TCC 2006; with noise on the integers; proof in
+        ``docs/proofs/laplace.md``.
 
     Examples
     --------
@@ -67,6 +64,8 @@ class Laplace(Mechanism):
     """
 
     name = "laplace"
+    power: ClassVar[int] = 1
+    """Of the currency: 1 for epsilon, 2 for rho."""
     cell_bytes = 96
     example_case = Example(partial(repeated, period=7, height=1), cells=True)
 
@@ -86,18 +85,14 @@ class Laplace(Mechanism):
     @classmethod
     def _check_budget(cls, budget: Budget) -> None:
         """Refuse a budget in the other currency, which means other noise."""
-        if budget.power != 1:
-            cls._refuse_currency(budget, "Laplace noise", "epsilon alone", "Gaussian")
-
-    @classmethod
-    def _refuse_currency(
-        cls, budget: Budget, noise: str, takes: str, twin: str
-    ) -> NoReturn:
-        raise EpsilonError(
-            f"{noise} takes {takes}",
-            received=budget.words(),
-            way_out=f"Use bf.{twin} with the same arguments",
-        )
+        if budget.power != cls.power:
+            own, twin = ("Laplace", "Gaussian")[:: 1 if cls.power == 1 else -1]
+            takes = "epsilon alone" if cls.power == 1 else "rho, or epsilon with delta"
+            raise EpsilonError(
+                f"{own} noise takes {takes}",
+                received=budget.words(),
+                way_out=f"Use bf.{twin} with the same arguments",
+            )
 
     def _run(self, private: Handle) -> Outcome:
         strategy = self._strategy(private.policy)
@@ -113,7 +108,7 @@ class Laplace(Mechanism):
 
     def _pieces(self) -> int:
         if self.strategy == "edges":
-            refuse_too_dense(self.policy.unconstrained)
+            refuse_too_many(self.policy.unconstrained)
             return self.policy.edge_count
         if self.strategy == "queries":
             if isinstance(self.workload, Linear):
@@ -131,10 +126,8 @@ class Gaussian(Laplace):
 
     Parameters
     ----------
-    policy, workload, rho, epsilon, delta
-        See `Mechanism`: `rho`, or `epsilon` with `delta`.
-    strategy : {"cells", "edges", "queries"}
-        Where the noise goes, see `Laplace`.
+    policy, workload, rho, epsilon, delta, strategy
+        See `Laplace`, with `rho`, or `epsilon` with `delta`.
 
     Notes
     -----
@@ -146,12 +139,8 @@ class Gaussian(Laplace):
     Error: as for `Laplace`, with the variance 1 / (2 rho) times the squared
         sensitivity.
     Complexity: as for `Laplace`.
-    Source: [1]_, under a policy; proof in ``docs/proofs/zcdp.md``.
-
-    References
-    ----------
-    .. [1] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
-       privacy. NeurIPS 2020.
+    Source: C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential
+        privacy. NeurIPS 2020; under a policy; proof in ``docs/proofs/zcdp.md``.
 
     Examples
     --------
@@ -167,13 +156,7 @@ class Gaussian(Laplace):
     """
 
     name = "gaussian"
-
-    @classmethod
-    def _check_budget(cls, budget: Budget) -> None:
-        if budget.power != 2:
-            cls._refuse_currency(
-                budget, "Gaussian noise", "rho, or epsilon with delta", "Laplace"
-            )
+    power = 2
 
     @classmethod
     def example(

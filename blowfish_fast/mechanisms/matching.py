@@ -1,8 +1,4 @@
-"""Matching: cells of similar counts share a bucket wherever they lie.
-
-Pieces: partitions ``partitions.matching_pairs`` and ``partitions.noisy_sort``,
-strategy from ``strategies.strategy_choice``.
-"""
+"""Matching: cells of similar counts share a bucket wherever they lie."""
 
 from __future__ import annotations
 
@@ -32,9 +28,8 @@ MOST_COEFFICIENTS = 2**24
 class Matching(Mechanism):
     """Release a histogram by clustering cells of similar counts, wherever they lie.
 
-    Cells need not be neighbours to share a bucket, so it suits counts that repeat in
-    no order: categories, or spikes of a few heights. Where neighbouring cells are
-    alike, `Dawa` and `Transformed` find larger buckets and are more accurate.
+    Suits counts that repeat in no order: categories, or spikes of a few heights. Where
+    neighbouring cells are alike, `Dawa` and `Transformed` are more accurate.
 
     Parameters
     ----------
@@ -44,7 +39,7 @@ class Matching(Mechanism):
         How buckets are chosen; "best" compares every pair of up to 512 cells, with
         the extra ``matching``, and groups more cells by noisy counts.
     share : number in (0, 1), optional
-        Part of epsilon spent on the partition; None for the partition's own default.
+        Of the partition; None for its own default.
 
     Notes
     -----
@@ -58,12 +53,9 @@ class Matching(Mechanism):
         variance of a cell's noise by at most 4.
     Complexity: that of the partition, O(n^3) for all pairs and O(n log n) for noisy
         counts, and near-linear in the edges of the policy for its quotient.
-    Source: [1]_, sections 4 and 5.2, with half of epsilon under moves and exact
-        discrete noise; proof in ``docs/proofs/matching.md``.
-
-    References
-    ----------
-    .. [1] A. Anuarbek. Data-dependent Blowfish private algorithm for histogram queries.
+    Source: A. Anuarbek. Data-dependent Blowfish private algorithm for histogram
+        queries; sections 4 and 5.2, with half of epsilon under moves and exact discrete
+        noise; proof in ``docs/proofs/matching.md``.
 
     Examples
     --------
@@ -112,9 +104,8 @@ class Matching(Mechanism):
         price = mean_noise(self.policy, self.budget - share)
         buckets = private.select(self.partition.priced(price), budget=share)
         bucketed = private.coarsened(buckets)
-        strategy = self._strategy(
-            bucketed, private.remaining.over(self.policy.group_size)
-        )
+        left = private.remaining.over(self.policy.group_size)
+        strategy = self._strategy(bucketed, left)
         measurement = bucketed.measure(strategy, budget=private.remaining)
         details = {
             "labels": buckets.labels,

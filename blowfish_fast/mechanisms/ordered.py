@@ -35,12 +35,10 @@ class Ordered(Mechanism):
         See `Mechanism`; over one ordered attribute. The workload does not change the
         noise.
     fit : {"isotonic", "piecewise", None}
-        What is done to the noisy totals afterwards, at no cost. "isotonic": the
-        closest totals that never decrease and stay between 0 and the public number of
-        records. "piecewise": a penalised piecewise-linear fit first, more accurate
-        where neighbouring cells are alike or epsilon is small, less where the counts
-        are rough; for policies without "absent". None: nothing, so that answers are
-        free of bias.
+        "isotonic": the closest totals that never decrease and stay between 0 and the
+        public number of records. "piecewise": a penalised piecewise-linear fit first,
+        more accurate where neighbouring cells are alike or epsilon is small, less where
+        counts are rough; for policies without "absent". None: answers without bias.
 
     Notes
     -----
@@ -53,13 +51,9 @@ class Ordered(Mechanism):
     Error: twice the variance of the noise for a range, once for a prefix, before the
         fit; none for the whole line where its total is public.
     Complexity: O(n) time and memory; O(n log n) time for the piecewise fit.
-    Source: [1]_, section 7.1, with noise on the integers and totals bounded below by 0;
-        proof in ``docs/proofs/ordered.md``.
-
-    References
-    ----------
-    .. [1] X. He, A. Machanavajjhala, B. Ding. Blowfish privacy: tuning privacy-utility
-       trade-offs using policies. SIGMOD 2014.
+    Source: X. He, A. Machanavajjhala, B. Ding. Blowfish privacy: tuning privacy-utility
+        trade-offs using policies. SIGMOD 2014; section 7.1, with noise on the integers
+        and totals bounded below by 0; proof in ``docs/proofs/ordered.md``.
 
     Examples
     --------
@@ -108,10 +102,7 @@ class Ordered(Mechanism):
         return Outcome.of(measured, fit=lambda linear: np.diff(fitted, prepend=0.0))
 
     def _piecewise(self, totals: FloatArray, measured: Measurement) -> FloatArray:
-        """Fit each stretch between exact totals; a parameter costs ln(cells) variances.
-
-        The variance is that of the law that was drawn; cells are those of the stretch.
-        """
+        """Fit each stretch between exact totals; a knot costs ln(cells) variances."""
         noisy = measured.scales.measured
         if not noisy.any():
             return totals
@@ -135,10 +126,8 @@ class OrderedHierarchical(Mechanism):
         Most children of a node of the trees; None for the number from 2 to 64 of least
         predicted error.
     fit : {"isotonic", None}
-        What is done to the estimate afterwards, at no cost. "isotonic": the totals up
-        to the ends of blocks become the closest that never decrease and stay between 0
-        and the public number of records; inside a block its total is shared from the
-        root of the tree down, so that no cell is negative.
+        "isotonic": the totals up to the ends of blocks are fitted as in `Ordered`, and
+        shared from the root of each tree down, so that no cell is negative.
 
     Notes
     -----

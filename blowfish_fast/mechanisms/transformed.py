@@ -1,10 +1,4 @@
-"""Transformed: buckets first, then the best strategy on the collapsed policy graph.
-
-Pieces: partitions ``partitions.least_cost``, ``dyadic_tree``, ``matching_pairs`` and
-``noisy_sort``; strategies chosen by ``strategies.strategy_choice``; fits from
-``strategies.prefix_fits`` and ``kernels.sum_constrained_fit``; cells of a grid along
-``curves``.
-"""
+"""Transformed: buckets first, then the best strategy on the collapsed policy graph."""
 
 from __future__ import annotations
 
@@ -59,11 +53,7 @@ SHARES = {
     "least_cost": Fraction(1, 2),
     "noisy_sort": Fraction(7, 10),
 }
-"""Parts of epsilon for the partition that served best on the benchmark data.
-
-The collapsed policy asks little of the second step, so the first may take more than
-elsewhere. Other partitions keep their own.
-"""
+"""Parts of epsilon for the partition that served best on the benchmark data."""
 
 
 class Chosen(NamedTuple):
@@ -97,13 +87,12 @@ class Transformed(Mechanism):
         "tuned_tree" (``strategies.strategy_choice``); or a matrix of one's own, without
         a partition.
     share : number in (0, 1), optional
-        Part of epsilon spent on the partition; None for a share that served well on
-        the benchmark data: a half with `LeastCost`, a quarter with `DyadicTree`.
+        None for what served well on the benchmark data: a half with `LeastCost`, a
+        quarter with `DyadicTree`.
     fit : {"best", None}
-        What is done to the estimate afterwards, at no cost. "best": running totals that
-        never decrease where totals were measured; where single cells are asked,
-        the closest counts that are not negative; public totals of the policy's
-        connected parts. None: nothing.
+        "best": running totals that never decrease where totals were measured; where
+        single cells are asked, the closest counts that are not negative; public totals
+        of the policy's connected parts.
 
     Notes
     -----
@@ -242,16 +231,15 @@ class Transformed(Mechanism):
         if self.workload.mean_cells() <= SINGLE_CELLS or is_grid(private.policy):
             return self._best(private, form, budget, ON_GRIDS)
         line_form = self.workload.form(along.buckets)
+        tuned: tuple[Name, ...] = ("tuned_tree",)
         offered = [
-            (private, one)
-            for one in all_choices(
-                private.policy, form, budget, names=ON_GRIDS, hurried=True
+            (handle, one)
+            for handle, asked, names in (
+                (private, form, ON_GRIDS),
+                (along, line_form, tuned),
             )
-        ]
-        offered += [
-            (along, one)
             for one in all_choices(
-                along.policy, line_form, budget, names=("tuned_tree",), hurried=True
+                handle.policy, asked, budget, names=names, hurried=True
             )
         ]
         handle, best = min(offered, key=lambda one: one[1].variance)
@@ -303,11 +291,8 @@ class Transformed(Mechanism):
         return Chosen(handle, Cells.under(handle.policy) if best is None else best)
 
     def _bucket_price(self, budget: Budget) -> float:
-        """Return the mean absolute noise of one bucket in the second step.
-
-        Contiguous buckets of a line lie between two noisy running totals; for any
-        other quotient, noise on its cells is the measure.
-        """
+        """Return the mean absolute noise of one bucket in the second step."""
+        # Contiguous buckets of a line lie between two noisy running totals.
         contiguous = isinstance(self.partition, DyadicTree | LeastCost)
         between = contiguous and self.strategy in ("best", "ordered", "edge", "tree")
         if between and is_line(self.policy):
@@ -384,10 +369,7 @@ def is_line(policy: Policy) -> bool:
 
 
 def _non_negative(private: Handle, linear: FloatArray) -> FloatArray:
-    """Return the closest counts of 0 or more that meet all public totals.
-
-    Where totals are private their estimate is shared among halves, not cut at 0.
-    """
+    """Return the closest counts of 0 or more that meet all public totals."""
     components = private.policy.components()
     if components.private.any():
         return halved_non_negative(linear, private.policy.domain)
@@ -397,10 +379,7 @@ def _non_negative(private: Handle, linear: FloatArray) -> FloatArray:
 
 
 def _with_totals(private: Handle, estimate: FloatArray) -> FloatArray:
-    """Meet the public totals of connected parts, which buckets may have mixed.
-
-    Estimates without negative counts keep that; others are shifted evenly.
-    """
+    """Meet the public totals of connected parts, which buckets may have mixed."""
     components = private.policy.components()
     labels = components.labels
     if labels is None or components.private.any():

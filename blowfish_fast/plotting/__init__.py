@@ -1,8 +1,8 @@
 """Pictures of releases, policies, errors and budgets; needs the extra ``plot``.
 
-Every function returns the axes it drew on, takes ``axes=`` to draw elsewhere, and shows
-nothing by itself. Only public values are drawn: releases, policies, ledgers, and arrays
-whose public source is named.
+Every function returns the axes it drew on: those of a new figure, or those given by
+``axes=``. It shows nothing by itself. Only public values are drawn: releases, policies,
+ledgers, and arrays whose public source is named.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from blowfish_fast._support import palette
 
 from .budget_steps import budget_over_time
 from .error_curves import error_against_epsilon, tradeoff_over_theta
-from .error_maps import table_errors
-from .grouped import groups
 from .histograms import histogram
-from .maps import density, grid_map
+from .maps import density, grid_map, table_errors
 from .policy_graphs import policy_graph
-from .query_answers import answers
+from .query_answers import answers, groups
 
 __all__ = [
     "answers",

@@ -1,12 +1,4 @@
-"""A ledger as a picture: what was spent, when, on what, and what is left.
-
-    1.0 - - - - - - - - - - budget
-                  .----  spent
-         .--------'
-    -----'  ages   towns
-
-Requests, mechanisms and prices are public; the picture reads nothing else.
-"""
+"""A ledger as a picture: what was spent, when, on what, and what is left."""
 
 from __future__ import annotations
 
@@ -57,8 +49,6 @@ def budget_over_time(
     along : {"time", "charges"}, optional
         What lies along the axis. Left out: time, unless all was charged within a
         minute.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------

@@ -1,9 +1,4 @@
-"""What all pictures share: axes to draw on, headings, places of cells, labels.
-
-axes_for      the caller's axes, or new ones; nothing is ever shown on its own
-Places        where cells lie along one attribute: values, dates, categories
-line_names    names at the right end of lines, moved apart where they would overlap
-"""
+"""What all pictures share: axes to draw on, headings, places of cells, labels."""
 
 from __future__ import annotations
 
@@ -18,8 +13,8 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import DomainError, InputError
 from blowfish_fast.policies.drawing import cell_labels
-from blowfish_fast.release.recipe_names import recipe_name
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.tabular import recipe_name
 from blowfish_fast.workloads import Workload
 
 if TYPE_CHECKING:

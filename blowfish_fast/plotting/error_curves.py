@@ -1,11 +1,5 @@
 """What privacy costs: error against epsilon, and against what is promised.
 
-    error                       error
-      |.  vertex                  |         .--- - any two values
-      | `. `.  dawa (typical)     |     .--'
-      |   `. `.                   |  .-'
-      +------- epsilon            +------- theta
-
 Both read public facts only. Errors that hold for any data are solid lines; typical
 ones, measured on generated histograms, are marked as such.
 """
@@ -30,7 +24,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.errors import DataDependentError, InputError
 from blowfish_fast.mechanisms import Mechanism, Transformed
 from blowfish_fast.policies import Full, Policy, Threshold
-from blowfish_fast.release.recipe_names import strategy_name
+from blowfish_fast.release.tabular import strategy_name
 from blowfish_fast.workloads import Workload
 
 from .canvas import axes_for, in_full, line_names
@@ -92,8 +86,6 @@ def error_against_epsilon(
         Releases per generated histogram, for typical errors.
     rng : int, optional
         Seed of those releases; drawn, if left out.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------
@@ -272,8 +264,6 @@ def tradeoff_over_theta(
         What one release spends.
     unit : {"cells", "value"}
         As in `policies.Threshold`.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------

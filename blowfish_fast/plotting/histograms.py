@@ -1,11 +1,4 @@
-"""A release over one attribute: estimate, noise intervals, buckets and a reference.
-
-records
-|    ___           estimate, with a band for the noise
-|___|   |__ . .    reference, public
-|''''|''''''|'     where another bucket begins
-+------------- values, dates or categories
-"""
+"""A release over one attribute: estimate, intervals, buckets and a reference."""
 
 from __future__ import annotations
 
@@ -70,8 +63,6 @@ def histogram(
         Mark at the lower border where the mechanism began another bucket.
     logarithmic : bool
         Draw counts above 10 in steps of ten, for data of a few very high cells.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------

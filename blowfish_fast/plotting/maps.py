@@ -1,10 +1,4 @@
-"""A release over two attributes, as a map: estimate or noise, with its buckets.
-
-north          |#| 1,000      colours in steps of ten: counts differ by much
-| . : #      |:|   100
-| . . :      | |    10
-+------ east | |     0
-"""
+"""Maps: a release over two attributes, public values, or the errors of all tables."""
 
 from __future__ import annotations
 
@@ -20,7 +14,9 @@ from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.sparse import SparseHistogram
 from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.release.release import Release
+from blowfish_fast.release.tables.accuracy import TableErrors
 from blowfish_fast.workloads import Identity
+from blowfish_fast.workloads.tables import table_names
 
 from .canvas import axes_for, heading, label_axis, name_extras
 
@@ -37,6 +33,9 @@ MARGIN = 1.7
 
 MOST_BOXES = 20_000
 """Buckets up to which their outlines can be told apart."""
+
+MOST_WRITTEN = 16
+"""Attributes up to which errors of tables are written into the fields."""
 
 
 def grid_map(
@@ -64,8 +63,6 @@ def grid_map(
     colour_bar : bool, optional
         Draw the scale of colours. Left out: beside a map with a figure of its own, and
         not beside one on given axes, which may share a scale with others.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------
@@ -148,8 +145,6 @@ def density(
     ----------
     values : array_like of shape (rows, columns)
         Public values; a histogram of true counts is refused.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
     title, labels : str
         Heading, and the names of rows and columns.
     largest : float, optional
@@ -274,3 +269,67 @@ def border_lines(labels: AnyArray, rows: FloatArray, columns: FloatArray) -> Flo
     x = [columns[right + 1][:, None] + 0 * step, columns[across[:, None] + step]]
     y = [rows[at[:, None] + step], rows[above + 1][:, None] + 0 * step]
     return np.stack([np.concatenate(x), np.concatenate(y)], axis=-1)
+
+
+def table_errors(errors: TableErrors, *, axes: Axes | None = None) -> Axes:
+    """Draw the error of every table of one and two attributes as a map.
+
+    Parameters
+    ----------
+    errors : TableErrors
+        ``mechanism.plan(records=...)``, before anything is spent, or
+        ``release.errors()``. With a number of records the map shows the error as a part
+        of the mean count of a cell: above 1 a table is of use in larger groups only.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> survey = bf.Domain((4, 2, 5), names=["age", "sex", "region"])
+    >>> asked = bf.workloads.Tables(survey, ways=2)
+    >>> mech = bf.Contingency(bf.policies.Full(survey), asked, epsilon=1)
+    >>> bf.plotting.table_errors(mech.plan(records=1000)).get_title()
+    'error of a cell / mean count'
+    """
+    if not isinstance(errors, TableErrors):
+        raise InputError(
+            "give the errors of tables: mechanism.plan(records=1000), or "
+            f"release.errors(); received {type(errors).__name__}"
+        )
+    known = sorted({axis for one in errors.tables for axis in one})
+    place = {axis: at for at, axis in enumerate(known)}
+    field = np.full((len(place), len(place)), np.nan)
+    size = np.sqrt(errors.variances)
+    if errors.records is not None:
+        size = size * errors.cells / max(errors.records, 1)
+    for table, value in zip(errors.tables, size, strict=True):
+        if len(table) <= 2:
+            row, column = place[table[0]], place[table[-1]]
+            field[row, column] = value
+    drawn = axes_for(axes, (6.4, 5.4), "A map of errors")
+    _draw_errors(drawn, field, [str(one) for one in table_names(errors.domain, known)])
+    relative = errors.records is not None
+    drawn.set_title(
+        "error of a cell / mean count" if relative else "error of a cell (rms, records)"
+    )
+    return drawn
+
+
+def _draw_errors(axes: Axes, field: np.ndarray, names: list[str]) -> None:
+    known = field[np.isfinite(field)]
+    shown = np.log10(np.maximum(field, known[known > 0].min(initial=1e-6)))
+    image = axes.imshow(shown, cmap=palette.COUNTS)
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right")
+    axes.set_yticks(range(len(names)), names)
+    if len(names) <= MOST_WRITTEN:
+        middle = np.nanmean(shown)
+        for row, column in np.argwhere(np.isfinite(field)):
+            value = field[row, column]
+            colour = "white" if shown[row, column] < middle else "black"
+            text = f"{value:.2g}" if value < 100 else f"{value:.0f}"
+            axes.text(
+                column, row, text, ha="center", va="center", fontsize=7, color=colour
+            )
+    bar = axes.figure.colorbar(image, ax=axes)
+    low, high = image.get_clim()
+    ticks = [one for one in bar.get_ticks() if low <= one <= high]
+    bar.set_ticks(ticks, labels=[f"{10.0**one:.3g}" for one in ticks])

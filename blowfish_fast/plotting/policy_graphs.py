@@ -1,10 +1,7 @@
 """A policy as a picture: small graphs node by node, large ones by their distances.
 
-    small    cells on a line, a grid or a circle; edges as arcs; "absent" apart
-    large    one attribute: edges between cells at both ends of a matrix, coarse
-             two attributes: edges from the middle cell to all others, as a map
-
-A policy is public, so the picture may be shown to anyone.
+Large ones over one attribute show the edges between cells as a coarse matrix, those
+over two the edges from the middle cell to all others as a map.
 """
 
 from __future__ import annotations
@@ -53,8 +50,6 @@ def policy_graph(policy: Policy, *, axes: Axes | None = None) -> Axes:
     ----------
     policy : Policy
         Any policy; of one with constraints, the graph without them is drawn.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------

@@ -1,12 +1,8 @@
-"""A handful of answers, each with its noise interval, against something public.
-
-[0, 18)     |---o---|   x
-[18, 65)      |---o---|
-records
-"""
+"""Answers with their intervals: to a handful of queries, or side by side by group."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,20 +11,38 @@ import numpy as np
 
 from blowfish_fast._support import palette
 from blowfish_fast._support.optional import require
+from blowfish_fast._support.typing import AnyArray, FloatArray
+from blowfish_fast._support.validation import as_confidence, quoted
 from blowfish_fast.data.axes import Axis, as_dates
-from blowfish_fast.errors import InputError
+from blowfish_fast.errors import InputError, IntervalError
 from blowfish_fast.policies.drawing import cell_labels, shorten
 from blowfish_fast.release.grants import interval_label
+from blowfish_fast.release.group_answers import GroupedAnswers
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity, Ranges, Rectangles, Total, Workload
 
-from .canvas import axes_for, heading, in_full, plain_numbers, reference_answers
+from .canvas import (
+    axes_for,
+    date_marks,
+    heading,
+    in_full,
+    names_along,
+    plain_numbers,
+    reference_answers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_ANSWERS = 60
 LONGEST_NAME = 40
+MOST_LINES = len(palette.SERIES)
+MOST_NAMED = 60
+FROM_ZERO = ("count", "relative_count", "sum")
+"""What is compared by its size: such axes begin at 0."""
+
+SIDE_BY_SIDE = 0.6
+"""Part of a name's room over which its dots are spread."""
 
 
 def answers(
@@ -55,8 +69,6 @@ def answers(
         Of the noise intervals.
     reference, reference_name
         Something public to compare with, as in `histogram`.
-    axes : Axes, optional
-        Where to draw; a new figure otherwise.
 
     Examples
     --------
@@ -159,3 +171,183 @@ def _span(attribute: Axis, start: float, end: float) -> str:
         dates = as_dates(cuts.tolist(), attribute.unit)
         return f"{name}{dates[0]} to {dates[1]}"
     return f"{name}{in_full(cuts[0])} to {in_full(cuts[1])}"
+
+
+def groups(
+    answers: GroupedAnswers, *, confidence: float = 0.95, axes: Axes | None = None
+) -> Axes:
+    """Draw what ``group_by`` answered, with noise intervals where they are known.
+
+    Parameters
+    ----------
+    answers : GroupedAnswers
+        By one attribute, or by two, one of which has at most 7 groups.
+    confidence : float
+        Of the noise intervals, each by itself.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> people = bf.Domain.product(
+    ...     bf.Domain.from_edges(range(0, 101, 10), name="age"),
+    ...     bf.Domain.from_levels(["F", "M"], name="sex"))
+    >>> release = bf.Laplace(
+    ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
+    ... ).release([[30, 20]] * 10)
+    >>> axes = bf.plotting.groups(release.group_by("age", "sex").count())
+    >>> axes.get_xlabel(), [one.get_text() for one in axes.get_legend().get_texts()]
+    ('age', ['F', 'M'])
+    """
+    if not isinstance(answers, GroupedAnswers):
+        raise InputError(
+            "groups draws what group_by answered, such as "
+            f"release.group_by('age').count(); received {quoted(answers)}"
+        )
+    if len(answers.attributes) not in (1, 2):
+        raise InputError(
+            f"groups draws one or two attributes; these are {len(answers.attributes)}. "
+            "Select one group of the others first: release.where(...)"
+        )
+    if not len(answers):
+        raise InputError("there is no group to draw")
+    along, lines = _arrange(answers)
+    confidence, bounds = as_confidence(confidence), None
+    with contextlib.suppress(IntervalError):
+        bounds = answers.intervals(confidence, of=answers.interval_kind())
+    drawn = axes_for(axes, (8.0, 3.8), "Drawing groups")
+    names = list(dict.fromkeys(one for one, _ in along))
+    ranged = all(isinstance(one, tuple) for one in names)
+    if not ranged and len(names) > MOST_NAMED:
+        raise InputError(
+            f"groups names at most {MOST_NAMED} groups along the axis; these are "
+            f"{len(names)}. Group into fewer: group_by(name={{...}})"
+        )
+    places = (
+        _range_places(names, drawn)
+        if ranged
+        else {name: (at - 0.5, at + 0.5) for at, name in enumerate(names)}
+    )
+    for number, line in enumerate(lines):
+        colour, marker, dash = palette.series(number)
+        mine = np.array([at for at, (_, own) in enumerate(along) if own == line])
+        spans = np.array([places[along[at][0]] for at in mine])
+        style = {"color": colour, "label": _words(line) if len(lines) > 1 else None}
+        held = None if bounds is None else bounds[mine]
+        if ranged:
+            _segments(drawn, spans, answers.values_array[mine], held, style, dash)
+        else:
+            many = len(lines)
+            shift = SIDE_BY_SIDE * (number / (many - 1) - 0.5) if many > 1 else 0.0
+            middles = spans.mean(axis=1) + shift
+            _dots(drawn, middles, answers.values_array[mine], held, style, marker)
+    if not ranged:
+        names_along(drawn, [_words(one) for one in names])
+        drawn.set_xlim(-0.5, len(names) - 0.5)
+    _finish_groups(drawn, answers, lines, bounds is not None, confidence)
+    return drawn
+
+
+def _arrange(answers: GroupedAnswers) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """Return (place along the axis, line) of each group, and the lines."""
+    if len(answers.attributes) == 1:
+        return [(one, None) for one in answers], [None]
+    pairs = list(answers)
+    lines = list(dict.fromkeys(second for _, second in pairs))
+    if len(lines) > MOST_LINES:
+        raise InputError(
+            f"the second attribute, {answers.attributes[1]}, would make {len(lines)} "
+            f"lines; at most {MOST_LINES} can be told apart. Name it first, or group "
+            "it into fewer"
+        )
+    return pairs, lines
+
+
+def _range_places(names: list[Any], axes: Axes) -> dict[Any, tuple[float, float]]:
+    """Return where ranges lie along the axis; dates get an axis of dates."""
+    ends: AnyArray = np.array([end for one in names for end in one])
+    if ends.dtype.kind == "M" or any(hasattr(one, "isoformat") for one in names[0]):
+        dates = require("matplotlib.dates", extra="plot", purpose="Drawing dates")
+        numbers = np.asarray(dates.date2num(ends.astype("datetime64[us]")))
+        date_marks(axes.xaxis)
+    else:
+        numbers = ends.astype(np.float64)
+        plain_numbers(axes.xaxis)
+    pairs = numbers.reshape(-1, 2).tolist()
+    return {name: (pair[0], pair[1]) for name, pair in zip(names, pairs, strict=True)}
+
+
+def _segments(
+    axes: Axes,
+    spans: FloatArray,
+    values: FloatArray,
+    bounds: FloatArray | None,
+    style: dict[str, Any],
+    dash: object,
+) -> None:
+    """Draw a line over each range; ranges may be of any width, with gaps between."""
+    axes.hlines(
+        values, spans[:, 0], spans[:, 1], linewidth=1.6, linestyle=dash, **style
+    )
+    if bounds is not None:
+        axes.bar(
+            spans[:, 0],
+            bounds[:, 1] - bounds[:, 0],
+            spans[:, 1] - spans[:, 0],
+            bounds[:, 0],
+            align="edge",
+            color=style["color"],
+            alpha=0.22,
+            linewidth=0,
+        )
+
+
+def _dots(
+    axes: Axes,
+    middles: FloatArray,
+    values: FloatArray,
+    bounds: FloatArray | None,
+    style: dict[str, Any],
+    marker: str,
+) -> None:
+    if bounds is not None:
+        axes.vlines(
+            middles,
+            bounds[:, 0],
+            bounds[:, 1],
+            color=style["color"],
+            linewidth=5,
+            alpha=0.3,
+        )
+    axes.plot(middles, values, marker, **style)
+
+
+def _finish_groups(
+    axes: Axes,
+    answers: GroupedAnswers,
+    lines: list[Any],
+    covered: bool,
+    confidence: float,
+) -> None:
+    axes.set_xlabel(answers.attributes[0])
+    measure = "records" if answers.measure == "count" else answers.measure
+    words = measure.replace("_", " ")
+    axes.set_ylabel(words if answers.of is None else f"{words} of {answers.of}")
+    if answers.measure in FROM_ZERO:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    plain_numbers(axes.yaxis)
+    axes.grid(True, axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    title = interval_label(answers.interval_kind(), confidence) if covered else ""
+    seeded = "(seeded: an experiment)" if answers.seeded else ""
+    axes.set_title(f"{title} {seeded}".strip(), fontsize="medium")
+    if len(lines) > 1:
+        axes.legend(title=answers.attributes[1], frameon=False, fontsize="small")
+
+
+def _words(name: Any) -> str:
+    """Return a group's name as text: a range by its ends."""
+    if isinstance(name, tuple):
+        return " to ".join(
+            in_full(one) if isinstance(one, int | float) else str(one) for one in name
+        )
+    return str(name)

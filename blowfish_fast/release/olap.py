@@ -154,34 +154,12 @@ class Questions(ABC, Generic[Answer]):
 
         See `sum` for what records count with; the estimate takes them at the middle of
         their cells. Its interval comes from those of the first two moments.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> laplace = bf.Laplace(
-        ...     bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1)
-        >>> found = laplace.release([500] * 10, rng=1).where().variance("age")
-        >>> low, high = found.interval()
-        >>> bool(low < 100**2 / 12 < high)
-        True
         """
         axis, spread, claim = self._variance(name, values)
         return self._answers("variance", spread, claim, axis)
 
     def std(self, name: str | int, values: Any = None) -> Answer:
-        """Return the standard deviation of an attribute: the root of `variance`.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> laplace = bf.Laplace(
-        ...     bf.policies.Full(ages), bf.workloads.Identity(ages), epsilon=1)
-        >>> low, high = laplace.release([500] * 10, rng=1).where().std("age").interval()
-        >>> bool(low < 100 / 12**0.5 < high)
-        True
-        """
+        """Return the standard deviation of an attribute: the root of `variance`."""
         axis, spread, claim = self._variance(name, values)
 
         def bounds(confidence: float, of: Scope) -> FloatArray:
@@ -213,26 +191,7 @@ class Questions(ABC, Generic[Answer]):
     def quantile(self, name: str | int, q: float = 0.5) -> Answer:
         """Return the value below which a part `q` of the records lies: the median.
 
-        Parameters
-        ----------
-        name : str or int
-            An attribute with edges, or with plain cell numbers.
-        q : float
-            From 0 to 1.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> people = bf.Domain.product(
-        ...     bf.Domain.from_edges(range(0, 101, 10), name="age"),
-        ...     bf.Domain.from_levels(["F", "M"], name="sex"))
-        >>> release = bf.Laplace(
-        ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
-        ... ).release([[30, 20]] * 10, rng=3)
-        >>> bool(40 < release.where(sex="F").quantile("age") < 60)
-        True
-        >>> len(release.group_by("sex").quantile("age", 0.9))
-        2
+        Of an attribute with edges, or with plain cell numbers; `q` is from 0 to 1.
         """
         axis = self._release.domain.axis(name)
         found = SelectedQuantiles(self._grid, axis, q)
@@ -301,8 +260,25 @@ class Groups(Questions[GroupedAnswers]):
 class Selection(Questions[Estimate]):
     """The records of a release that meet conditions; see ``release.where``.
 
-    Counts and sums are estimates with intervals; conditions are refined with `where`,
-    and broken down with `group_by` and `drill_down`.
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
+    >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
+    >>> people = bf.Domain.product(ages, sexes)
+    >>> release = bf.Laplace(
+    ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
+    ... ).release([[300, 200]] * 10, rng=3)
+    >>> women = release.where(sex="F")
+    >>> bool(600 < women.where(age=slice(20, 45)).count() < 900)
+    True
+    >>> bool(45 < women.mean("age") < 55), bool(40 < women.quantile("age") < 60)
+    (True, True)
+    >>> low, high = women.variance("age").interval()
+    >>> bool(low < 100**2 / 12 < high), bool(women.std("age") ** 2 < high)
+    (True, True)
+    >>> len(release.group_by("sex").quantile("age", 0.9))
+    2
     """
 
     def __init__(self, release: AnswerSource, selected: Sequence[Cover]) -> None:

@@ -1,8 +1,4 @@
-"""What a mechanism publishes: an estimate, its guarantee, answers and intervals.
-
-A release holds public values only: noisy measurements, what was derived from them,
-and the promise that was kept. True counts are gone.
-"""
+"""What a mechanism publishes: public values only, and the promise that was kept."""
 
 from __future__ import annotations
 
@@ -100,9 +96,18 @@ class Release(Tabular):
     ((10, 2), False)
     >>> release.standard_errors(asked).round(2)[:3]
     array([1.36, 1.36, 1.36])
+    >>> bool(release.holds_truth(asked).all()), release.interval_kind(asked)
+    (True, 'truth')
+    >>> release.interval_sentence("truth")
+    'Each interval holds the true count with probability at least 0.95.'
 
-    Running totals, synthetic records, tables and files:
+    Selections, groups, running totals, synthetic records, tables and files:
 
+    >>> young = release.where(age=slice(0, 25))
+    >>> bool(10 < young.count() < 30), len(release.group_by("age").count())
+    (True, 10)
+    >>> float(release.rounded().estimate.sum())
+    100.0
     >>> release.cdf().shape, release.cdf_intervals(confidence=0.9).shape
     ((10,), (10, 2))
     >>> low, high = release.quantile_intervals(0.5, confidence=0.9)
@@ -265,16 +270,6 @@ class Release(Tabular):
 
         They do where inference adds nothing to the noise: no bucket is cut that is
         taken as even, and the noise had no part in what was measured.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(8)
-        >>> asked = bf.workloads.Ranges(line, [0, 1], [8, 5])
-        >>> dawa = bf.Dawa(bf.policies.AddRemove(line), asked, epsilon=1)
-        >>> release = dawa.release([9, 9, 9, 9, 0, 0, 0, 0], rng=2)
-        >>> release.holds_truth(asked).tolist()
-        [True, False]
         """
         self._check(workload)
         fresh = self.fresh and self.units == 1
@@ -297,18 +292,7 @@ class Release(Tabular):
         confidence: float = 0.95,
         workload: Workload | None = None,
     ) -> str:
-        """Say in words what intervals of a kind hold, or what is certified of them.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(8)
-        >>> asked = bf.workloads.Identity(line)
-        >>> laplace = bf.Laplace(bf.policies.AddRemove(line), asked, epsilon=1)
-        >>> release = laplace.release([9, 9, 9, 9, 0, 0, 0, 0], rng=2)
-        >>> release.interval_sentence(release.interval_kind(asked))
-        'Each interval holds the true count with probability at least 0.95.'
-        """
+        """Say in words what intervals of a kind hold, or what is certified of them."""
         if workload is not None and kind != "noise":
             known = self._certificate_for(workload, confidence)
             if known is not None:
@@ -431,45 +415,22 @@ class Release(Tabular):
         Selection
             With `count`, `sum`, `mean`, `variance`, `quantile`, `relative_count`,
             `group_by`, `drill_down`, and `where` again. Free: only the release is read.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges(range(0, 101, 10), name="age")
-        >>> sexes = bf.Domain.from_levels(["F", "M"], name="sex")
-        >>> people = bf.Domain.product(ages, sexes)
-        >>> release = bf.Laplace(
-        ...     bf.policies.Full(people), bf.workloads.Identity(people), epsilon=1
-        ... ).release([[30, 20]] * 10, rng=3)
-        >>> women = release.where(age=slice(20, 45), sex="F")
-        >>> bool(60 < women.count() < 90), bool(25 < women.mean("age") < 40)
-        (True, True)
         """
         from .olap import Selection, join_conditions
 
         return Selection.of(self, join_conditions(conditions, named))
 
     def group_by(self, *names: str | int | Sequence[str | int], **bins: Any) -> Groups:
-        """Break all records down by attributes: ``where().group_by(...)`` in short.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> towns = bf.Domain.from_levels(["Bern", "Chur"], name="town")
-        >>> release = bf.Laplace(
-        ...     bf.policies.Full(towns), bf.workloads.Identity(towns), epsilon=1
-        ... ).release([300, 20], rng=3)
-        >>> print(release.group_by("town").count())
-        town  count      low     high
-        Bern    303  298.567  307.433
-        Chur     17  12.5675  21.4325
-        """
+        """Break all records down by attributes: ``where().group_by(...)`` in short."""
         return self.where().group_by(*names, **bins)
 
     def sample(
         self, n: int | None = None, rng: int | np.random.Generator | None = None
     ) -> Table:
-        """Draw synthetic records: post-processing, so it costs nothing.
+        """Draw synthetic records, a column per attribute; free, as post-processing is.
+
+        Values are uniform inside their cells: where they are whole numbers, such as
+        years of age, take their floor.
 
         Parameters
         ----------
@@ -478,13 +439,6 @@ class Release(Tabular):
             where the policy makes it public.
         rng : int or numpy Generator, optional
             For the same records again; the noise of the release is not touched.
-
-        Returns
-        -------
-        Table
-            A column per attribute, with `to_pandas`, `to_polars`, `to_arrow`,
-            `to_csv` and `to_parquet`. Values are uniform inside their cells: where
-            they are whole numbers, such as years of age, take their floor.
         """
         from .synthetic import sample_records
 
@@ -497,16 +451,6 @@ class Release(Tabular):
 
         For tables to be published: whatever is added up from its cells agrees, every
         time. Intervals stay; single cells are biased up where noise exceeds counts.
-
-        Examples
-        --------
-        >>> import blowfish_fast as bf
-        >>> line = bf.Domain(4)
-        >>> mech = bf.Laplace(
-        ...     bf.policies.Full(line), bf.workloads.Identity(line), epsilon=1)
-        >>> whole = mech.release([0, 7, 0, 5], rng=1).rounded().estimate
-        >>> bool((whole >= 0).all()), float(whole.sum())
-        (True, 12.0)
         """
         from .synthetic import publishable_counts
 
@@ -533,12 +477,7 @@ class Release(Tabular):
 
         Examples
         --------
-        >>> import blowfish_fast as bf
-        >>> ages = bf.Domain.from_edges([0, 18, 65, 120], name="age")
-        >>> asked = bf.workloads.Identity(ages)
-        >>> mech = bf.Laplace(bf.policies.Full(ages), asked, epsilon=1)
-        >>> released = mech.release([3, 9, 4], rng=1)
-        >>> released.to_xarray()["estimate"].dims  # doctest: +SKIP
+        >>> release.to_xarray()["estimate"].dims  # doctest: +SKIP
         ('age',)
         """
         promise = {"mechanism": self.mechanism, "promise": str(self.guarantee)}
@@ -611,6 +550,9 @@ class Release(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, estimate, guarantee, mechanism, version."""
+        return {**self._facts(), "estimate": self.estimate.tolist()}
+
+    def _facts(self) -> dict[str, Any]:
         return {
             "mechanism": self.mechanism,
             "version": self.version,
@@ -618,7 +560,6 @@ class Release(Tabular):
             "guarantee": self.guarantee.to_dict(),
             "promise": str(self.guarantee),
             "interval_scope": self.interval_scope,
-            "estimate": self.estimate.tolist(),
         }
 
     def to_bytes(self) -> bytes:
@@ -663,10 +604,11 @@ class Release(Tabular):
             raise ReleaseFileError(f"{path}: {problem}") from None
 
     def __repr__(self) -> str:
-        kind = "" if self.private else ", seeded: an experiment"
-        return (
-            f"Release({self.mechanism}, {self.domain!r}, {self.guarantee.spent}{kind})"
-        )
+        return f"Release({self.mechanism}, {self._in_short()})"
+
+    def _in_short(self) -> str:
+        seeded = "" if self.private else ", seeded: an experiment"
+        return f"{self.domain!r}, {self.guarantee.spent}{seeded}"
 
     def _repr_html_(self) -> str:
         """Say in a notebook what this is and what it promises; draw the estimate."""

@@ -1,4 +1,4 @@
-"""Answers and their intervals as tables, and as frames of other libraries."""
+"""Answers and intervals as tables and frames, and what these call a recipe."""
 
 from __future__ import annotations
 
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     import pyarrow
 
     from blowfish_fast.data.frames import Table
+
+STRATEGIES = {
+    "cells": "vertex",
+    "edge_noise": "edge",
+    "ordered_hierarchy": "ordered_hierarchical",
+    "prefix_sums": "ordered",
+    "spanning_tree": "tree",
+    "tree": "tuned_tree",
+}
+"""From the kind of a strategy to the name under which it is asked for."""
 
 
 class Tabular(ABC):
@@ -67,3 +77,25 @@ def cell_arrays(domain: Domain, table: Table, promise: dict[str, str]) -> Any:
     kept = {"estimate", *itertools.chain(*BOUND_NAMES.values())}
     values = {name: table[name] for name in table if name in kept}
     return labelled_arrays(domain, values, promise)
+
+
+def recipe_name(release: Any) -> str:
+    """Return the name under which the recipe of a release can be asked for again.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(8)
+    >>> policy, ranges = bf.policies.Line(line), bf.workloads.AllRanges(line)
+    >>> best = bf.compare(policy, ranges, epsilon=1).best
+    >>> best.name, recipe_name(best.mechanism.release([5] * 8))
+    ('ordered', 'ordered')
+    """
+    name = str(release.mechanism)
+    return strategy_name(release.details) if name == "transformed" else name
+
+
+def strategy_name(details: Any) -> str:
+    """Return the name of the strategy that details of a release tell of."""
+    kind = str(details.get("strategy", "transformed"))
+    return STRATEGIES.get(kind, kind)

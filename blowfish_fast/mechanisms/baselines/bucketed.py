@@ -58,14 +58,12 @@ class Ahp(BucketCounts):
     Parameters
     ----------
     policy, workload, epsilon
-        See `Mechanism`; any number of attributes, since clusters know no neighbours.
-        The workload changes nothing.
+        See `Mechanism`; any attributes, and the workload changes nothing.
     threshold : float
         Noisy counts up to this many widths of their noise, times the logarithm of the
         number of cells, are taken for empty when clusters are formed.
     share : number in (0, 1), optional
-        Part of epsilon spent on the noisy counts that are clustered; by default 17/20,
-        as in the paper.
+        Of the noisy counts that are clustered; by default 17/20, as in the paper.
 
     Notes
     -----
@@ -79,13 +77,10 @@ class Ahp(BucketCounts):
         the cells from their cluster's mean, which depends on the data. Made for single
         cells: a range adds up deviations of one sign.
     Complexity: O(n log n) time, O(n) memory.
-    Source: [1]_, with clusters of least expected squared error, not by a greedy scan,
-        and a threshold in widths of the noise; proof in ``docs/proofs/ahp.md``.
-
-    References
-    ----------
-    .. [1] X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
-       publication under differential privacy. SDM 2014.
+    Source: X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie. Towards accurate histogram
+        publication under differential privacy. SDM 2014; with clusters of least
+        expected squared error, not by a greedy scan, and a threshold in widths of the
+        noise; proof in ``docs/proofs/ahp.md``.
 
     Examples
     --------
@@ -125,8 +120,7 @@ class Php(BucketCounts):
     levels : int, optional
         Levels of bisections; None for the binary logarithm of the number of cells.
     share : number in (0, 1), optional
-        Part of epsilon spent on the buckets; by default 3/10, which served better on
-        the benchmark data than the paper's half.
+        By default 3/10, which served better on the benchmark data than the paper's 1/2.
 
     Notes
     -----
@@ -138,12 +132,9 @@ class Php(BucketCounts):
     Error: the noise of each bucket, known once the buckets are, plus the deviation of
         the cells from their bucket's mean, which depends on the data.
     Complexity: O(n log^2 n) time, O(n) memory.
-    Source: [1]_, section 5; proof in ``docs/proofs/php.md``.
-
-    References
-    ----------
-    .. [1] G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
-       publishing through lossy compression. ICDM 2012.
+    Source: G. Acs, C. Castelluccia, R. Chen. Differentially private histogram
+        publishing through lossy compression. ICDM 2012; section 5; proof in
+        ``docs/proofs/php.md``.
 
     Examples
     --------
@@ -190,7 +181,7 @@ class StructureFirst(BucketCounts):
         A public number at which counts are cut while the borders are drawn (the counts
         of the buckets are not cut). It must not be read off the data.
     share : number in (0, 1), optional
-        Part of epsilon spent on the buckets; by default 1/10.
+        By default 1/10.
 
     Notes
     -----
@@ -203,14 +194,11 @@ class StructureFirst(BucketCounts):
     Error: the noise of each bucket, known once the buckets are, plus the deviation of
         the cells from their bucket's mean, which depends on the data.
     Complexity: O(n + m^2 k) time for k buckets, m at most 1024 candidate borders.
-    Source: [1]_, section 5, with a public F, candidates that are evenly spaced on long
-        domains, and a prior that makes all partitions equally likely; proof in
+    Source: J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially
+        private histogram publication. The VLDB Journal 22(6), 2013; section 5, with a
+        public F, candidates that are evenly spaced on long domains, and a prior that
+        makes all partitions equally likely; proof in
         ``docs/proofs/structure_first.md``.
-
-    References
-    ----------
-    .. [1] J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu, M. Winslett. Differentially private
-       histogram publication. The VLDB Journal 22(6), 2013.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""EFPA: how many low frequencies to keep, then noise on these.
-
-Pieces: choice ``selections.coefficients``, strategy ``strategies.fourier`` with sums
-from ``kernels.fourier_rows``.
-"""
+"""EFPA: how many low frequencies to keep, then noise on these."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""MWEM: ask the query that is answered worst, learn from its noisy answer, repeat.
-
-Pieces: choice of queries ``selections.queries``, noise on one answer
-``strategies.answers``, updates from ``kernels.multiplicative_weights``.
-"""
+"""MWEM: ask the query that is answered worst, learn from its noisy answer, repeat."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from blowfish_fast.data.domain import Domain
 from blowfish_fast.measure.budgets import Budget, BudgetTerms, equal_noise_epsilon
 from blowfish_fast.measure.handle import Handle, Measurement
 from blowfish_fast.measure.selectors.selections import WorstQuery
-from blowfish_fast.measure.selectors.selections.queries import Runs
+from blowfish_fast.measure.selectors.selections.by_cost import Runs
 from blowfish_fast.measure.strategies import Answers
 from blowfish_fast.measure.strategies.cells import bucket_counts
 from blowfish_fast.mechanisms.base import Mechanism, Outcome

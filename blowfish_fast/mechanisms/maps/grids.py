@@ -132,8 +132,7 @@ class AdaptiveGrid(Mechanism):
     fewest_parts : int
         Parts of each axis of the coarse grid, at least, where it has as many cells.
     fit : {"non_negative", None}
-        What is done to the estimate afterwards, at no cost. "non_negative": no cell is
-        below 0, and the total is shared among halves of the map and halves of these.
+        "non_negative": the total is shared among halves of the map and halves of these.
 
     Notes
     -----
@@ -147,15 +146,11 @@ class AdaptiveGrid(Mechanism):
         as even depends on the data. The finer boxes follow noise that the estimate uses
         again, so intervals hold over all releases, not given the boxes.
     Complexity: O(n) time and memory.
-    Source: [1]_, with the number of records bought where the paper reads it, exact
-        least squares over both levels, and constants (20, 5/2 and a share of 2/5 in
-        place of 10, 5 and 1/2) that served better on four maps; proof in
+    Source: W. Qardaji, W. Yang, N. Li. Differentially private grids for geospatial
+        data. ICDE 2013; with the number of records bought where the paper reads it,
+        exact least squares over both levels, and constants (20, 5/2 and a share of 2/5
+        in place of 10, 5 and 1/2) that served better on four maps; proof in
         ``docs/proofs/adaptive_grid.md``.
-
-    References
-    ----------
-    .. [1] W. Qardaji, W. Yang, N. Li. Differentially private grids for geospatial data.
-       ICDE 2013.
 
     Examples
     --------

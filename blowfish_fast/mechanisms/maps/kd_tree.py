@@ -75,14 +75,10 @@ class KdTree(Mechanism):
         being those of a noisy cell and a fresh count; to this comes the deviation of
         its cells from their mean, which depends on the data.
     Complexity: O(n) for cells and tables, and per level of the tree O(n) at worst.
-    Source: [1]_, section 4.3, with the termination it lacks, thresholds that read
-        noisy values only, and estimates combined; "gain" is our own. Proof in
-        ``docs/proofs/kd_tree.md``.
-
-    References
-    ----------
-    .. [1] Y. Xiao, L. Xiong, C. Yuan. Differentially private data release through
-       multidimensional partitioning. Secure Data Management, 2010.
+    Source: Y. Xiao, L. Xiong, C. Yuan. Differentially private data release through
+        multidimensional partitioning. Secure Data Management, 2010; section 4.3, with
+        the termination it lacks, thresholds that read noisy values only, and estimates
+        combined; "gain" is our own. Proof in ``docs/proofs/kd_tree.md``.
 
     Examples
     --------
@@ -200,8 +196,7 @@ def _shrink_boxes(boxes: Buckets, mean_noise: float, linear: FloatArray) -> Floa
 class HierarchicalKdTree(Mechanism):
     """Release a histogram by the leaves of a kd-tree that asks the data for medians.
 
-    The method that the two-step kd-tree is measured against: every level of the tree
-    costs a part of epsilon.
+    What the two-step kd-tree is measured against: every level costs a part of epsilon.
 
     Parameters
     ----------

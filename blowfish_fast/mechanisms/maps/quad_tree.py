@@ -30,10 +30,9 @@ class QuadTree(Mechanism):
         halved along all of them at once, sides of odd length at the ceiling. The
         workload does not change the noise.
     fit : {"shrink", None}
-        What is done to the estimate afterwards, at no cost: boxes that hold fewer
-        records than five noise scales of a cell are taken as even. On six maps with
-        empty regions this divided the error by 1.3 to 7; None keeps the least-squares
-        estimate.
+        "shrink": boxes that hold fewer records than five noise scales of a cell are
+        taken as even, which divided the error on six maps with empty regions by 1.3 to
+        7.
 
     Notes
     -----
@@ -46,14 +45,10 @@ class QuadTree(Mechanism):
     Error: with h levels the part of epsilon at depth i goes with 2^(i (d - 1) / 3) for
         d attributes; the prediction is exact for every query, before the fit.
     Complexity: O(n) time and memory.
-    Source: [1]_, with exact least squares in place of its averages, any shape in place
-        of a square of a power of two, noise on the integers, and pruning by noise
-        scales; proof in ``docs/proofs/quad_tree.md``.
-
-    References
-    ----------
-    .. [1] G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu. Differentially
-       private spatial decompositions. ICDE 2012.
+    Source: G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu. Differentially
+        private spatial decompositions. ICDE 2012; with exact least squares in place of
+        its averages, any shape in place of a square of a power of two, noise on the
+        integers, and pruning by noise scales; proof in ``docs/proofs/quad_tree.md``.
 
     Examples
     --------
@@ -156,17 +151,10 @@ class HybridTree(QuadTree):
         **budget: Unpack[BudgetTerms],
     ) -> None:
         super().__init__(policy, workload, fit=fit, **budget)
-        self.levels = (
-            self.domain.ndim
-            if levels is None
-            else as_whole(
-                levels,
-                "levels",
-                1,
-                40,
-                way_out="A tree without medians is a QuadTree",
-            )
-        )
+        if levels is None:
+            levels = self.domain.ndim
+        without = "A tree without medians is a QuadTree"
+        self.levels = as_whole(levels, "levels", 1, 40, way_out=without)
         self.share = as_share(share, "share")
 
     def _top(self, private: Handle) -> tuple[BoxTree, dict[str, Any]]:

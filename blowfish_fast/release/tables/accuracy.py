@@ -1,13 +1,8 @@
 """How accurate the tables of a plan are, before anything is spent.
 
-    ways  tables    cells   rms error    mean count of a cell
-                                         by table     by cell
-       1      14      246        31.2      8,914.3     2,779.6
-       2      91   23,212        31.4      1,041.2       191.5
-
-The mean by table counts every table alike, which small tables dominate; the mean by
-cell counts every cell alike, which large ones do. A table whose error exceeds its
-counts is of use in larger groups only.
+Mean counts by table count every table alike, which small tables dominate; those by cell
+count every cell alike, which large ones do. A table whose error exceeds its counts is
+of use in larger groups only.
 """
 
 from __future__ import annotations
@@ -111,23 +106,16 @@ class TableErrors:
             ]
             for values in zip(*(rows[name] for name in rows), strict=True)
         ]
-        widths = [
-            max(len(head), *(len(row[at]) for row in texts))
-            for at, head in enumerate(heads)
-        ]
-        lines = [
-            f"{len(self.tables):,} tables asked, {len(self.measured):,} measured "
-            f"({self.kind}); {self.budget}",
-            f"rms error of a cell, mean over tables: {self.rms:,.4g}",
-            "  ".join(
-                one.rjust(width) for one, width in zip(heads, widths, strict=True)
-            ),
-        ]
-        lines += [
-            "  ".join(one.rjust(width) for one, width in zip(row, widths, strict=True))
-            for row in texts
-        ]
-        return "\n".join(lines)
+        lines = [heads, *texts]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            [
+                f"{len(self.tables):,} tables asked, {len(self.measured):,} measured "
+                f"({self.kind}); {self.budget}",
+                f"rms error of a cell, mean over tables: {self.rms:,.4g}",
+                *("  ".join(map(str.rjust, line, widths)) for line in lines),
+            ]
+        )
 
     __repr__ = __str__
 

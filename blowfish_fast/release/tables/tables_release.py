@@ -11,9 +11,11 @@ agree on what they share.
 from __future__ import annotations
 
 import math
+import re
 import zipfile
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
@@ -22,7 +24,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray, BoolArray, FloatArray
 from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import Domain, WideDomain
-from blowfish_fast.data.frames import Table
+from blowfish_fast.data.frames import LONGEST_TITLE, Table, write_workbook
 from blowfish_fast.errors import (
     DomainError,
     NoEstimateError,
@@ -30,9 +32,12 @@ from blowfish_fast.errors import (
 )
 from blowfish_fast.measure.handle import Measurement
 from blowfish_fast.measure.noise import Scales, without_rounding
-from blowfish_fast.measure.strategies.tables.edge_prices import AxisSet
-from blowfish_fast.measure.strategies.tables.residuals import ResidualFit, closure
-from blowfish_fast.measure.strategies.tables.table_noise import TableNoise
+from blowfish_fast.measure.strategies.tables.residuals import (
+    AxisSet,
+    ResidualFit,
+    TableNoise,
+    closure,
+)
 from blowfish_fast.measure.strategies.tables.table_strategy import TableStrategy
 from blowfish_fast.release.file import (
     keep_arrays,
@@ -49,7 +54,14 @@ from blowfish_fast.workloads import Tables, Workload
 from blowfish_fast.workloads.tables import table_names
 
 from .accuracy import TableErrors
-from .raking import RakedTables
+from .synthetic_tables import (
+    RakedTables,
+    TableSources,
+    count_cells,
+    misplaced_shares,
+    record_table,
+    sample_cells,
+)
 
 if TYPE_CHECKING:
     import os
@@ -58,6 +70,9 @@ if TYPE_CHECKING:
 
 MEMBER = "tables.json"
 """The part of the file that says what it holds."""
+
+Kinds = dict[str, bool]
+"""Columns beside the estimates, and whether their counts are whole."""
 
 
 class TablesParts(NamedTuple):
@@ -118,11 +133,8 @@ class TablesRelease(Release):
             "guarantee": parts.guarantee,
             "measurements": (parts.measurement,),
             "details": MappingProxyType(dict(parts.details)),
-            "interval_scope": "noise",
-            "unfitted": None,
             "version": parts.version,
             "fresh": True,
-            "units": 1,
             "asked": tuple(table_names(domain, one) for one in parts.asked),
             "_asked": parts.asked,
         }.items():
@@ -160,15 +172,8 @@ class TablesRelease(Release):
     def table(self, *names: Any) -> Release:
         """Return one table as a release of its own: estimate, intervals, pictures.
 
-        Parameters
-        ----------
-        *names : str or int
-            Attributes of the table; its axes stand in the order of the domain.
-
-        Returns
-        -------
-        Release
-            Over that marginal. Free, as all of it is made from what was published.
+        By names or numbers of its attributes; axes stand in the order of the domain.
+        Free, as all of it is made from what was published.
         """
         return self._release_of(self._axes(names))
 
@@ -206,16 +211,9 @@ class TablesRelease(Release):
         """Return one table without negative counts; biased, with the same intervals.
 
         Fitted from the top down: tables of one attribute are made non-negative with
-        the total, those of two raked to them, and so on. Intervals stay those of the
-        linear estimate.
-
-        Parameters
-        ----------
-        *names : str or int
-            Attributes of the table.
-        whole : bool
-            Whole numbers: the tables of one set of synthetic records, drawn once for
-            this release, so that all of them agree exactly.
+        the total, those of two raked to them, and so on. `whole` gives whole numbers:
+        the tables of one set of synthetic records, drawn once for this release, so
+        that all of them agree exactly.
         """
         axes = self._axes(names)
         if not whole:
@@ -237,37 +235,23 @@ class TablesRelease(Release):
         """Draw synthetic records whose tables follow the fitted ones.
 
         One- and two-way tables are followed closely; what is asked nowhere is kept only
-        as far as it follows from them. `misplaced` measures both. Free.
-
-        Parameters
-        ----------
-        n : int, optional
-            How many; by default the estimated number of records.
-        rng : int or numpy Generator, optional
-            For the same records again.
+        as far as it follows from them. `misplaced` measures both. Free. By default `n`
+        is the estimated number of records; `rng` draws the same ones again.
         """
-        from .synthetic_tables import record_table, sample_cells
-
         generator = np.random.default_rng(rng)
         cells = sample_cells(self._sources, n, generator)
         return record_table(self.domain, cells, generator)
 
     @cached_property
-    def _sources(self) -> Any:
-        from .synthetic_tables import TableSources
-
+    def _sources(self) -> TableSources:
         parts = tuple(one for one in closure(self._asked) if one)
         return TableSources(self.domain.shape, parts, self._raked, self._deviation)
 
     @cached_property
     def _whole_cells(self) -> AnyArray:
-        from .synthetic_tables import sample_cells
-
         return sample_cells(self._sources, None, np.random.default_rng())
 
     def _whole_table(self, axes: AxisSet) -> FloatArray:
-        from .synthetic_tables import count_cells
-
         return count_cells(self._whole_cells, self.domain.shape, axes)
 
     def misplaced(self, records: Any) -> Table:
@@ -276,16 +260,13 @@ class TablesRelease(Release):
         Against the fitted tables of this release, so it costs nothing: half the summed
         absolute differences, as a share of all records.
         """
-        from .synthetic_tables import misplaced_shares
-
         shares = misplaced_shares(self._sources, self._asked, self.domain, records)
-        return Table({"table": _joined(self.asked), "misplaced": np.array(shares)})
+        names = _texts([" x ".join(map(str, one)) for one in self.asked])
+        return Table({"table": names, "misplaced": np.array(shares)})
 
     def errors(self) -> TableErrors:
         """Return the error of every asked table beside its mean count."""
-        total = max(float(self._fit.table(()).reshape(-1)[0]), 0.0)
-        (measurement,) = self.measurements
-        strategy: Any = measurement.strategy
+        strategy: Any = self.measurements[0].strategy
         return TableErrors(
             kind=str(self.details.get("plan", "")),
             domain=self.domain,
@@ -293,15 +274,11 @@ class TablesRelease(Release):
             measured=strategy.tables,
             variances=np.array([self._deviation(one) ** 2 for one in self._asked]),
             budget=self.guarantee.spent,
-            records=round(total),
+            records=round(self._raked.total),
         )
 
     def accuracy(self) -> Table:
-        """Return cells, typical error and mean count of each asked table.
-
-        The root mean squared error of a cell beside the mean count of a cell: a table
-        whose error exceeds its counts is of use in larger groups only.
-        """
+        """Return cells, typical error and mean count of each asked table."""
         return self.errors().to_table()
 
     def save_tables(
@@ -314,21 +291,15 @@ class TablesRelease(Release):
         """Write every asked table: a folder of CSV files, or one ``.xlsx``.
 
         A contents page lists the tables and their errors, and the promise stands on
-        the first page.
-
-        Parameters
-        ----------
-        path : path
-            A folder, made if there is none, or a file that ends in ``.xlsx`` (the
-            extra "excel").
-        fitted : bool
-            Tables without negative counts (`fitted`) beside the linear estimates.
-        whole : bool
-            Whole numbers beside them, which agree to the last record.
+        the first page. Beside the linear estimates stand those without negative counts
+        (`fitted`) and whole numbers that agree to the last record (`whole`), if asked.
+        Workbooks need the extra "excel".
         """
-        from .table_files import write_tables
-
-        write_tables(self, path, fitted=fitted, whole=whole)
+        target = Path(path)
+        kinds = {"fitted": False} if fitted else {}
+        kinds |= {"whole": True} if whole else {}
+        workbook = target.suffix.lower() == ".xlsx"
+        (_write_workbook if workbook else _write_folder)(self, target, kinds)
 
     def answer(self, workload: Workload) -> AnyArray:
         """Return one estimated answer per query, of tables or of one marginal."""
@@ -390,12 +361,7 @@ class TablesRelease(Release):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data: domain, tables asked, guarantee, accuracy."""
         return {
-            "mechanism": self.mechanism,
-            "version": self.version,
-            "domain": self.domain.to_dict(),
-            "guarantee": self.guarantee.to_dict(),
-            "promise": str(self.guarantee),
-            "interval_scope": self.interval_scope,
+            **self._facts(),
             "tables": [list(one) for one in self._asked],
             "details": dict(self.details),
         }
@@ -429,17 +395,7 @@ class TablesRelease(Release):
         return MEMBER.encode() in content[:64]
 
     def __repr__(self) -> str:
-        kind = "" if self.private else ", seeded: an experiment"
-        return (
-            f"TablesRelease({len(self.asked):,} tables, {self.domain!r}, "
-            f"{self.guarantee.spent}{kind})"
-        )
-
-
-def _joined(tables: tuple[tuple[Any, ...], ...]) -> AnyArray:
-    names = np.empty(len(tables), dtype=object)
-    names[:] = [" x ".join(map(str, one)) for one in tables]
-    return names
+        return f"TablesRelease({len(self.asked):,} tables, {self._in_short()})"
 
 
 def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -466,3 +422,61 @@ def _rebuild(content: dict[str, Any], archive: zipfile.ZipFile) -> dict[str, Any
         "details": details,
         "version": str(content["version"]),
     }
+
+
+def _write_folder(release: TablesRelease, folder: Path, kinds: Kinds) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "promise.txt").write_text(_promise(release) + "\n", encoding="utf-8")
+    names = [f"{_title(at, one)}.csv" for at, one in enumerate(release.asked, 1)]
+    contents = release.accuracy()
+    columns = {name: contents[name] for name in contents}
+    columns["file"] = _texts(names)
+    Table(columns).to_csv(folder / "contents.csv")
+    for name, table in zip(names, release.asked, strict=True):
+        _cells(release, table, kinds).to_csv(folder / name)
+
+
+def _write_workbook(release: TablesRelease, file: Path, kinds: Kinds) -> None:
+    titles = [
+        _title(at, one)[:LONGEST_TITLE] for at, one in enumerate(release.asked, 1)
+    ]
+    contents = release.accuracy()
+    columns = {name: contents[name] for name in contents}
+    sheets = {"contents": Table({**columns, "sheet": _texts(titles)})}
+    for title, table in zip(titles, release.asked, strict=True):
+        sheets[title] = _cells(release, table, kinds)
+    write_workbook(file, sheets, about=_promise(release))
+
+
+def _cells(release: TablesRelease, table: tuple[Any, ...], kinds: Kinds) -> Table:
+    """Return a row per cell: estimate and interval, and the fits that are asked."""
+    rows = release.table(*table).to_table()
+    columns = {name: rows[name] for name in rows}
+    for name, whole in kinds.items():
+        columns[name] = release.fitted(*table, whole=whole).estimate.reshape(-1)
+    return Table(columns, experiment=rows.experiment)
+
+
+def _promise(release: TablesRelease) -> str:
+    return "\n".join(
+        [
+            str(release.guarantee),
+            "All tables were published together, once, under this promise. They agree: "
+            "a table summed over an attribute is the table without it.",
+            "Counts carry noise, and may be negative or fractional. Low and high hold "
+            "the true count with a probability of at least 95 %. Counts under fitted "
+            "are not negative; those under whole are those of one set of made-up "
+            "records, so that they agree to the last one.",
+        ]
+    )
+
+
+def _title(number: int, table: tuple[Any, ...]) -> str:
+    names = "_".join(re.sub(r"[^A-Za-z0-9-]+", "-", str(one)) for one in table)
+    return f"{number:03d}_{names}"[:100]
+
+
+def _texts(values: list[str]) -> AnyArray:
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = values
+    return texts

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from blowfish_fast.errors import SizeError
-from blowfish_fast.release.tables.raking import RakedTables
 from blowfish_fast.release.tables.synthetic_tables import (
+    RakedTables,
     TableSources,
     count_cells,
     sample_cells,

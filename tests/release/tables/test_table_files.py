@@ -7,7 +7,6 @@ import pytest
 import blowfish_fast as bf
 from blowfish_fast.data import frames
 from blowfish_fast.errors import SizeError
-from blowfish_fast.release.tables import table_files
 
 
 @pytest.fixture(name="out")
@@ -19,7 +18,7 @@ def small_release():
 
 
 def test_names_of_files_hold_nothing_strange(out, tmp_path):
-    table_files.write_tables(out, tmp_path / "all", fitted=False)
+    out.save_tables(tmp_path / "all")
     names = sorted(one.name for one in (tmp_path / "all").iterdir())
     assert names == [
         *("001_a-b.csv", "002_sex.csv", "003_a-b_sex.csv"),
@@ -31,4 +30,4 @@ def test_a_sheet_that_is_too_long_is_refused(out, tmp_path, monkeypatch):
     pytest.importorskip("openpyxl")
     monkeypatch.setattr(frames, "MOST_ROWS", 5)
     with pytest.raises(SizeError, match="a sheet holds at most 5 cells"):
-        table_files.write_tables(out, tmp_path / "all.xlsx", fitted=False)
+        out.save_tables(tmp_path / "all.xlsx")
