@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .composition import parallel_by_ids, parallel_by_regions, sequential
+from .composition import parallel_by_ids, parallel_by_regions
 from .interactive_session import Parts, Session
 from .ledger import Ledger
 from .statements import Entry, Preview
@@ -15,7 +15,6 @@ __all__ = [
     "Session",
     "parallel_by_ids",
     "parallel_by_regions",
-    "sequential",
 ]
 
 

@@ -7,9 +7,7 @@ one record that moves along one edge of the policy changes one part only:
     by regions   cells 0 .. 49 | cells 50 .. 99  different values; an edge across the
                                                  border changes both parts
 
-Money is counted in whole billionths of epsilon, or trillionths of rho: charges are
-rounded up, budgets down, so rounding never favours the spender. Proofs:
-``docs/proofs/composition.md``; all of them hold with amounts of rho.
+Proofs, for amounts of epsilon and of rho: ``docs/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -18,13 +16,18 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from blowfish_fast.errors import PolicyError
-from blowfish_fast.policies import Policy
-from blowfish_fast.policies.constrained import Constrained
+from blowfish_fast._support.typing import AnyArray, IntArray
+from blowfish_fast._support.validation import as_integers
+from blowfish_fast.errors import DomainError, PolicyError, SizeError
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.policies import ABSENT, Constrained, Full, Policy
+
+MOST_WALKED = 2**24
+"""Most edges that are compared one by one, for a region."""
 
 Cost = Fraction | float
 """An exact cost, or infinity where nothing bounds it."""
@@ -33,15 +36,8 @@ Cost = Fraction | float
 class Currency(NamedTuple):
     """What a ledger counts: epsilon in billionths, or rho in trillionths.
 
-    `name` is in full and `short` as messages write it; `units` make one epsilon or one
-    rho, whose power is that of `Budget`.
-
-    Examples
-    --------
-    >>> EPSILON.charged(Fraction(1, 3)), EPSILON.granted(Fraction(1, 3))
-    (333333334, 333333333)
-    >>> EPSILON.text(300_000_000), RHO.words(15_000_000_000)
-    ('0.3', 'rho = 0.015')
+    `units` make one epsilon or one rho, whose power is that of `Budget`. Charges are
+    rounded up and budgets down, so rounding never favours the spender.
     """
 
     name: str
@@ -79,28 +75,14 @@ def currency_of(power: int) -> Currency:
     return EPSILON if power == 1 else RHO
 
 
-def sequential(costs: Iterable[Fraction]) -> Fraction:
-    """Return what releases from the same data cost together: the sum (Lemma CO2).
-
-    Each may be chosen after seeing the ones before it.
-
-    Examples
-    --------
-    >>> float(sequential([Fraction(1, 4), Fraction(1, 2)]))
-    0.75
-    """
-    return sum(costs, Fraction(0))
-
-
 def parallel_by_ids(
     costs: Sequence[Fraction], policy: Policy, *, scoped: bool = False
 ) -> Fraction:
     """Return what releases about disjoint sets of people cost together: the largest.
 
-    Lemma CO3.
-
-    Count constraints that some edge changes tie people of different parts to each other
-    and are refused, unless `scoped` states that each counts people of one part only.
+    Lemma CO3. Count constraints that some edge changes tie people of different parts to
+    each other and are refused, unless `scoped` states that each counts people of one
+    part only.
 
     Examples
     --------
@@ -145,9 +127,7 @@ def parallel_by_regions(
 ) -> Cost:
     """Return the exact price of releases about disjoint regions of the domain.
 
-    Lemma CO4.
-
-    `inside` has the cost of each region when a record moves along an edge inside it,
+    Lemma CO4. `inside` has the cost of each region when a record moves inside it,
     `presence` when one enters or leaves it (infinite where the number of its records is
     released exactly); edges join the `crossings`, "absent" the regions of `bottom`.
 
@@ -162,3 +142,165 @@ def parallel_by_regions(
     """
     moves = [presence[one] + presence[two] for one, two in crossings]
     return max([*inside, *(presence[one] for one in bottom), *moves], default=0.0)
+
+
+class Region(NamedTuple):
+    """Cells of a whole domain, and the policy and budget of what measures them."""
+
+    cells: Any
+    policy: Policy
+    budget: Budget
+
+
+def check_regions(regions: Sequence[Region], whole: Policy) -> None:
+    """Refuse regions that an edge of `whole` joins, and policies that lack an edge."""
+    if constraints_bind(whole):
+        raise PolicyError(
+            "under count constraints a neighbouring database may change several "
+            "regions at once",
+            way_out="Release them one after the other",
+        )
+    cells, labels = region_labels([one.cells for one in regions], whole)
+    crossings = crossing_regions(whole, labels)
+    protected = [
+        protects_region(one.policy, whole, inside)
+        for one, inside in zip(regions, cells, strict=True)
+    ]
+    if crossings:
+        price = _price(regions, protected, crossings, labels, whole)
+        raise PolicyError(
+            f"edges of the ledger's policy join {len(crossings)} pairs of regions (the "
+            f"first: {crossings[0]}; {len(regions)} stands for the rest of the domain),"
+            f" so one record changes two parts at once. Together they cost {price}, "
+            "not the largest of them; release them one after the other, or choose "
+            "regions that no edge joins. Nothing was charged"
+        )
+    if not all(protected):
+        number = protected.index(False)
+        raise PolicyError(
+            f"region {number} has {cells[number].size} cells, and "
+            f"{regions[number].policy!r} is not known to have, over as many cells, all "
+            "edges that the ledger's policy has inside the region. policies.Full over "
+            "the region covers every move. Nothing was charged"
+        )
+
+
+def region_labels(
+    regions: Sequence[Any], policy: Policy
+) -> tuple[list[IntArray], IntArray]:
+    """Read regions, cell numbers or masks, and number the region of every cell.
+
+    Cells of no region share the number after the last.
+    """
+    domain = policy.domain
+    labels = np.full(domain.size, -1, dtype=np.int64)
+    cells = [_cell_numbers(region, policy) for region in regions]
+    for number, region in enumerate(cells):
+        if (labels[region] != -1).any() or np.unique(region).size != region.size:
+            raise DomainError(
+                f"regions must be disjoint; region {number} names a cell again",
+                way_out="Release overlapping regions one after the other",
+            )
+        labels[region] = number
+    labels[labels == -1] = len(cells)
+    return cells, labels
+
+
+def _cell_numbers(region: Any, policy: Policy) -> IntArray:
+    domain = policy.domain
+    given: AnyArray = np.asarray(region)
+    if given.dtype.kind == "b":
+        if given.shape not in (domain.shape, (domain.size,)):
+            raise DomainError(
+                f"a mask must have the shape of the domain, {domain.shape}",
+                received=given.shape,
+            )
+        given = np.flatnonzero(given.reshape(-1))
+    cells = as_integers(given, "cells of a region", DomainError).reshape(-1)
+    if cells.size == 0 or cells.min() < 0 or cells.max() >= domain.size:
+        raise DomainError(
+            f"a region needs at least one cell, numbered 0 to {domain.size - 1}",
+            received=f"{cells[:5]} ...",
+        )
+    return cells
+
+
+def crossing_regions(policy: Policy, labels: IntArray) -> list[tuple[int, int]]:
+    """Return the pairs of regions that an edge of `policy` joins."""
+    quotient = policy.project(labels)
+    if not quotient.has_moves:
+        return []
+    pairs = np.concatenate(list(quotient.edges()))
+    moves = pairs[(pairs != ABSENT).all(axis=1)]
+    return [(int(one), int(two)) for one, two in moves]
+
+
+def protects_region(policy: Policy, whole: Policy, cells: IntArray) -> bool:
+    """Return whether `policy` has every edge that `whole` has inside a region.
+
+    `policy` lies over the region's `cells`, in their order, or is a projection of one.
+    """
+    if policy.person_rule != whole.person_rule:
+        return False
+    link: Policy | None = policy.unconstrained
+    while link is not None:
+        if link.domain.size == cells.size and _has_edges_inside(link, whole, cells):
+            return True
+        link = link.parent
+    return False
+
+
+def _has_edges_inside(policy: Policy, whole: Policy, cells: IntArray) -> bool:
+    hidden = whole.bottom_cells()[cells]
+    if not policy.bottom_cells()[hidden].all():
+        return False
+    if not whole.has_moves or isinstance(policy, Full):
+        return True
+    place = np.full(whole.domain.size, ABSENT, dtype=np.int64)
+    place[cells] = np.arange(cells.size)
+    try:
+        if whole.edge_count > MOST_WALKED:
+            return False
+        for chunk in whole.edges():
+            moves = chunk[(chunk != ABSENT).all(axis=1)]
+            ends = place[moves]
+            ends = ends[(ends != ABSENT).all(axis=1)]
+            if not policy.joins(ends[:, 0], ends[:, 1]).all():
+                return False
+    except SizeError:
+        return False
+    return True
+
+
+def presence_cost(policy: Policy, budget: Budget) -> Cost:
+    """Return what it costs that a record enters or leaves, at `budget` per edge."""
+    if not policy.has_bottom:
+        return math.inf
+    try:
+        steps = policy.distance(np.arange(policy.domain.size), ABSENT).max()
+    except SizeError:
+        return math.inf
+    return budget.at_distance(int(steps)).amount if math.isfinite(steps) else math.inf
+
+
+def _price(
+    regions: Sequence[Region],
+    protected: Sequence[bool],
+    crossings: Sequence[tuple[int, int]],
+    labels: IntArray,
+    whole: Policy,
+) -> str:
+    """Say what regions that edges cross would cost together."""
+    presence = [presence_cost(one.policy, one.budget) for one in regions]
+    power = regions[0].budget.power
+    # A move that no edge inside protects is one record leaving and one entering.
+    inside: list[Cost] = [
+        one.budget.amount if ok else 2**power * entering
+        for one, ok, entering in zip(regions, protected, presence, strict=True)
+    ]
+    hidden = np.unique(labels[whole.bottom_cells()]).tolist()
+    entering = [*presence, Fraction(0)]
+    price = parallel_by_regions(inside, entering, crossings, bottom=hidden)
+    if price == math.inf:
+        return "more than any budget (some part gives the number of its records away)"
+    return f"up to {currency_of(power).short} = {float(price):g}"

@@ -1,13 +1,11 @@
 """A fingerprint of a question: mechanism, parameters, policy, never data.
 
-A request id stands for one question. When it comes back, the ledger compares
-fingerprints, so that an old answer is not handed out for a new question. Data plays no
-part: whether an answer is replayed must not depend on it.
+When a request comes back, the ledger compares fingerprints, so that an old answer is
+not handed out for a new question. Whether one is replayed must not depend on the data.
 
     mechanism -> class, public attributes -> ... -> arrays, numbers, texts -> SHA-256
 
-Attributes that start with an underscore, and cached properties, are by-products of the
-others and are left out.
+Attributes with an underscore and cached properties are by-products, and left out.
 """
 
 from __future__ import annotations
@@ -32,6 +30,30 @@ DEEPEST = 40
 
 
 _KNOWN: WeakKeyDictionary[Mechanism, tuple[dict[str, Any], bytes]] = WeakKeyDictionary()
+
+FIRST_HOMES = {
+    "measure.selectors.partitions.dyadic_rectangles": "DyadicRectangles",
+    "measure.selectors.partitions.dyadic_tree": "DyadicTree",
+    "measure.selectors.partitions.thresholded_sort": "ThresholdedSort",
+    "mechanisms.baselines.ahp": "Ahp",
+    "mechanisms.baselines.noise_first": "NoiseFirst",
+    "mechanisms.baselines.php": "Php",
+    "mechanisms.baselines.structure_first": "StructureFirst",
+    "mechanisms.gaussian": "Gaussian",
+    "mechanisms.maps.adaptive_grid": "AdaptiveGrid",
+    "mechanisms.maps.hierarchical_kd_tree": "HierarchicalKdTree",
+    "mechanisms.maps.hybrid_tree": "HybridTree",
+    "mechanisms.maps.uniform_grid": "UniformGrid",
+    "mechanisms.ordered_hierarchical": "OrderedHierarchical",
+    "mechanisms.privelet": "Privelet",
+    "workloads.marginals": "Marginals",
+    "workloads.rectangles": "Rectangles",
+    "workloads.sums": "Sum",
+    "workloads.union": "Union",
+}
+"""Modules in which classes stood when ledgers first knew them, if they moved since."""
+
+_HOMES = {name: home for home, names in FIRST_HOMES.items() for name in names.split()}
 
 PLAIN = frozenset([type(None), bool, int, float, complex, str])
 """Whose ``repr`` tells everything, and tells it apart from any other."""
@@ -168,4 +190,7 @@ def _attributes(value: Any) -> dict[str, Any] | None:
 
 
 def _class_name(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    name, home = type(value).__qualname__, type(value).__module__
+    if home.startswith("blowfish_fast.") and name in _HOMES:
+        home = f"blowfish_fast.{_HOMES[name]}"
+    return f"{home}.{name}"

@@ -1,27 +1,24 @@
 """Questions one at a time, each paid from a ledger: noisy counts, sums, partitions.
 
-The model of interactive platforms, under any policy. The session holds the data; who
-asks sees noisy answers only.
+    count   sex = F              1  0  1  0  1  0
+    sum     age, in steps of .5  10 0  30 0  50 0     times step after the noise
 
-    question    ->  integer rows over the cells   how far does an edge move them?
-    charge      ->  the ledger, before anything is drawn
-    answer      <-  rows + discrete noise of that scale, kept under the request's name
-
-A partition by an attribute is one question with a row per part. A record that enters,
-leaves or moves inside a part changes one row, so the parts together cost no more than
-one of them; an edge between two parts changes two rows, and the exact sensitivity
-counts both. Proof: ``docs/proofs/session.md``.
+Conditions select whole cells and values are rounded to a public step, so every question
+has rows of whole numbers, and its noise is discrete. A partition by an attribute is one
+question with a row per part. Proof: ``docs/proofs/session.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
-from blowfish_fast._support.typing import IntArray
-from blowfish_fast.data.axes import Axis, from_level_list
+from blowfish_fast._support.typing import FloatArray, IntArray
+from blowfish_fast._support.validation import as_fraction
+from blowfish_fast.data.axes import representatives
 from blowfish_fast.data.domain import Domain
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.data.predicates import (
@@ -33,13 +30,21 @@ from blowfish_fast.data.predicates import (
 )
 from blowfish_fast.errors import DomainError, InputError, LedgerError
 from blowfish_fast.measure.budgets import Budget, BudgetTerms
-from blowfish_fast.mechanisms import Mechanism
-from blowfish_fast.release.group_answers import Estimate, GroupedAnswers
+from blowfish_fast.measure.tails import gaussian_draw_half_widths
+from blowfish_fast.mechanisms.laplace import Gaussian, Laplace
+from blowfish_fast.policies import PerPerson, refuse_units
+from blowfish_fast.release.group_answers import Claim, Estimate, GroupedAnswers
+from blowfish_fast.release.query_grid import SparseRows, coverage_rows, product_rows
 from blowfish_fast.release.release import Release
 
-from .integer_questions import IntegerRows, whole_cells
 from .ledger import Ledger
 from .request import RandomLike
+
+STEP_BITS = 16
+"""Sums are taken in steps of at most the largest value over 2^15."""
+
+MOST_STEPS = 2**24
+"""Largest value in steps: sums over a hundred billion records stay exact."""
 
 
 class Session:
@@ -267,66 +272,134 @@ class Parts:
         session, groups = self._session, [(self._axis, self.names)]
         return question.ask(session.ledger, session._data, budget, request, rng, groups)
 
-    def release(
-        self,
-        recipe: Callable[[Domain], Mechanism],
-        *,
-        request: str | None = None,
-        rng: RandomLike | None = None,
-    ) -> dict[Any, Release]:
-        """Release a histogram of every part, for the price of the largest.
-
-        Parameters
-        ----------
-        recipe : callable
-            From the domain of a part (all attributes, with the part's cells only) to
-            a mechanism over it, with a policy that has at least the ledger's edges
-            inside the part.
-        request, rng
-            As for `Ledger.release_disjoint`, which refuses, before any charge, where
-            an edge of the policy joins two parts.
-        """
-        whole = [everything(one) for one in self._session.domain.attributes]
-        whole[self._axis] = self._selected[self._axis]
-        if whole != self._selected:
-            raise InputError(
-                "parts are released whole; ask for partition(...) without conditions"
-            )
-        parts = [self._part(recipe, cover) for _, cover in self._groups]
-        answers = self._session.ledger.release_disjoint(
-            parts, by="regions", request=request, rng=rng
-        )
-        return dict(zip(self.names, answers, strict=True))
-
-    def _part(
-        self, recipe: Callable[[Domain], Mechanism], cover: Cover
-    ) -> tuple[Mechanism, IntArray, IntArray]:
-        domain = self._session.domain
-        along = whole_cells(cover)
-        attributes = list(domain.attributes)
-        attributes[self._axis] = _with_cells(attributes[self._axis], along)
-        numbers = np.arange(domain.size).reshape(domain.shape)
-        cells = numbers.take(along, axis=self._axis)
-        counts = self._session._data.counts.take(along, axis=self._axis)
-        return recipe(Domain._of(attributes)), counts, cells.reshape(-1)
-
     def __repr__(self) -> str:
         name = self._session.domain.column_names[self._axis]
         return f"Parts(by {name}: {len(self._groups)})"
-
-
-def _with_cells(attribute: Axis, cells: IntArray) -> Axis:
-    """Return an attribute of some cells of another; edges stay where cells touch."""
-    if attribute.levels is not None:
-        return from_level_list([attribute.levels[one] for one in cells], attribute.name)
-    touching = (np.diff(cells) == 1).all() and cells[-1] < attribute.regular
-    if attribute.cuts is None or not touching:
-        return Axis(cells.size, attribute.name)
-    cuts = attribute.cuts[int(cells[0]) : int(cells[-1]) + 2]
-    return Axis(cells.size, attribute.name, cuts=cuts, unit=attribute.unit)
 
 
 def _pop_budget(epsilon: Any, named: dict[str, Any]) -> Budget:
     """Read the budget of a question, whose other names are conditions."""
     rho, delta = named.pop("rho", None), named.pop("delta", None)
     return Budget.stated(epsilon=epsilon, rho=rho, delta=delta)
+
+
+class IntegerRows:
+    """Rows that are products of whole cells: `axes` has the groups of each axis."""
+
+    def __init__(self, domain: Domain, axes: Sequence[Sequence[Cover]]) -> None:
+        self.domain = domain
+        for groups in axes:
+            for cover in groups:
+                whole_cells(cover)
+        self.axes = axes
+        self.measure, self.step = "count", 1.0
+        self.rows = [
+            coverage_rows(groups, size)
+            for groups, size in zip(axes, domain.shape, strict=True)
+        ]
+
+    def weigh(
+        self, axis: int, low: float | None, high: float | None, step: Any
+    ) -> None:
+        """Weight the rows of an axis by its values, in steps."""
+        attribute = self.domain.attributes[axis]
+        if any(cover[-1][1] > attribute.regular for cover in self.axes[axis]):
+            raise InputError(
+                f"the question holds the cells {list(attribute.extras)} of "
+                f"{attribute.name or 'the attribute'}, which have no value; select its "
+                f"values first: {attribute.name or 'attribute'}=slice(None)"
+            )
+        values = _clamp(representatives(attribute), low, high)
+        self.measure, self.step = "sum", _step(values, step)
+        weights = np.zeros(attribute.size)
+        weights[: attribute.regular] = np.rint(values / self.step)
+        self.rows[axis] = self.rows[axis] * weights[None]
+
+    def ask(
+        self,
+        ledger: Ledger,
+        data: Histogram,
+        budget: Budget,
+        request: str | None,
+        rng: RandomLike | None,
+        groups: Sequence[tuple[int, list[Any]]] = (),
+    ) -> GroupedAnswers:
+        """Charge, draw, and name the answers by the groups of some axes."""
+        workload = SparseRows(self.domain, product_rows(self.rows))
+        policy = ledger.policy
+        if isinstance(policy, PerPerson) and data.at_most is not None:
+            # The ledger's policy leaves open what each body of data states.
+            policy = policy.with_at_most(data.at_most)
+            refuse_units(policy, "the answer to one question")
+        kind = Laplace if budget.power == 1 else Gaussian
+        recipe = kind(policy, workload, epsilon=budget, strategy="queries")
+        release = ledger.release(recipe, data, request, rng)
+        (measurement,) = release.measurements
+        return GroupedAnswers(
+            [self.domain.column_names[axis] for axis, _ in groups],
+            [names for _, names in groups],
+            self.measure,
+            measurement.noisy.astype(np.float64) * self.step,
+            Claim(
+                lambda confidence, _: _noise_intervals(release, confidence) * self.step,
+                # Cells are whole, and values are those of cells by definition.
+                lambda: "truth",
+                release.interval_sentence,
+            ),
+        )
+
+
+def _noise_intervals(release: Release, confidence: float) -> FloatArray:
+    """Return intervals around the noisy rows, each of which carries one draw."""
+    (measurement,) = release.measurements
+    scales, miss = measurement.scales, 1.0 - confidence
+    widths = scales.widths
+    if scales.power == 1:
+        half = np.array([single_draw_half_width(one, miss) for one in widths])
+    else:
+        half = gaussian_draw_half_widths(widths, miss)
+    return np.stack([measurement.noisy - half, measurement.noisy + half], axis=-1)
+
+
+def single_draw_half_width(width: float, miss: float) -> float:
+    """Return the least h with P(|Z| > h) <= miss for one discrete Laplace draw.
+
+    P(|Z| > h) = 2 q^(h + 1) / (1 + q) with q = exp(-1 / width), for whole h.
+    """
+    if width == 0.0:
+        return 0.0
+    decay = math.exp(-1.0 / width)
+    reach = -width * math.log(0.5 * miss * (1.0 + decay))
+    # Rounding is far below this margin, which at worst costs one unit.
+    return max(math.ceil(reach * (1.0 + 2.0**-40)) - 1.0, 0.0)
+
+
+def whole_cells(cover: Cover) -> IntArray:
+    """Return the cells of a cover; refuse parts of cells."""
+    if any(end != math.floor(end) for interval in cover for end in interval):
+        raise InputError(
+            "a session answers along borders of cells, since it knows nothing finer; "
+            "choose values at the edges of the domain, or finer edges"
+        )
+    return np.concatenate([np.arange(int(low), int(high)) for low, high in cover])
+
+
+def _clamp(values: FloatArray, low: float | None, high: float | None) -> FloatArray:
+    least = -np.inf if low is None else float(as_fraction(low, "low"))
+    most = np.inf if high is None else float(as_fraction(high, "high"))
+    if least > most:
+        raise InputError(f"low must not exceed high; received {low!r} and {high!r}")
+    return np.clip(values, least, most)
+
+
+def _step(values: FloatArray, step: Any) -> float:
+    if step is None:
+        largest = float(np.abs(values).max())
+        return 2.0 ** (math.frexp(largest)[1] - STEP_BITS) if largest > 0 else 1.0
+    unit = float(as_fraction(step, "step"))
+    if unit <= 0 or float(np.abs(values).max()) / unit > MOST_STEPS:
+        raise InputError(
+            "step must be greater than 0, and the largest value at most 2^24 steps; "
+            f"received {step!r}"
+        )
+    return unit

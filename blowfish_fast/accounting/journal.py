@@ -27,10 +27,8 @@ from typing import Any, Literal, NamedTuple
 from blowfish_fast.errors import BudgetError, LedgerError, PolicyError
 
 from .composition import EPSILON, RHO, Currency
-from .file_watch import FileWatch, close_cleanly, was_in_use
-from .group_commit import GroupCommit
-from .journal_check import Verification
 from .journal_file import (
+    Verification,
     append_entry,
     connect,
     counts_rho,
@@ -41,6 +39,7 @@ from .journal_file import (
     plain_errors,
     read_answers,
 )
+from .transactions import FileWatch, GroupCommit, close_cleanly, was_in_use
 
 PIECE_BYTES = 2**26
 """Answers are cut: SQLite holds at most 10^9 bytes in one value."""

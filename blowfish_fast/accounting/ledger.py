@@ -9,9 +9,6 @@ A request id stands for one question. Asked again with the same id, a stored ans
 replayed; a reserved one is drawn under the charge that was made, which is safe because
 nothing left before the answer was stored. What can fail on public grounds, or because
 data is malformed, fails before the reserve.
-
-Pieces: entries and transactions in ``journal``, composition in ``composition``, prices
-in ``prices``, checks and the draw in ``request``, disjoint regions in ``regions``.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, Unpack, cast
 
 import numpy as np
@@ -41,15 +37,14 @@ from blowfish_fast.release.certificates import Certificate, Kind
 from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Workload
 
-from .composition import currency_of, parallel_by_ids
+from .composition import Region, check_regions, currency_of, parallel_by_ids
 from .journal import Charge, Journal
-from .prices import price_in, refuse_currency
-from .regions import Region, check_regions
 from .request import (
     DrawnData,
     RandomLike,
     RequestPart,
     as_label,
+    as_name,
     as_place,
     as_request,
     check_mechanism,
@@ -59,18 +54,23 @@ from .request import (
     check_seed,
     describe_parts,
     draw_parts,
-    is_plain_name,
     is_public,
     people_of,
+    price_in,
     read_release,
     refusal,
+    refuse_currency,
     say_version,
 )
-from .statements import Entry, Preview, Share
-from .terms import Terms, plain_terms, read_terms, refuse_other_terms
-
-LONGEST_NAME = 200
-"""Characters of an analyst's name."""
+from .statements import (
+    Entry,
+    Preview,
+    Share,
+    Terms,
+    plain_terms,
+    read_terms,
+    refuse_other_terms,
+)
 
 MOST_SHOWN = 8
 """Charges that a notebook lists, the last ones."""
@@ -407,13 +407,13 @@ class Ledger:
         Allotments may add up to more than the budget: whoever asks first gets it. They
         may change at any time, down to what was spent.
         """
-        if not is_plain_name(analyst, LONGEST_NAME):
-            raise InputError(
-                f"an analyst is named by a text of 1 to {LONGEST_NAME} printable "
-                f"characters; received {analyst!r}"
-            )
+        name = as_name(analyst, "an analyst")
+        self._journal.allot(name, self._granted(amount))
+
+    def _granted(self, amount: Any) -> int:
+        """Read an amount of the ledger's currency, in whole units."""
         read = as_epsilon if self.currency.power == 1 else as_rho
-        self._journal.allot(analyst, self.currency.granted(read(amount)))
+        return self.currency.granted(read(amount))
 
     def allotments(self, analyst: str | None = None) -> dict[str, Share]:
         """Return what each analyst, or this one, was granted and has spent."""
@@ -474,9 +474,7 @@ class Ledger:
         """
         if not why.strip():
             raise InputError("say why the budget is raised; the log keeps it")
-        read = as_epsilon if self.currency.power == 1 else as_rho
-        total = self.currency.granted(read(amount))
-        self._journal.raise_total(total, {"why": why, "by": by})
+        self._journal.raise_total(self._granted(amount), {"why": why, "by": by})
 
     def raises(self) -> list[dict[str, Any]]:
         """Return how the budget was raised: time, amount, why and by whom."""
@@ -573,12 +571,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,7 +1,9 @@
-"""One request to a ledger: its checks, its description, its draw, its bytes.
+"""One request to a ledger: its checks, its price, its description, its draw, its bytes.
 
 Everything before the draw looks at public values only, except that malformed data is
-refused; everything after it holds noisy values only.
+refused; everything after it holds noisy values only. A pure release of many rows costs
+a ledger in rho far less than epsilon^2 / 2: a row of rate r that an edge moves by m
+pays (r m)^2 / 2, where a dry run shows all scales (``docs/proofs/zcdp.md``).
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ import secrets
 import uuid
 from contextlib import suppress
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from blowfish_fast._support.validation import quoted
+from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.histogram import Histogram
 from blowfish_fast.errors import (
+    BudgetError,
     DataDependentError,
     InputError,
     LedgerError,
@@ -29,8 +34,16 @@ from blowfish_fast.errors import (
     PrivacyError,
     RandomnessError,
 )
-from blowfish_fast.measure.handle import Progress
+from blowfish_fast.measure.budgets import Budget
+from blowfish_fast.measure.handle import (
+    Account,
+    Handle,
+    Measurement,
+    Progress,
+    Strategy,
+)
 from blowfish_fast.measure.memory import check_memory
+from blowfish_fast.measure.strategies import LinearStrategy
 from blowfish_fast.mechanisms import Mechanism
 from blowfish_fast.mechanisms.kmeans import KMeansRelease
 from blowfish_fast.mechanisms.registry import outside_parts
@@ -49,8 +62,8 @@ RandomLike = int | np.random.Generator
 ZIP = b"PK"
 """How the file of a histogram's release begins; k-means writes plain JSON."""
 
-LONGEST_REQUEST = 200
-"""Characters of a request id."""
+LONGEST_NAME = 200
+"""Characters of the name of a request, an analyst or a snapshot."""
 
 
 class RequestPart(NamedTuple):
@@ -111,6 +124,58 @@ def check_policy(mechanism: Mechanism, policy: Policy) -> None:
     reason = refusal(mechanism, policy)
     if reason:
         raise PolicyError(f"{reason}. Nothing was charged")
+
+
+class _Pricing(Handle):
+    """A dry run that adds up the rho of its measurements."""
+
+    prices: list[Fraction]
+
+    @classmethod
+    def over(cls, handle: Handle, prices: list[Fraction]) -> Self:
+        pricing = cls.__new__(cls)
+        pricing.__dict__.update(handle.__dict__)
+        pricing.prices = prices
+        return pricing
+
+    def measure(self, strategy: Strategy, *, budget: Budget | Fraction) -> Measurement:
+        measurement = super().measure(strategy, budget=budget)
+        rho = self._read(budget).rho
+        if isinstance(strategy, LinearStrategy):
+            edge = Budget(strategy.cost_in_rho(self.policy, measurement.scales), 2)
+            rho = min(rho, edge.at_distance(self._group_size).amount)
+        self.prices.append(rho)
+        return measurement
+
+    def coarsened(self, buckets: Buckets) -> Self:
+        return type(self).over(super().coarsened(buckets), self.prices)
+
+
+def refuse_currency(mechanism: Mechanism, currency: Currency) -> str:
+    """Say why a ledger in `currency` cannot charge a mechanism; "" if it can."""
+    if mechanism.budget.power <= currency.power:
+        return ""
+    return (
+        f"the ledger counts {currency.name}, and {mechanism.name} costs "
+        f"{mechanism.budget.words()}, which no {currency.name} bounds. State epsilon "
+        "alone, or keep a ledger in rho: Ledger(path, rho=..., policy=...)"
+    )
+
+
+def price_in(mechanism: Mechanism, currency: Currency) -> Fraction:
+    """Return what a mechanism costs in a currency, from public values alone."""
+    reason = refuse_currency(mechanism, currency)
+    if reason:
+        raise BudgetError(f"{reason}. Nothing was charged")
+    if mechanism.budget.power == currency.power:
+        return mechanism.budget.amount
+    most = mechanism.budget.rho
+    with suppress(DataDependentError):
+        prices: list[Fraction] = []
+        handle = mechanism._handle(None, Account(mechanism.budget), None)
+        mechanism._run(_Pricing.over(handle, prices))
+        return min(sum(prices, Fraction(0)), most)
+    return most
 
 
 def check_room(parts: list[RequestPart]) -> None:
@@ -263,39 +328,32 @@ def check_seed(rng: RandomLike | None, *, on_disk: bool) -> None:
 
 def as_request(request: Any) -> str:
     """Read the name of a request, or make one up."""
-    if request is None:
-        return uuid.uuid4().hex
-    if not is_plain_name(request, LONGEST_REQUEST):
-        raise InputError(
-            f"a request is named by a text of 1 to {LONGEST_REQUEST} printable "
-            f"characters; received {request!r}"
-        )
-    return request
+    return uuid.uuid4().hex if request is None else as_name(request, "a request")
 
 
 def as_label(snapshot: Any) -> str:
     """Read the label of a version of the data; the time, to the second, without one."""
     if snapshot is None:
         return datetime.now(UTC).isoformat(timespec="seconds")
-    if not is_plain_name(snapshot, LONGEST_REQUEST):
+    return as_name(snapshot, "a snapshot")
+
+
+def as_name(name: Any, what: str) -> str:
+    """Read a name: a short text on one line, without control characters."""
+    short = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME
+    # Names are listed on the screens of others, and could rewrite what these read.
+    if not short or not name.isprintable():
         raise InputError(
-            f"a snapshot is labelled by a text of 1 to {LONGEST_REQUEST} printable "
-            "characters",
-            received=quoted(snapshot),
+            f"{what} is named by a text of 1 to {LONGEST_NAME} printable characters",
+            received=quoted(name),
         )
-    return snapshot
+    return str(name)
 
 
 def say_version(answer: Release, label: str) -> None:
     """Note in an answer that was drawn just now which version of the data it is of."""
     details = MappingProxyType({**answer.details, "as_of": label})
     object.__setattr__(answer, "details", details)
-
-
-def is_plain_name(name: Any, longest: int) -> TypeGuard[str]:
-    """Return whether a name is a short text on one line, without control characters."""
-    # Names are listed on the screens of others, and could rewrite what these read.
-    return isinstance(name, str) and 0 < len(name) <= longest and name.isprintable()
 
 
 class DrawnData:

@@ -34,8 +34,14 @@ from blowfish_fast.release.release import Release
 from blowfish_fast.workloads import Identity
 
 from .ledger import Ledger
-from .prices import refuse_currency
-from .request import RandomLike, RequestPart, check_mechanism, check_policy, refusal
+from .request import (
+    RandomLike,
+    RequestPart,
+    check_mechanism,
+    check_policy,
+    refusal,
+    refuse_currency,
+)
 from .statements import Preview
 
 Level = Literal["event", "person-epoch", "person"]

@@ -1,12 +1,9 @@
 """What everybody asks of a policy: distance, implication, projection, plain words.
 
-    Line       0 -- 1 -- 2 -- 3       values d edges apart are protected by a factor
-                                      e^(eps * d); without a path, not at all
-    AddRemove  0    1    2    3
-               |____|____|____|___ absent
-
-A family states its graph (`protocol`) and how it looks on bins of cells
-(`Policy._quotient`); everything here follows from that.
+A policy is a graph: its nodes are the cells of a domain and, where presence is a
+secret, one more, "absent". Neighbouring databases differ in one record that moves along
+one edge. A family states its graph (`protocol`) and how it looks on bins of cells
+(`Policy._quotient`); everything here follows from that. A policy never sees data.
 """
 
 from __future__ import annotations
@@ -88,12 +85,8 @@ class Policy(PolicyGraph):
     def distance(self, first: Any, second: Any) -> FloatArray:
         """Return the number of edges between cells; infinite where no path leads.
 
-        Values d edges apart are told apart by a factor of at most e^(eps * d).
-
-        Parameters
-        ----------
-        first, second : array_like of int
-            Cell numbers in C order, -1 for "absent"; broadcast against each other.
+        Values d edges apart are told apart by a factor of at most e^(eps * d). Cells
+        are numbered in C order, -1 is "absent"; `first` and `second` are broadcast.
         """
         one, two, shape = self._pairs(first, second)
         absent = (one == ABSENT) | (two == ABSENT)
@@ -141,10 +134,7 @@ class Policy(PolicyGraph):
         return one.reshape(-1).copy(), two.reshape(-1).copy(), one.shape
 
     def longest_edge(self) -> int:
-        """Return how many cells the longest edge spans along one ordered attribute.
-
-        Edges to "absent" are not part of it.
-        """
+        """Return how many cells the longest move spans along one ordered attribute."""
         on_one_axis(self.domain, "the longest edge")
         lines = np.arange(self.domain.size, dtype=np.float64)[None]
         return int(self.largest_change(lines).value)
@@ -157,17 +147,13 @@ class Policy(PolicyGraph):
 
     @final
     def implies(self, other: Policy) -> bool:
-        """Return whether this policy protects at least what `other` does.
-
-        False where that is not known.
-        """
+        """Return whether this policy surely protects at least what `other` does."""
         return implies(self, other)
 
     def project(self, labels: AnyArray | Buckets) -> Policy:
         """Return the quotient policy on bins of cells; it remembers its parent.
 
-        Two bins are joined where some edge joins their cells. Edges inside a bin
-        leave its count unchanged and vanish.
+        Two bins are joined where some edge joins their cells.
 
         Examples
         --------
@@ -281,7 +267,11 @@ class Policy(PolicyGraph):
 
     def _parameters(self) -> dict[str, Any]:
         """Return what `to_dict` needs beyond the domain."""
-        return {name: plain_array(getattr(self, name)) for name in self.stated}
+        values = {name: getattr(self, name) for name in self.stated}
+        return {
+            name: one.tolist() if isinstance(one, np.ndarray) else one
+            for name, one in values.items()
+        }
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Self:
@@ -344,10 +334,7 @@ def _of_base(name: str) -> Any:
 
 
 class SameGraph(Policy):
-    """A policy whose graph is that of another; only its neighbours differ.
-
-    Edges, components and distances are those of single records.
-    """
+    """A policy with the graph of another, that of single records; neighbours differ."""
 
     def __init__(self, base: Policy) -> None:
         super().__init__(base.domain)
@@ -388,11 +375,6 @@ def from_dict(data: dict[str, Any]) -> Policy:
     if kind not in POLICIES:
         raise PolicyError("there is no such kind of policy", received=repr(kind))
     return POLICIES[kind]._from_dict(data)
-
-
-def plain_array(value: Any) -> Any:
-    """Return an array as a list, anything else as it is."""
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def on_one_axis(domain: Domain, name: str) -> None:

@@ -25,8 +25,6 @@ from .protocol import Bandwidth, Change, Components, PolicyGraph
 class Full(Policy):
     """Every two cells are joined: any record may have any value; the total is public.
 
-    The edges are never stored: a domain of 2^20 cells has 5 * 10^11 of them.
-
     Examples
     --------
     >>> from blowfish_fast import Domain

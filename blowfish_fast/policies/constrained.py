@@ -32,7 +32,7 @@ from .constraints import Constraints, MarginalConstraints, RectangleConstraints
 from .product import Attribute
 from .projection import Band
 from .protocol import ABSENT
-from .threshold import Line, Threshold
+from .threshold import Threshold
 
 EXACT_QUERIES = 20
 """Largest connected set of queries that is searched exactly."""
@@ -246,7 +246,7 @@ def build_query_graph(constraints: Constraints, policy: Policy) -> QueryGraph:
     """
     if (
         isinstance(constraints, RectangleConstraints)
-        and isinstance(policy, Line | Threshold | Band)
+        and isinstance(policy, Threshold | Band)
         and (constraints.queries > EXACT_QUERIES or policy.edge_count > MOST_WALKED)
         and constraints.are_disjoint
     ):

@@ -1,15 +1,11 @@
 """Counts that everybody knows: single counts, marginals, rectangles.
 
-Someone who knows such counts can rule out most databases, so records that would
-otherwise be independent move together. The answers do not matter, only the questions.
-Cells that lie in the same questions are of one kind:
+Only the questions matter, not the answers; cells in the same questions are of one kind:
 
     cells      0   1   2   3   4        kinds        0      1      2      3
     query 0   [_______]                 queries     {0}   {0,1}   {1}    { }
     query 1       [_______]
     kind       0   1   2   3   3        moving 0 -> 2 lowers query 0 and lifts query 1
-
-``policy.with_constraints(constraints)`` puts them on a policy.
 """
 
 from __future__ import annotations
@@ -50,15 +46,14 @@ class CellKinds(NamedTuple):
 
 
 class Constraints(ABC):
-    """Count queries over a domain whose answers are public; see `CountConstraints`.
+    """Count queries over a domain whose answers are public.
 
     Examples
     --------
     >>> import blowfish_fast as bf
-    >>> domain = bf.Domain(4)
-    >>> known = bf.policies.CountConstraints(domain, [[True, True, False, False]])
-    >>> bf.policies.Full(domain).with_constraints(known).group_size
-    2
+    >>> known = bf.policies.CountConstraints(bf.Domain(4), [[1, 1, 0, 0]])
+    >>> isinstance(known, Constraints)
+    True
     """
 
     kind: ClassVar[str]
@@ -89,9 +84,9 @@ class Constraints(ABC):
         """Return what `to_dict` needs beyond the domain."""
 
     @classmethod
-    @abstractmethod
     def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
         """Rebuild from `_parameters`."""
+        return cls(domain, **data)
 
     @property
     def are_disjoint(self) -> bool:
@@ -131,11 +126,11 @@ class Constraints(ABC):
     @malformed_as(PolicyError, "constraints are read from what their to_dict returned")
     def from_dict(data: dict[str, Any]) -> Constraints:
         """Rebuild constraints from `to_dict`."""
-        kind = data.get("kind")
+        stated = dict(data)
+        kind, domain = stated.pop("kind", None), stated.pop("domain", None)
         if kind not in CONSTRAINTS:
             raise PolicyError("there are no such constraints", received=repr(kind))
-        domain = Domain.from_dict(data["domain"])
-        return CONSTRAINTS[kind]._from_parameters(domain, data)
+        return CONSTRAINTS[kind]._from_parameters(Domain.from_dict(domain), stated)
 
     @cached_property
     def _identity(self) -> tuple[Any, ...]:
@@ -317,10 +312,6 @@ class MarginalConstraints(Constraints):
     def _parameters(self) -> dict[str, Any]:
         return {"axes": [list(one) for one in self.marginals]}
 
-    @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain, data["axes"])
-
 
 class RectangleConstraints(Constraints):
     """The number of records in each of some rectangles is known.
@@ -382,10 +373,6 @@ class RectangleConstraints(Constraints):
     def _parameters(self) -> dict[str, Any]:
         return {"lows": self.lows.tolist(), "highs": self.highs.tolist()}
 
-    @classmethod
-    def _from_parameters(cls, domain: Domain, data: dict[str, Any]) -> Self:
-        return cls(domain, data["lows"], data["highs"])
-
 
 CONSTRAINTS: dict[str, type[Constraints]] = {
     one.kind: one
@@ -394,10 +381,7 @@ CONSTRAINTS: dict[str, type[Constraints]] = {
 
 
 def _refine(labels: IntArray, regions: Iterator[Any]) -> CellKinds:
-    """Split kinds region by region: the cells inside become kinds of their own.
-
-    Each region costs its own cells, so many small ones on a large grid are cheap.
-    """
+    """Split kinds region by region: the cells inside become kinds of their own."""
     queries_of: list[tuple[int, ...]] = [()]
     for query, region in enumerate(regions):
         inside = labels[region]

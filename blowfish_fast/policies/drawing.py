@@ -1,8 +1,6 @@
 """Where the nodes of a small policy graph go, and how its edges bend.
 
-Serves the pictures of ``plotting`` and the drawings in notebooks. Ordered cells lie on
-a line with edges as arcs above it, cells of two attributes on a grid, categories and
-the rest on a circle; "absent" stands apart.
+Ordered cells lie on a line, cells of two attributes on a grid, the rest on a circle:
 
       .---.            o--o--o          o
      o--o--o           |  |  |        o   o
@@ -50,15 +48,7 @@ def is_small(domain: Domain) -> bool:
 
 
 def draw_graph(policy: PolicyGraph) -> GraphDrawing:
-    """Place the nodes and edges of a small policy; see `is_small`.
-
-    Examples
-    --------
-    >>> import blowfish_fast as bf
-    >>> drawn = draw_graph(bf.policies.Line(bf.Domain(4)))
-    >>> drawn.form, drawn.nodes[:, 0].tolist(), len(drawn.curves)
-    ('line', [0.0, 1.0, 2.0, 3.0], 3)
-    """
+    """Place the nodes and edges of a small policy; see `is_small`."""
     domain = policy.domain
     form = _form(domain)
     nodes = _nodes(domain, form)

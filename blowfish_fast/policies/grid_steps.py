@@ -1,15 +1,10 @@
 """Moves on a grid that look the same from every cell: their number, pairs, lengths.
 
-`Threshold` on several attributes joins cells whose coordinates differ by a step inside
-a ball; `Attribute` by a step along one axis. One of a step and its opposite is kept:
-
-    l1, radius 2          . . 2 . .        kept: those after the centre in C order
-                          . 2 1 2 .        . . c 1 2
-                          2 1 c 1 2        . 2 1 2 .
-                          . 2 1 2 .        . . 2 . .
-                          . . 2 . .
-
-A ball is given by its metric and a `limit`: the radius, squared for "l2".
+l1, radius 2          . . 2 . .        kept: those after the centre in C order
+                      . 2 1 2 .        . . c 1 2
+                      2 1 c 1 2        . 2 1 2 .
+                      . 2 1 2 .        . . 2 . .
+                      . . 2 . .
 """
 
 from __future__ import annotations
@@ -105,8 +100,7 @@ def pairs_in_ball(shape: tuple[int, ...], ball: Ball) -> int:
 def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
     """Return the sides of the largest boxes whose diagonal steps lie in the ball.
 
-    The ball holds with every step all shorter ones along the same axes, so it is the
-    union of the boxes of its outermost steps. Cut to the grid; one row per box.
+    The ball is the union of the boxes of its outermost steps.
     """
     steps = np.zeros((1, 0), dtype=np.int64)
     for side in shape[:-1]:
@@ -127,10 +121,7 @@ def maximal_boxes(shape: tuple[int, ...], ball: Ball) -> IntArray:
 
 
 def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
-    """Return one of each step and its opposite, or None if there are more than `most`.
-
-    Steps that leave the grid from every cell are left out.
-    """
+    """Return one of each step and its opposite; None if there are more than `most`."""
     weights = [np.where(np.arange(side) > 0, 2, 1) for side in shape]
     if (ball.weigh(weights) - 1) // 2 > most:
         return None
@@ -150,19 +141,14 @@ def half_ball(shape: tuple[int, ...], ball: Ball, most: int) -> IntArray | None:
     return steps[steps.shape[0] // 2 + 1 :]
 
 
-def step_pairs(shape: tuple[int, ...], step: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the cells from which a step stays in the grid, and where it leads."""
-    grid = np.arange(math.prod(shape)).reshape(shape)
-    here, there = kernels.step_slices(shape, step)
-    return grid[here].reshape(-1), grid[there].reshape(-1)
-
-
 def step_edges(
     shape: tuple[int, ...], steps: IntArray, chunk: int
 ) -> Iterator[IntArray]:
     """Yield the edges that steps make, step by step."""
+    grid = np.arange(math.prod(shape)).reshape(shape)
     for step in steps:
-        low, high = step_pairs(shape, step)
+        here, there = kernels.step_slices(shape, step)
+        low, high = grid[here].reshape(-1), grid[there].reshape(-1)
         for start in range(0, low.size, chunk):
             part = slice(start, start + chunk)
             yield np.column_stack([low[part], high[part]])
@@ -183,9 +169,7 @@ def largest_change_in_ball(
 ) -> Change:
     """Return the largest change of values along a step of the ball.
 
-    Windows slide along the last axis, once for each step along the others. A ball
-    with too many such steps is replaced by the box around it, which bounds the change
-    from above.
+    A ball with too many steps is replaced by the box around it, a bound from above.
     """
     # Steps along all axes but the last; the room left then goes to the last.
     outer = half_ball((*shape[:-1], 1), ball, MOST_SHIFTED // lines.size)
@@ -224,16 +208,19 @@ def _box_change(lines: FloatArray, shape: tuple[int, ...], radius: int) -> float
 def hull_distances(offsets: IntArray, limit: int) -> IntArray:
     """Return how many steps of squared length at most `limit` make up plane offsets.
 
-    The grid points of a disc span a polygon with corners on the grid; such a polygon
-    is normal, so an offset is a sum of k of its points exactly if it lies in the
-    k-fold polygon. Each side of the polygon gives a lower bound; the largest counts.
+    The grid points of a disc span a normal polygon, so an offset is a sum of k of its
+    points exactly if it lies in the k-fold polygon: the largest bound of a side counts.
     """
     points = np.abs(offsets)
     radius = math.isqrt(limit)
     hull: list[tuple[int, int]] = []
     for x in range(-radius, radius + 1):
         y = math.isqrt(limit - x * x)
-        while len(hull) > 1 and _left_turn(hull[-2], hull[-1], (x, y)):
+        # The last corner goes if it lies on or below the line around it.
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) < 0:
+                break
             hull.pop()
         hull.append((x, y))
     steps = -(-points[:, 0] // radius)
@@ -245,11 +232,6 @@ def hull_distances(offsets: IntArray, limit: int) -> IntArray:
         reach = normal[0] * points[:, 0] + normal[1] * points[:, 1]
         steps = np.maximum(steps, -(-reach // support))
     return steps
-
-
-def _left_turn(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> bool:
-    """Return whether b lies on or below the line from a to c."""
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) >= 0
 
 
 def ball_distances(offsets: IntArray, ball: Ball) -> FloatArray:

@@ -31,6 +31,11 @@ from .protocol import (
     refuse_long_walk,
 )
 
+BY_ATTRIBUTE = (
+    "two people who differ in one attribute along one edge of its policy cannot be "
+    "told apart beyond e^eps; with d edges in all, e^(eps*d). By attribute: "
+)
+
 
 class Product(Policy):
     """Cells are joined when exactly one factor moves, along one of its edges.
@@ -222,11 +227,7 @@ class Product(Policy):
             names = [name for name in one.domain.names if name is not None]
             who = " and ".join(names) or f"attribute {len(parts) + 1}"
             parts.append(f"in {who}, {one.describe()}")
-        return (
-            "two people who differ in one attribute along one edge of its policy "
-            "cannot be told apart beyond e^eps; with d edges in all, e^(eps*d). By "
-            "attribute: " + "; ".join(parts)
-        )
+        return BY_ATTRIBUTE + "; ".join(parts)
 
     def _parameters(self) -> dict[str, Any]:
         return {"factors": [one.to_dict() for one in self.factors]}

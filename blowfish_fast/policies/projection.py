@@ -4,9 +4,7 @@
     bins    [0] [1 ] [ 2 ] [3]     sizes 2 2 3 2
     far      2   2    3     3      bin 0 reaches bin 2: cells 1 and 4 are joined
 
-Contiguous bins along a line give a `Band`: each bin is joined to the bins after it up
-to a furthest one. Any other bins give a `Projection`, which knows its components at
-once and lists its edges only when they are asked for.
+Contiguous bins along a line give a `Band`, any other bins a `Projection`.
 """
 
 from __future__ import annotations
@@ -286,11 +284,7 @@ def bins_of_cells(cells: IntArray, buckets: Buckets) -> IntArray:
 def list_bin_pairs(
     source: Policy, buckets: Buckets, most: int | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return every pair of bins that an edge of `source` joins, once.
-
-    Near-linear in the edges that are walked; refused above `most` different pairs,
-    2^25 if not told otherwise.
-    """
+    """Return every pair of bins that an edge joins, once; refused above `most`."""
     bins = buckets.count
     most = MOST_HELD if most is None else most
     fresh: list[IntArray] = []

@@ -1,9 +1,5 @@
 """A policy over all attributes of a table, whose cells nobody could list.
 
-    age 100 x income 4096 x town 2000 x ...        10^9 cells and more: never made
-      |          |
-      +----------+----> what a question touches    Domain(100 x 4096): a policy again
-
 A question touches a few attributes; `TablePolicy.through` gives the policy seen through
 those, which remembers the table as its parent. A ledger kept under the table's policy
 accepts whatever descends from it, so questions over different attributes add up to one
@@ -25,7 +21,7 @@ from blowfish_fast.errors import PolicyError
 from .base import Policy, from_dict
 from .blocks import Full
 from .presence import AddRemove, WithAbsent, as_length, presence_words
-from .product import Product, seen_by_factors
+from .product import BY_ATTRIBUTE, Product, seen_by_factors
 from .protocol import PolicyGraph
 
 
@@ -241,11 +237,7 @@ class TablePolicy(Policy):
         others = [name for name in self.domain.names if name not in self.by_attribute]
         if others:
             parts.append(f"in {', '.join(map(str, others))}, any value to any other")
-        return (
-            "two people who differ in one attribute along one edge of its policy "
-            "cannot be told apart beyond e^eps; with d edges in all, e^(eps*d). By "
-            "attribute: " + "; ".join(parts)
-        )
+        return BY_ATTRIBUTE + "; ".join(parts)
 
     @property
     def neighbours(self) -> str:

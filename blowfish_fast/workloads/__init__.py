@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from .base import Form, Fractions, Implicit, Pieces, Workload
+from .base import Form, Fractions, Implicit, Pieces, Union, Workload
 from .identity import Identity, Total
-from .linear import Linear
-from .marginals import Marginals
-from .ranges import AllRanges, Prefixes, Ranges
-from .rectangles import Rectangles, random_boxes
-from .sums import Sum
+from .linear import Linear, Marginals, Sum
+from .ranges import AllRanges, Prefixes, Ranges, Rectangles, random_boxes
 from .tables import Tables
-from .union import Union
 
 __all__ = [
     "AllRanges",

@@ -1,8 +1,7 @@
-"""What every workload answers: exact answers, and its queries in one of three forms.
+"""What every workload answers, alone or in a union; its queries in one of three forms.
 
-A workload is a list of linear queries over the cells of a domain. Strategies see it
-only through a `Form`, laid over the buckets that were measured, so a mechanism never
-asks which workload it was given.
+Strategies see a workload only through a `Form`, laid over the buckets that were
+measured, so a mechanism never asks which workload it was given.
 
     Implicit    all queries of a kind, never listed: closed formulas
     Fractions   ranges of buckets whose two end buckets are covered in part
@@ -12,7 +11,7 @@ asks which workload it was given.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -122,6 +121,9 @@ class Workload(ABC):
     (2, [5, 3])
     """
 
+    closed_form: ClassVar[Kind | None] = None
+    """The kind of all queries, where closed formulas exist for it."""
+
     declared: bool = True
     """Whether these are the queries that will be asked. Random ones are a sample that
     stands for what may be asked: noise is never put on them alone unless that is named.
@@ -149,10 +151,7 @@ class Workload(ABC):
         """Return the queries of both, these first."""
         if not isinstance(other, Workload):
             return NotImplemented
-        # Its class is built from other workloads, so it is found by name.
-        union: Any = WORKLOADS["Union"]
-        joined: Workload = union(self, other)
-        return joined
+        return Union(self, other)
 
     @property
     @abstractmethod
@@ -169,7 +168,11 @@ class Workload(ABC):
 
     def form(self, buckets: Buckets) -> Form:
         """Return the queries over `buckets`, implicit where closed formulas exist."""
-        return self.explicit_form(buckets)
+        ordered = self.closed_form in ("prefixes", "all_ranges")
+        if self.closed_form is None or (ordered and buckets.order is not None):
+            return self.explicit_form(buckets)
+        self._check_buckets(buckets)
+        return Implicit(self.closed_form, buckets.edges)
 
     def answer(self, counts: Any) -> AnyArray:
         """Return one exact answer per query.
@@ -258,6 +261,82 @@ class Workload(ABC):
         words = (type(self).__doc__ or "").partition("\n\n")[0]
         rows = [("queries", f"{self.queries:,}"), ("asked of", repr(self.domain))]
         return panel(type(self).__name__, rows, sentence=" ".join(words.split()))
+
+
+class Union(Workload):
+    """The queries of several workloads over one domain, in the order given.
+
+    Written ``a | b``. The queries are listed, so a part such as `AllRanges` must be
+    small enough to be.
+
+    Parameters
+    ----------
+    *parts : Workload
+        At least one; a union among them counts as its own parts.
+
+    Examples
+    --------
+    >>> import blowfish_fast as bf
+    >>> line = bf.Domain(4)
+    >>> asked = bf.workloads.Total(line) | bf.workloads.Ranges(line, [0, 1], [2, 3])
+    >>> asked.queries, asked.answer([5, 0, 2, 1]).tolist()
+    (3, [8, 5, 2])
+    """
+
+    def __init__(self, *parts: Workload) -> None:
+        if not parts:
+            raise WorkloadError("a union needs at least one workload", received="none")
+        for number, one in enumerate(parts):
+            if not isinstance(one, Workload):
+                raise WorkloadError(
+                    f"each part must be a workload; part {number} is another thing",
+                    received=quoted(one),
+                )
+            if one.domain != parts[0].domain:
+                raise DomainError(
+                    "workloads that are asked together share one domain",
+                    received=f"{parts[0].domain!r} and {one.domain!r}",
+                )
+        super().__init__(parts[0].domain)
+        self.parts: tuple[Workload, ...] = tuple(
+            inner
+            for one in parts
+            for inner in (one.parts if isinstance(one, Union) else (one,))
+        )
+        if not all(one.declared for one in parts):
+            self._as_sample()
+
+    @property
+    def queries(self) -> int:
+        """Those of all parts."""
+        return sum(one.queries for one in self.parts)
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        return np.concatenate([one.answer(counts) for one in self.parts])
+
+    def explicit_form(self, buckets: Buckets) -> Fractions | Pieces:
+        """List the queries of every part: ranges if all are, else sparse rows."""
+        self._refuse_too_many()
+        forms = [one.explicit_form(buckets) for one in self.parts]
+        ranges = [one for one in forms if isinstance(one, Fractions)]
+        if len(ranges) == len(forms):
+            columns = zip(*ranges, strict=True)
+            return Fractions(*(np.concatenate(one) for one in columns))
+        rows = [as_pieces(one) for one in forms]
+        before = np.cumsum([0, *(one.starts.size for one in rows)])
+        pointers = [
+            one.pointers[:-1] + first for one, first in zip(rows, before, strict=False)
+        ]
+        return Pieces(
+            np.concatenate([*pointers, before[-1:]]).astype(np.int64),
+            np.concatenate([one.starts for one in rows]),
+            np.concatenate([one.ends for one in rows]),
+            np.concatenate([one.values for one in rows]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON: the parts one by one."""
+        return self._plain_head() | {"parts": [one.to_dict() for one in self.parts]}
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from blowfish_fast._support.typing import AnyArray
 from blowfish_fast.data.buckets import Buckets
 
-from .base import Form, Fractions, Implicit, Workload
+from .base import Fractions, Workload
 
 
 class Identity(Workload):
@@ -20,6 +20,8 @@ class Identity(Workload):
     array([4, 0, 2])
     """
 
+    closed_form = "identity"
+
     @property
     def queries(self) -> int:
         """One per cell."""
@@ -31,11 +33,6 @@ class Identity(Workload):
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         return counts.reshape(-1).copy()
-
-    def form(self, buckets: Buckets) -> Form:
-        """Return the closed form."""
-        self._check_buckets(buckets)
-        return Implicit("identity", buckets.edges)
 
     def explicit_form(self, buckets: Buckets) -> Fractions:
         """List each cell as its share of its bucket."""
@@ -54,6 +51,8 @@ class Total(Workload):
     array([6])
     """
 
+    closed_form = "total"
+
     @property
     def queries(self) -> int:
         """One."""
@@ -65,11 +64,6 @@ class Total(Workload):
 
     def _answer(self, counts: AnyArray) -> AnyArray:
         return np.array([counts.sum()])
-
-    def form(self, buckets: Buckets) -> Form:
-        """Return the closed form."""
-        self._check_buckets(buckets)
-        return Implicit("total", buckets.edges)
 
     def explicit_form(self, buckets: Buckets) -> Fractions:
         """List the range of all buckets."""

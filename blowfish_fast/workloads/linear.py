@@ -1,7 +1,9 @@
-"""Any linear queries, as a sparse matrix."""
+"""Linear queries: any sparse matrix, one weighted sum, the table of a marginal."""
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,115 @@ class Linear(Workload):
         return _runs(
             rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
         )
+
+
+class Sum(Workload):
+    """The single query that adds up a weight for every record, by its cell.
+
+    Parameters
+    ----------
+    domain : Domain
+        Any number of attributes.
+    weights : array_like
+        Finite weight of each cell, of the domain's shape or flat in C order; weights
+        may be negative.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Sum(Domain(3), [0, 1, 2]).answer([4, 0, 2])
+    array([4.])
+    """
+
+    def __init__(self, domain: Domain, weights: Any) -> None:
+        super().__init__(domain)
+        with malformed_as(WorkloadError, "weights must be numbers, one per cell"):
+            array = np.array(weights, dtype=np.float64)
+        if array.shape not in (domain.shape, (domain.size,)):
+            raise WorkloadError(
+                f"weights must have the domain's shape {domain.shape}, or "
+                f"({domain.size},) in C order",
+                received=array.shape,
+            )
+        check_coefficients(array, "weights")
+        self.weights = array.reshape(-1)
+        self.weights.flags.writeable = False
+
+    @property
+    def queries(self) -> int:
+        """One."""
+        return 1
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        return np.array([self.weights @ counts.reshape(-1)])
+
+    def explicit_form(self, buckets: Buckets) -> Pieces:
+        """Average the weights over the buckets; merge equal neighbours into runs."""
+        return Linear(self.domain, self.weights[None]).explicit_form(buckets)
+
+
+class Marginals(Workload):
+    """The marginal table over the named axes, in C order of the kept axes.
+
+    Parameters
+    ----------
+    domain : Domain
+        One or more attributes.
+    axes : int, str, or iterable of them
+        Axes to keep, by number or attribute name. The table keeps the order that they
+        have in the domain.
+
+    Examples
+    --------
+    >>> from blowfish_fast import Domain
+    >>> Marginals(Domain((2, 3)), [1]).answer([[1, 2, 3], [4, 5, 6]])
+    array([5, 7, 9])
+    """
+
+    def __init__(self, domain: Domain, axes: Any) -> None:
+        super().__init__(domain)
+        with malformed_as(WorkloadError, "axes are names or numbers of attributes"):
+            self.axes = tuple(sorted(domain.axes(axes)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of each kept axis."""
+        return tuple(self.domain.shape[axis] for axis in self.axes)
+
+    @property
+    def queries(self) -> int:
+        """One per cell of the table."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """The table's cell to which each cell of the domain belongs, in C order."""
+        table = np.arange(self.queries).reshape(
+            [
+                side if axis in self.axes else 1
+                for axis, side in enumerate(self.domain.shape)
+            ]
+        )
+        return np.broadcast_to(table, self.domain.shape).reshape(-1)
+
+    def _answer(self, counts: AnyArray) -> AnyArray:
+        dropped = tuple(
+            axis for axis in range(self.domain.ndim) if axis not in self.axes
+        )
+        answers: AnyArray = counts.sum(axis=dropped).reshape(-1)
+        return answers
+
+    def explicit_form(self, buckets: Buckets) -> Pieces:
+        """List the cells of each entry as runs of buckets."""
+        from scipy import sparse
+
+        cells = self.domain.size
+        pointers = np.arange(self.queries + 1) * (cells // self.queries)
+        columns = np.argsort(self.labels, kind="stable")
+        matrix = sparse.csr_array(
+            (np.ones(cells), columns, pointers), shape=(self.queries, cells)
+        )
+        return Linear(self.domain, matrix).explicit_form(buckets)
 
 
 def check_coefficients(values: FloatArray, name: str) -> None:

@@ -1,7 +1,4 @@
-"""Contingency tables over sets of attributes, of a domain that nobody could list.
-
-age x sex x region x ...      asked: (age), (sex), (age, sex), ...
-"""
+"""Contingency tables over sets of attributes, of a domain that nobody could list."""
 
 from __future__ import annotations
 
@@ -16,9 +13,8 @@ from blowfish_fast.data.buckets import Buckets
 from blowfish_fast.data.domain import LARGEST_DOMAIN, Attributes, Domain, WideDomain
 from blowfish_fast.errors import DomainError, WorkloadError
 
-from .base import Fractions, Pieces, Workload
-from .marginals import Marginals
-from .union import Union
+from .base import Fractions, Pieces, Union, Workload
+from .linear import Marginals
 
 MOST_TABLES = 2**16
 """Tables that are asked together, at most."""

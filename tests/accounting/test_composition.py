@@ -15,17 +15,11 @@ from blowfish_fast.accounting.composition import (
     constraints_bind,
     parallel_by_ids,
     parallel_by_regions,
-    sequential,
 )
 from blowfish_fast.errors import PolicyError
 
 LINE = bf.Domain(6)
 TENTHS = [Fraction(1, 10), Fraction(2, 10), Fraction(3, 10)]
-
-
-def test_one_after_the_other_costs_the_sum():
-    assert sequential(TENTHS) == Fraction(6, 10)
-    assert sequential([]) == 0
 
 
 def test_disjoint_people_cost_the_largest():

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from blowfish_fast.accounting.group_commit import MOST_TOGETHER, GroupCommit
+from blowfish_fast.accounting.transactions import MOST_TOGETHER, GroupCommit
 from blowfish_fast.errors import BudgetError, LedgerError
 
 

@@ -10,16 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.integer_questions import single_draw_half_width
-from blowfish_fast.accounting.interactive_session import _with_cells
+from blowfish_fast.accounting.interactive_session import single_draw_half_width
 from blowfish_fast.audit import audit_measurements, policy_families
-from blowfish_fast.data.axes import OUTSIDE, Axis
 from blowfish_fast.errors import (
     BudgetError,
     DomainError,
     InputError,
     LedgerError,
-    PolicyError,
     RandomnessError,
 )
 
@@ -138,37 +135,6 @@ def test_every_question_pays_for_every_edge(family, monkeypatch):
     assert ledger.spent == Fraction(12, 10)
 
 
-def test_whole_parts_are_released_for_the_price_of_the_largest():
-    asked = session(epsilon=1000)
-
-    def recipe(domain):
-        return bf.Laplace(
-            bf.policies.AddRemove(domain), bf.workloads.Identity(domain), epsilon=400
-        )
-
-    releases = asked.partition("sex").release(recipe)
-    assert asked.ledger.spent == 400
-    assert releases["F"].domain.names == ("age", "sex")
-    assert np.rint(releases["M"].estimate[:, 0]).tolist() == [20, 0, 5]
-    ages = asked.partition("age", [0, 20, 40]).release(recipe)
-    assert ages[0, 20].domain.attributes[0].edges == (0.0, 10.0, 20.0)
-    with pytest.raises(InputError, match="without conditions"):
-        asked.partition("sex", age=slice(0, 10)).release(recipe)
-
-
-def test_parts_that_edges_join_are_not_released_side_by_side():
-    asked = session(bf.policies.Full)
-
-    def recipe(domain):
-        return bf.Laplace(
-            bf.policies.Full(domain), bf.workloads.Identity(domain), epsilon=1
-        )
-
-    with pytest.raises(PolicyError, match="join"):
-        asked.partition("sex").release(recipe)
-    assert asked.ledger.spent == 0
-
-
 def test_intervals_hold_as_often_as_they_say():
     asked = session(bf.policies.Full, epsilon=10**6)
     hits = 0
@@ -243,13 +209,3 @@ def test_a_session_needs_a_ledger_and_fitting_data_and_prints_neither():
     assert "30" not in shown
     assert "counts hidden" in shown
     assert repr(session().partition("sex")) == "Parts(by sex: 2)"
-
-
-def test_some_cells_of_an_attribute_keep_their_edges_only_where_they_touch():
-    ages = Axis(5, "age", cuts=(0.0, 10.0, 20.0, 40.0, 90.0), extras=(OUTSIDE,))
-    bare = Axis(5, "age")
-    touching, apart, with_extra = np.array([1, 2]), np.array([0, 2]), np.array([3, 4])
-    assert _with_cells(ages, touching) == Axis(2, "age", cuts=(10.0, 20.0, 40.0))
-    assert _with_cells(ages, apart) == Axis(2, "age")
-    assert _with_cells(ages, with_extra) == Axis(2, "age")
-    assert _with_cells(bare, touching) == Axis(2, "age")

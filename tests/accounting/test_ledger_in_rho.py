@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.composition import EPSILON, RHO
+from blowfish_fast.accounting.composition import EPSILON, RHO, presence_cost
 from blowfish_fast.accounting.journal_file import FORMAT, FORMAT_IN_RHO
-from blowfish_fast.accounting.prices import price_in
-from blowfish_fast.accounting.regions import presence_cost
+from blowfish_fast.accounting.request import price_in
 from blowfish_fast.errors import BudgetError, EpsilonError, InputError, LedgerError
 from blowfish_fast.measure.budgets import Budget
 

@@ -214,7 +214,7 @@ def test_charges_say_which_version_they_read(tmp_path):
     plain = ledger.release(_laplace(VISITS), [1] * 6)
     assert ledger.history()[0].snapshot == "v 2026-03-31"
     assert plain.details["as_of"] == ledger.history()[1].snapshot
-    with pytest.raises(InputError, match="a snapshot is labelled"):
+    with pytest.raises(InputError, match="a snapshot is named"):
         ledger.release(_laplace(VISITS), [1] * 6, snapshot="a\nb")
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import blowfish_fast as bf
-from blowfish_fast.accounting import regions
-from blowfish_fast.accounting.integer_questions import STEP_BITS, _step
+from blowfish_fast.accounting import composition
+from blowfish_fast.accounting.composition import presence_cost, protects_region
+from blowfish_fast.accounting.interactive_session import STEP_BITS, _step
 from blowfish_fast.accounting.journal import Journal
-from blowfish_fast.accounting.regions import presence_cost, protects_region
 from blowfish_fast.errors import InputError, LedgerError, PolicyError, SizeError
 from blowfish_fast.measure.budgets import Budget
 from tests.accounting.test_journal_check import TERMS, refuse, tamper
@@ -71,9 +71,9 @@ def test_what_cannot_be_walked_protects_no_region(monkeypatch):
     cells = np.array([1, 2])
     part = bf.policies.Graph(bf.Domain(2), [[0, 1]])
     assert protects_region(part, whole, cells)
-    monkeypatch.setattr(regions, "MOST_WALKED", 1)
+    monkeypatch.setattr(composition, "MOST_WALKED", 1)
     assert not protects_region(part, whole, cells)
-    monkeypatch.setattr(regions, "MOST_WALKED", 10)
+    monkeypatch.setattr(composition, "MOST_WALKED", 10)
     monkeypatch.setattr(type(whole), "edges", edgeless)
     assert not protects_region(part, whole, cells)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import blowfish_fast as bf
-from blowfish_fast.accounting.regions import (
+from blowfish_fast.accounting.composition import (
     Region,
     check_regions,
     crossing_regions,

@@ -24,7 +24,7 @@ from blowfish_fast.accounting.request import (
     refusal,
 )
 from blowfish_fast.audit import policy_families
-from blowfish_fast.audit.neighbours.pairs import Pair, all_edges
+from blowfish_fast.audit.neighbours import Pair, all_edges
 from blowfish_fast.errors import (
     BlowfishError,
     InputError,

@@ -7,8 +7,7 @@
              --answer---> numbers, intervals, promise      public
 
 True counts live in one local variable between the database and the ledger; those of
-records that cannot change stay with the connection to them (``engines``). Errors of
-every step before the ledger leave the budget alone.
+records that cannot change stay with the connection to them (``engines``).
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 import numpy as np
-from pydantic import ValidationError
 
 from blowfish_fast._support.typing import FloatArray, IntArray
 from blowfish_fast.accounting.ledger import Ledger
 from blowfish_fast.accounting.population import Population
-from blowfish_fast.accounting.prices import price_in
+from blowfish_fast.accounting.request import price_in
 from blowfish_fast.accounting.statements import Entry
 from blowfish_fast.errors import (
     BudgetError,
@@ -44,18 +42,11 @@ from blowfish_fast.release.certificates import Certificate
 from blowfish_fast.release.release import Release
 
 from .answers_given import Answer, answer_from
-from .attributes import PolicySpec
-from .catalog import TableSpec
+from .catalog import PolicySpec, TableSpec, as_table
 from .engines import Database
 from .layout import Layout
 from .planning import SAMPLES, Plan, Planner, Shape, gain_words
-from .prices import check_affordable, remaining_for
-from .questions import (
-    Accuracy,
-    Spending,
-    plain_errors,
-    read_question,
-)
+from .questions import Accuracy, Spending, read_question
 
 
 class Explorer:
@@ -110,40 +101,39 @@ class Explorer:
         **budget: Unpack[BudgetTerms],
     ) -> None:
         self.vouched = {one.name: one for one in map(find_mechanism, vouched)}
-        spec = None if table is None else as_table(table)
         self.engine = Database.connect(engine)
         self.people = ledger if isinstance(ledger, Population) else None
         """Whose budget it is, where several tables share one."""
         self.seen: str | None = None
         """The state of the files of a frozen snapshot; None where nobody knows it."""
-        if spec is not None and self.people is None:
-            self.engine.check(spec)
+        self.closed = False
+        """Whether only stored answers are given any more."""
+        self._checked = False
+        spec = None if table is None else as_table(table)
         self._read: tuple[Any, TableSpec] | None = None
         if isinstance(ledger, Population):
             assert spec is not None, "a table of a population is described"
             self.ledger, self._read = ledger.ledger, (None, spec)
+        elif spec is None:
+            self.ledger = Ledger(ledger, **budget)
         else:
-            plain = None if spec is None else {**(note or {}), "table": spec.to_dict()}
-            policy = None if spec is None else spec.policy()
-            self.ledger = Ledger(ledger, **budget, policy=policy, about=plain)
-        kept = self.table
-        if spec is not None and kept != spec:
-            raise CatalogError(
-                f"the ledger was made for another description of {kept.name!r}; leave "
-                "the table out to use that one"
-            )
-        self.closed = False
-        """Whether only stored answers are given any more."""
-        self._checked = spec is not None and self.people is None
+            self._check_columns(spec)
+            about = {**(note or {}), "table": spec.to_dict()}
+            self.ledger = Ledger(ledger, **budget, policy=spec.policy(), about=about)
+            if self.table != spec:
+                raise CatalogError(
+                    f"the ledger was made for another description of "
+                    f"{self.table.name!r}; leave the table out to use that one"
+                )
         with suppress(EngineError):
             # While the database is away, stored answers are given all the same.
-            self._check_columns()
+            self._check_columns(self.table)
         self.planner = Planner(self.ledger.currency, samples, self.vouched)
 
-    def _check_columns(self) -> None:
+    def _check_columns(self, table: TableSpec) -> None:
         """Hold the description against the columns, once the database is there."""
         if not self._checked:
-            self.engine.check(self.table)
+            self.engine.check(table)
             self._checked = True
 
     @property
@@ -189,10 +179,7 @@ class Explorer:
     def accuracy(
         self, question: Any, *, beta: float = 0.05, scope: str = "simultaneous"
     ) -> dict[str, Any]:
-        """Return the least alpha that the budget of a question promises. Free.
-
-        The question states a budget; asked with the alpha instead, it costs no more.
-        """
+        """Return the least alpha that the budget of a question promises. Free."""
         asked = read_question(question)
         if not isinstance(asked.cost, Spending):
             raise QuestionError("what a budget buys needs a budget: cost with epsilon")
@@ -211,15 +198,8 @@ class Explorer:
     ) -> Answer:
         """Answer a question: charged once, replayed for free ever after.
 
-        Parameters
-        ----------
-        question : question or mapping
-            See ``questions``.
-        analyst : str, optional
-            Whose allotment pays.
-        request : str, optional
-            Name of this asking. Left out, identical questions share one answer; under
-            a new name the same question is asked, and charged, anew.
+        The allotment of `analyst` pays. Without a name of the `request`, identical
+        questions share one answer; under a new one they are asked, and charged, anew.
         """
         plan = self.plan(question)
         layout = plan.layout
@@ -237,27 +217,21 @@ class Explorer:
             if entry is None and not self.closed:
                 self._check_affordable(name, plan.cost, analyst)
             counts = self._counts(layout)
-            domain = plan.policy.domain
-            data = layout.table.bounded(counts.reshape(domain.shape), domain)
+            data = layout.table.bounded(counts, plan.policy.domain)
             release = self._release(plan.mechanism, data, name, analyst, note)
         charged = self.ledger.entry(name) if entry is None else entry
-        return self._answer(plan, release, name, charged, replayed=replayed)
+        return self._answer(plan, release, name, charged, replayed)
 
     def _note(self, about: dict[str, Any]) -> dict[str, Any]:
         """Return what the log keeps with a charge; which table, where several share."""
         return about if self.people is None else {**about, "tables": [self.table.name]}
 
     def _release(
-        self,
-        mechanism: Mechanism,
-        data: Any,
-        request: str,
-        analyst: str | None,
-        note: dict[str, Any],
+        self, mechanism: Mechanism, data: Any, name: str, analyst: str | None, note: Any
     ) -> Release:
         """Charge the table's own ledger, or that of its people."""
         of: dict[str, Any] = {
-            "request": request,
+            "request": name,
             "analyst": analyst,
             "note": note,
             "snapshot": self.table.snapshot,
@@ -268,33 +242,41 @@ class Explorer:
         return self.ledger.release(mechanism, data, **of)
 
     def _answer(
-        self,
-        plan: Plan,
-        release: Release,
-        request: str,
-        charged: Entry | None,
-        *,
-        replayed: bool,
+        self, plan: Plan, release: Release, name: str, paid: Entry | None, again: bool
     ) -> Answer:
         stated = Budget(plan.cost, self.ledger.currency.power)
         return answer_from(
             release,
             plan.layout,
             plan.workload,
-            stated if charged is None else charged.budget,
-            request,
-            replayed=replayed,
+            stated if paid is None else paid.budget,
+            name,
+            replayed=again,
             exact=plan.free,
-            as_of="" if charged is None else charged.time.isoformat(),
+            as_of="" if paid is None else paid.time.isoformat(),
         )
 
     def _check_affordable(self, name: str, cost: Fraction, analyst: str | None) -> None:
-        try:
-            check_affordable(self.ledger, cost, analyst)
-        except BudgetError:
-            # Somebody else may have paid for the same question just now.
-            if self.ledger.entry(name) is None:
-                raise
+        """Refuse what cannot be paid, before the database is asked.
+
+        Counting takes time that depends on records, and nobody may watch it for
+        nothing. Whether it is paid is decided by the ledger when it charges.
+        """
+        ledger, currency = self.ledger, self.ledger.currency
+        left = currency.granted(self.remaining(analyst))
+        # Somebody else may have paid for the same question just now.
+        if currency.charged(cost) <= left or ledger.entry(name) is not None:
+            return
+        if analyst is not None and not ledger.allotments(analyst):
+            raise BudgetError(
+                f"{analyst!r} has no allotment here; nothing was charged. The curator "
+                "grants one"
+            )
+        raise BudgetError(
+            f"the answer costs {currency.words(currency.charged(cost))}, and "
+            f"{currency.text(left)} remains; nothing was charged. Ask for less "
+            f"accuracy, or for a smaller {currency.name}"
+        )
 
     def answered(self, request: str) -> Answer | None:
         """Return an answer that was given before; None if there is none. Free."""
@@ -302,7 +284,7 @@ class Explorer:
         if found is None:
             return None
         plan, release, entry = found
-        return self._answer(plan, release, request, entry, replayed=True)
+        return self._answer(plan, release, request, entry, True)
 
     def _stored(self, request: str) -> tuple[Plan, Release, Entry] | None:
         """Return the plan, the release and the charge of an answer of this table."""
@@ -344,8 +326,7 @@ class Explorer:
         if found is None:
             cost = price_in(certifier, self.ledger.currency)
             self._check_affordable(name, cost, analyst)
-            counts = self._counts(plan.layout)
-            data = counts.reshape(plan.policy.domain.shape)
+            data = self._counts(plan.layout).reshape(plan.policy.domain.shape)
             note = self._note({"certifies": request})
             found = self._release(certifier, data, name, analyst, note)
         return cast(Certificate, found)
@@ -363,7 +344,7 @@ class Explorer:
                 f"frozen snapshot {layout.table.snapshot!r}; nothing was charged. Put "
                 "them back, or clone the table without a snapshot"
             )
-        self._check_columns()
+        self._check_columns(layout.table)
         return self.engine.counts(layout)
 
     def history(self, analyst: str | None = None) -> list[Entry]:
@@ -378,7 +359,11 @@ class Explorer:
 
     def remaining(self, analyst: str | None = None) -> Fraction:
         """Return what may still be spent, by an analyst or in all."""
-        return remaining_for(self.ledger, analyst)
+        left = self.ledger.remaining
+        if analyst is None:
+            return left
+        share = self.ledger.allotments(analyst).get(analyst)
+        return min(left, share.remaining) if share is not None else Fraction(0)
 
     def set_policies(self, policies: Mapping[str, Any]) -> None:
         """State other policies; refused after the first charge. Empty: the default."""
@@ -403,10 +388,8 @@ class Explorer:
 
     def set_budget(self, amount: Any) -> None:
         """State another budget in its currency; refused after the first charge."""
-        if self.ledger.currency.power == 1:
-            self.ledger.amend(epsilon=amount)
-        else:
-            self.ledger.amend(rho=amount)
+        terms: Any = {self.ledger.currency.name: amount}
+        self.ledger.amend(**terms)
 
     def preview(
         self,
@@ -415,20 +398,17 @@ class Explorer:
         epsilon: float,
         policies: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Show a curator the truth beside a private answer; never charged nor kept.
-
-        For the curator alone: the true answer is in it.
-        """
+        """Show the curator alone the truth beside a private answer; never charged."""
         asked = read_question(question)
         in_rho = self.ledger.currency.power == 2
         spent = Spending(rho=epsilon) if in_rho else Spending(epsilon=epsilon)
         asked = asked.model_copy(update={"cost": spent})
         table = self._under(policies)
         plan = self.planner.plan(table, asked)
-        counts = self.engine.counts(plan.layout).reshape(plan.policy.domain.shape)
-        data = table.bounded(counts, plan.policy.domain)
-        release = plan.mechanism.release(data)
-        noisy = self._answer(plan, release, "preview", None, replayed=False)
+        domain = plan.policy.domain
+        counts = self.engine.counts(plan.layout).reshape(domain.shape)
+        release = plan.mechanism.release(table.bounded(counts, domain))
+        noisy = self._answer(plan, release, "preview", None, False)
         truth: FloatArray = np.asarray(plan.workload.answer(counts), dtype=np.float64)
         if truth.size == int(np.prod(plan.layout.asked_shape)):
             truth = truth.reshape(plan.layout.asked_shape)
@@ -441,11 +421,7 @@ class Explorer:
     def trade_off(
         self, question: Any, thetas: Sequence[int] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Yield what an accuracy costs at each threshold of the asked attribute.
-
-        Public: no data is read. The largest threshold comes first, and before it the
-        price where whole records are secret, as theta None.
-        """
+        """Yield what an accuracy costs at each threshold; see `Planner.trade_off`."""
         return self.planner.trade_off(self.table, read_question(question), thetas)
 
     @staticmethod
@@ -465,16 +441,6 @@ class Explorer:
             if isinstance(plan.layout.question.cost, Accuracy)
             else f"{plan.mechanism.name} spends the budget that was stated"
         )
-
-
-def as_table(table: Any) -> TableSpec:
-    """Read the description of a table from plain data."""
-    if isinstance(table, TableSpec):
-        return table
-    try:
-        return TableSpec.model_validate(table)
-    except ValidationError as problem:
-        raise CatalogError(plain_errors(problem)) from None
 
 
 def request_of(layout: Layout) -> str:

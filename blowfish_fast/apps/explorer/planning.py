@@ -1,10 +1,7 @@
 """How a question would be answered, and at which price: public values only.
 
-    question without its cost    bins, policy, queries, laws of noise    once
-    with a cost                  mechanism and budget                    by scaling
-
-Plans are remembered, since they depend on nothing private; so are the shapes of
-questions, which is what takes time.
+question without its cost    bins, policy, queries, laws of noise    once
+with a cost                  mechanism and budget                    by scaling
 """
 
 from __future__ import annotations
@@ -22,37 +19,30 @@ from typing import Any, TypeVar
 import numpy as np
 
 from blowfish_fast.accounting.composition import Currency
-from blowfish_fast.accounting.prices import price_in
+from blowfish_fast.accounting.request import price_in
 from blowfish_fast.advice.calibration import Calibration, Candidate
-from blowfish_fast.errors import EpsilonError, QuestionError
+from blowfish_fast.advice.comparison import compare
+from blowfish_fast.errors import BlowfishError, EpsilonError, QuestionError
 from blowfish_fast.measure.sensitivity.policy import sensitivity
 from blowfish_fast.mechanisms.base import Mechanism
 from blowfish_fast.mechanisms.laplace import Laplace
+from blowfish_fast.mechanisms.registry import MECHANISMS, RHO_MECHANISMS
 from blowfish_fast.policies import Policy, refuse_units
 from blowfish_fast.workloads import Workload
 
-from .attributes import PolicySpec
-from .catalog import TableSpec
+from .catalog import PolicySpec, TableSpec
 from .layout import Layout, lay_out
-from .prices import bought
 from .questions import Accuracy, Question, Spending
 
 LEAST_EPSILON = Fraction(1, 10**9)
 """Stated by mechanisms whose answers are exact; nothing is charged."""
-
-KEPT_PLANS = 256
-KEPT_SHAPES = 64
-"""What is remembered: it depends on public values only."""
-
+KEPT_PLANS, KEPT_SHAPES = 256, 64
 MOST_SIMULATED_QUERIES = 2**13
 """Beyond this many queries an accuracy is translated by bounds alone."""
-
 SAMPLES = 1000
 """Draws with which a translation is sharpened."""
-
 CURVE_POINTS = 9
 """Thresholds of a curve, unless they are stated."""
-
 Kept = TypeVar("Kept")
 
 
@@ -96,28 +86,9 @@ class Shape:
 class Plan:
     """How a question would be answered, and at which price; nothing is private.
 
-    Attributes
-    ----------
-    cost : Fraction
-        What would be charged, in the ledger's currency.
-    free : bool
-        Whether the answers are public: exact and for nothing.
-    candidates : list of dict
-        Every mechanism with the budget that it needs, or why it promises nothing.
-
-    Examples
-    --------
-    >>> from blowfish_fast.apps.explorer import Explorer
-    >>> import ibis
-    >>> database = ibis.duckdb.connect()
-    >>> visits = database.raw_sql("create table visits as select 41 as age")
-    >>> age = {"name": "age", "cells": {"start": 0, "stop": 100, "width": 10}}
-    >>> table = {"name": "visits", "attributes": [age]}
-    >>> asked = {"kind": "histogram", "table": "visits", "attribute": "age"}
-    >>> cost = {"alpha": 20, "beta": 0.05}
-    >>> plan = Explorer(table, database, epsilon=1).plan({**asked, "cost": cost})
-    >>> plan.mechanism.name, plan.free, 0 < plan.cost < 1
-    ('transformed', False, True)
+    `cost` is in the ledger's currency; `free` answers are public, exact and for
+    nothing. `candidates` has every mechanism with the budget that it needs, or why it
+    promises nothing.
     """
 
     layout: Layout
@@ -189,7 +160,7 @@ class Planner:
             exact = Laplace(policy, workload, epsilon=LEAST_EPSILON, strategy="queries")
             return Plan(layout, policy, workload, exact, Fraction(0), True, [])
         if isinstance(cost, Spending):
-            chosen = bought(policy, workload, cost, self.vouched)
+            chosen = _bought(policy, workload, cost, self.vouched)
             price = price_in(chosen, self.currency)
             rows = [{"name": chosen.name, self.currency.name: float(price)}]
             return Plan(layout, policy, workload, chosen, price, False, rows)
@@ -259,6 +230,33 @@ class Planner:
                 best = min(best, float(price))
             before = shape
             yield {"theta": theta, "cost": best}
+
+
+def _bought(
+    policy: Policy,
+    workload: Workload,
+    cost: Spending,
+    vouched: Mapping[str, type[Mechanism]],
+) -> Mechanism:
+    """Return the mechanism that spends a stated budget best, or the one named."""
+    budget = cost.budget
+    if cost.mechanism is None:
+        best = compare(policy, workload, epsilon=budget, hurried=True).best
+        if best.mechanism is None:
+            raise QuestionError(f"no mechanism fits this question: {best.reason}")
+        return best.mechanism
+    known = {**vouched, **MECHANISMS, **RHO_MECHANISMS}
+    kind = known.get(cost.mechanism)
+    if kind is None:
+        raise QuestionError(
+            f"there is no mechanism {cost.mechanism!r}; there are {sorted(known)}"
+        )
+    try:
+        return kind(policy, workload, epsilon=budget)
+    except (BlowfishError, TypeError) as problem:
+        raise QuestionError(
+            f"{cost.mechanism} cannot answer this question: {problem}"
+        ) from None
 
 
 def gain_words(plan: Plan, without: Fraction | None) -> str | None:
